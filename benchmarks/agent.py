@@ -33,7 +33,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -191,9 +191,9 @@ async def _grown(
         entries, raw = await _raw(analyst, thread)
         sizes["grown"] = _sizes(database)
         if not since:
-            await _prune(analyst.store, Policy())
+            await _prune(analyst.store, RetentionPolicy())
             sizes["pruned"] = _sizes(database)
-            await _prune(analyst.store, Policy(runs_before=log.now()))
+            await _prune(analyst.store, RetentionPolicy(runs_before=log.now()))
             sizes["runless"] = _sizes(database)
         gc.unfreeze()
     row = {"measured": "disk", "backend": database.backend, "turns": number, "entries": entries, "raw_bytes": raw}
@@ -223,7 +223,7 @@ async def _raw(analyst: Analyst, thread: str) -> tuple[int, int]:
     return len(entries), raw_json([message_of(entry) for entry in entries])
 
 
-async def _prune(store: Driver, policy: Policy) -> None:
+async def _prune(store: Driver, policy: RetentionPolicy) -> None:
     retention = Retention(policy, CheckpointKeeper(), may_be_alive)
     await prune(store, retention, lambda done, total, thread: None, apply=True)
     await reclaim(store, lambda text: None)

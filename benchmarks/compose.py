@@ -29,8 +29,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from longthread.context.window import Past, Spot, Wanted, fit
-from longthread.context.window_cache import HotWindows
+from longthread.context.window import PreviousCall, ViewRequest, WindowMessage, fit
+from longthread.context.window_cache import WindowCache
 from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft
 from longthread.store import log
@@ -75,7 +75,7 @@ def timed(rounds: int, *works: Callable[[], Any]) -> list[float]:
     return [round(median(own), 3) for own in taken]
 
 
-async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
+async def window_of(folder: Path, entries: int, size: int) -> list[WindowMessage]:
     """The hot window of a thread of so many entries."""
     async with open_store(str(folder / f"{entries}.db")) as store:
         async with store.writing() as tx:
@@ -88,22 +88,22 @@ async def window_of(folder: Path, entries: int, size: int) -> list[Spot]:
                 written, tip = written + len(added), added[-1].seq
         async with store.reading() as tx:
             thread = await log.find_thread(tx, "t", user_id="default")
-            return (await HotWindows(LIMIT).read(tx, thread)).spots
+            return (await WindowCache(LIMIT).read(tx, thread)).spots
 
 
-def fresh(spots: list[Spot]) -> list[Spot]:
+def fresh(spots: list[WindowMessage]) -> list[WindowMessage]:
     """The same messages, with nothing computed."""
-    return [Spot(spot.entry, spot.message) for spot in spots]
+    return [WindowMessage(spot.entry, spot.message) for spot in spots]
 
 
-def measured(threads: Sequence[list[Spot]], budget: int, rounds: int) -> list[dict[str, float]]:
+def measured(threads: Sequence[list[WindowMessage]], budget: int, rounds: int) -> list[dict[str, float]]:
     """Of each thread: milliseconds of a view that grows, of one that is planned anew, and of one that counts all."""
-    views = [fit(spots[:-2], Wanted(budget, "o200k")) for spots in threads]
-    pasts = [Past(view.segments) for view in views]
+    views = [fit(spots[:-2], ViewRequest(budget, "o200k")) for spots in threads]
+    pasts = [PreviousCall(view.segments) for view in views]
     both = list(zip(threads, pasts, strict=True))
-    grown = [partial(fit, spots, Wanted(budget, "o200k", past=past)) for spots, past in both]
-    planned = [partial(fit, spots, Wanted(budget // 2, "o200k", past=past)) for spots, past in both]
-    cold = [partial(_counted, spots, Wanted(budget, "o200k")) for spots in threads]
+    grown = [partial(fit, spots, ViewRequest(budget, "o200k", past=past)) for spots, past in both]
+    planned = [partial(fit, spots, ViewRequest(budget // 2, "o200k", past=past)) for spots, past in both]
+    cold = [partial(_counted, spots, ViewRequest(budget, "o200k")) for spots in threads]
     columns = (timed(rounds, *grown), timed(rounds, *planned), timed(3, *cold))
     return [
         {"tokens": view.view.tokens, "grown_ms": grew, "planned_ms": plan, "cold_ms": counted}
@@ -111,11 +111,11 @@ def measured(threads: Sequence[list[Spot]], budget: int, rounds: int) -> list[di
     ]
 
 
-def _counted(spots: list[Spot], wanted: Wanted) -> None:
+def _counted(spots: list[WindowMessage], wanted: ViewRequest) -> None:
     fit(fresh(spots), wanted)
 
 
-def first(spots: list[Spot], processes: int) -> float:
+def first(spots: list[WindowMessage], processes: int) -> float:
     """Milliseconds of the first view in a process that has the messages and has done nothing with them."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "spots"
@@ -127,8 +127,8 @@ def first(spots: list[Spot], processes: int) -> float:
 
 def first_of(file: str) -> None:
     """What such a process does."""
-    spots = [Spot(entry, message) for entry, message in pickle.loads(Path(file).read_bytes())]
-    print(*timed(1, lambda: fit(spots, Wanted(BUDGET, "o200k"))))
+    spots = [WindowMessage(entry, message) for entry, message in pickle.loads(Path(file).read_bytes())]
+    print(*timed(1, lambda: fit(spots, ViewRequest(BUDGET, "o200k"))))
 
 
 def estimating(size: int) -> float:

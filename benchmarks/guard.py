@@ -17,13 +17,13 @@ from statistics import median, quantiles
 
 from longthread.errors import SqlRefused
 from longthread.testing.sql_judge import GOLD_DIALECT
-from longthread.testing.statements import Statement, read_statements
+from longthread.testing.statements import JudgedStatement, read_statements
 from longthread.tools.analysis.guard import Guard
 
 CORPUS = Path(__file__).parents[1] / "evals" / "sql" / "benign.jsonl"
 
 
-def timed(guard: Guard, statement: Statement) -> tuple[float, bool]:
+def timed(guard: Guard, statement: JudgedStatement) -> tuple[float, bool]:
     """Milliseconds, and whether the statement was let through."""
     started = time.process_time()
     try:
@@ -33,7 +33,7 @@ def timed(guard: Guard, statement: Statement) -> tuple[float, bool]:
     return (time.process_time() - started) * 1000, True
 
 
-def measured(statements: list[Statement], rounds: int) -> dict[str, dict[str, float]]:
+def measured(statements: list[JudgedStatement], rounds: int) -> dict[str, dict[str, float]]:
     """The figures of each dialect, and of all under an empty name."""
     guards = {name: Guard(name) for name in {one.dialect or GOLD_DIALECT for one in statements}}
     taken: dict[str, list[float]] = {"": []}

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.embedders.embedder import unit
-from longthread.memory.index.signature_index import Shelf, put_together
+from longthread.memory.index.signature_index import SignatureIndex, put_together
 from longthread.memory.search.nearest import short_list
 from longthread.memory.search.recall import FUSED
 from longthread.store.index.signatures import Signatures
-from longthread.store.index.vectors import BLOCK, Head
+from longthread.store.index.vectors import BLOCK, BlockHead
 
 QUESTIONS, NEAREST = 40, 10
 Floats = NDArray[np.float32]
@@ -38,10 +38,10 @@ def kinds(count: int, dims: int) -> dict[str, Floats]:
     return found | {f"{name}_biased": unit(found[name] + bias) for name in ("clustered", "noisy")}
 
 
-def shelved(given: Floats) -> Shelf:
+def shelved(given: Floats) -> SignatureIndex:
     """Vectors as recall has them in memory."""
     blocks = {
-        Head("t", at // BLOCK, ""): Signatures.of(range(at, min(at + BLOCK, len(given))), given[at : at + BLOCK])
+        BlockHead("t", at // BLOCK, ""): Signatures.of(range(at, min(at + BLOCK, len(given))), given[at : at + BLOCK])
         for at in range(0, len(given), BLOCK)
     }
     return put_together(list(blocks), blocks, None)

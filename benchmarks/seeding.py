@@ -13,7 +13,7 @@ from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 
 USER = "default"
 
@@ -27,7 +27,9 @@ async def seed(
     """
     thread_id = new_id()
     lines = _lines(thread_id, drafts, source, parents or {})
-    outcome = await import_threads(store, io.BytesIO(lines), "the seed", Into(USER), lambda done, total, thread: None)
+    outcome = await import_threads(
+        store, io.BytesIO(lines), "the seed", ImportTarget(USER), lambda done, total, thread: None
+    )
     assert not outcome.refused, outcome
     return thread_id
 

@@ -25,10 +25,10 @@ from longthread.errors import LongthreadError, SourceNotFound
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.testing.questions import (
+    AnswerVerdict,
     Cited,
-    Question,
-    Table,
-    Verdict,
+    GoldQuestion,
+    ResultTable,
     judge,
     judge_schema,
     labels,
@@ -50,8 +50,8 @@ class Outcome:
     """One question asked: what came back, and the verdict."""
 
     set: str
-    question: Question
-    verdict: Verdict
+    question: GoldQuestion
+    verdict: AnswerVerdict
     answer: str
     sql: list[str] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ class Bench:
             raise SourceNotFound(source=path)
         return path
 
-    def rows(self, db: str, sql: str) -> Table:
+    def rows(self, db: str, sql: str) -> ResultTable:
         """What `sql` returns on `db`. Raises sqlite3.Error where it fails or takes too long."""
         connection = sqlite3.connect(f"{self.path(db).as_uri()}?mode=ro", uri=True)
         until = time.monotonic() + SQL_SECONDS
@@ -109,7 +109,7 @@ class Bench:
         try:
             cursor = connection.execute(sql)
             columns = tuple(column[0] for column in cursor.description or ())
-            return Table(columns, tuple(cursor.fetchmany(MOST_ROWS)))
+            return ResultTable(columns, tuple(cursor.fetchmany(MOST_ROWS)))
         finally:
             connection.close()
 
@@ -119,13 +119,13 @@ class Bench:
         return [str(row[0]) for row in self.rows(db, sql).rows]
 
 
-def examine(bench: Bench, name: str, question: Question, event: dict[str, Any], queries: dict[str, str]) -> Outcome:
+def examine(bench: Bench, name: str, question: GoldQuestion, event: dict[str, Any], queries: dict[str, str]) -> Outcome:
     """Judge a run's final event; `queries` are those of the thread so far, by label."""
     answer = str(event.get("answer") or event.get("summary") or (event.get("error") or {}).get("message", ""))
     sql = [queries[label] for label in labels(answer) if label in queries]
     gold = [bench.rows(question.db, each) for each in question.sql]
     if event.get("type") != "finished":
-        verdict = Verdict(False, f"the run ended {event.get('type')}")
+        verdict = AnswerVerdict(False, f"the run ended {event.get('type')}")
     elif question.kind == "schema":
         tables = {row[0] for row in bench.rows(question.db, "SELECT name FROM sqlite_master").rows}
         about_tables = {row[0] for row in gold[0].rows} <= tables
@@ -144,7 +144,7 @@ def _cited(bench: Bench, db: str, statements: Sequence[str]) -> Iterator[Cited]:
 
 
 async def run(
-    analyst: Analyst, bench: Bench, name: str, questions: Sequence[Question], model: str
+    analyst: Analyst, bench: Bench, name: str, questions: Sequence[GoldQuestion], model: str
 ) -> AsyncIterator[Outcome]:
     """Ask the questions of one set in their order, follow-ups on the thread of the question that they follow."""
     threads: dict[str, str | None] = {}

@@ -14,7 +14,7 @@ from tests.script import COUNT, call, finish
 
 from longthread.memory.forget import forget_memory
 from longthread.model.ids import new_id
-from longthread.model.memory import ANALYST, Origin, Source, Statement
+from longthread.model.memory import ANALYST, MemorySource, Origin, Statement
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of
 from longthread.runs.views import sent
@@ -59,7 +59,7 @@ async def test_what_a_model_keeps_is_given_to_later_conversations(open_analyst: 
     assert sorted([first["new"], second["new"]]) == [False, True]
     assert first["memory"] == second["memory"]
     async with analyst.store.reading() as tx:
-        assert await kept.sources(tx, first["memory"], user_id="default") == [Source("t", (1,))]
+        assert await kept.sources(tx, first["memory"], user_id="default") == [MemorySource("t", (1,))]
     later = await open_analyst(ScriptedChatModel(reply))
     await ask(later, "What are the totals?", "other", source=shop)
     shown = str(told[-1][-1].text)
@@ -240,7 +240,7 @@ async def test_a_memory_kept_after_reading_rows_says_where_it_came_from(open_ana
     async with analyst.store.reading() as tx:
         [memory] = await kept.list_(tx, OWNER)
         assert memory.origin == Origin(shop, ("run_sql q1",))
-        assert await kept.sources(tx, memory.id, user_id="default") == [Source("t", (1, 3), memory.origin)]
+        assert await kept.sources(tx, memory.id, user_id="default") == [MemorySource("t", (1, 3), memory.origin)]
     model = ScriptedChatModel([call("recall_memory", query="reports", scope="user"), finish("Sure?")])
     await ask(await open_analyst(model), "Who gets reports?", "other", source=shop)
     assert f"(noted after reading run_sql q1 of {shop}" in model.calls[0].messages[-1].text

@@ -12,11 +12,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.tool import invalid_tool_call
 from tests.memory.talking import say
 
-from longthread.builtin.pages import Room
+from longthread.builtin.pages import PageRoom
 from longthread.builtin.recall import MOST, NOTHING_YET, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
 from longthread.llm.embedders import embedder_of
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft
@@ -32,7 +32,7 @@ TEXTS = ["hello", "The staging server is 10.1.2.3.", "noted", "我们把预算�
 
 
 async def asked(store: Driver, *, before: int | None = None, **arguments: Any) -> dict[str, Any]:
-    end = None if before is None else Place("t", before)
+    end = None if before is None else EntryPlace("t", before)
     tool = recall_tool(Recaller(store), Scope("u", "t"), thread_id="t", agent_id=None, top_k=2, before=end)
     observation = await tool.call(arguments)
     json.dumps(observation)
@@ -288,7 +288,7 @@ async def test_what_a_message_says_beside_its_text_is_found_and_read(store: Driv
 async def test_pages_fit_a_small_window_and_are_the_text_to_the_letter(store: Driver, line: str, budget: int) -> None:
     long = "".join(f"{n} {line}" for n in range(900)) + "needle"
     await say(store, [*TEXTS, long, *TEXTS])
-    room = Room(budget)
+    room = PageRoom(budget)
     tool = recall_tool(
         Recaller(store), Scope("u", "t"), thread_id="t", agent_id=None, top_k=2, before=None, room=lambda: room
     )

@@ -13,7 +13,7 @@ from longthread.model.entry import Draft
 from longthread.model.run import AgentRun, Answers
 from longthread.store import log, runs
 from longthread.store.open import open_store
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 
 HELPER = "6c6f6e67-7468-5265-8164-616e616c7973"
 
@@ -31,7 +31,7 @@ def asked(store_address: str) -> str:
                 await log.create_thread(tx, thread, user_id="default", title=f"The {thread}", parent=parent)
                 await log.extend(tx, thread, [Draft("1", "user", f"Ask the {thread}")])
                 about: dict[str, Any] = {"protocol": "auto", "max_steps": 3, "answers": answers}
-                plan = Plan(run, f"Ask the {thread}", None, "demo", agent=AgentRun(HELPER, 1), **about)
+                plan = NewRun(run, f"Ask the {thread}", None, "demo", agent=AgentRun(HELPER, 1), **about)
                 lease = await runs.begin(tx, thread, plan, owner="me/1/x", alive=lambda owner: True)
                 await runs.end(tx, lease, "finished", {})
 

@@ -21,7 +21,7 @@ from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
 from longthread.store.open import open_store
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 
 Run = Callable[..., Any]
 
@@ -203,7 +203,7 @@ def in_store(work: Callable[[Transaction], Awaitable[Any]]) -> None:
 
 
 def begun(thread_id: str, owner: str) -> Callable[[Transaction], Awaitable[Any]]:
-    plan = Plan(run_id=f"{thread_id}-2", question="?", source=None, model="demo", protocol="auto", max_steps=3)
+    plan = NewRun(run_id=f"{thread_id}-2", question="?", source=None, model="demo", protocol="auto", max_steps=3)
     return lambda tx: runs.begin(tx, thread_id, plan, owner=owner, alive=lambda owner: True)
 
 

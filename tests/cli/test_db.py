@@ -25,7 +25,7 @@ from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.model.entry import Draft
 from longthread.runs.process import new_owner
 from longthread.store import log, runs
@@ -33,7 +33,7 @@ from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.store.transfer import threads
 
 Run = Callable[..., Any]
@@ -254,7 +254,7 @@ async def count_on(store: Driver, thread_id: str, times: int) -> int:
     builder = StateGraph(Counted)
     builder.add_node("one", lambda _: {"n": 1})
     builder.add_edge(START, "one")
-    saver = LongthreadSaver(store)
+    saver = AsyncSaver(store)
     graph, config = builder.compile(checkpointer=saver), {"configurable": {"thread_id": thread_id}}
     for _ in range(times):
         await graph.ainvoke({"n": 10}, config)  # type: ignore[arg-type, call-overload]
@@ -276,7 +276,7 @@ def test_an_update_leaves_a_thread_that_went_on_there_without_a_message(
         in_store(address, lambda store, name=name: count_on(store, name, 3))
 
     async def prune(store: Driver) -> None:
-        await LongthreadSaver(store).aprune(["pruned"])
+        await AsyncSaver(store).aprune(["pruned"])
 
     in_store(store_address, prune)
     result = run("db", "copy", store_address, other_address, "--update", code=5)
@@ -301,7 +301,7 @@ def test_an_update_leaves_a_thread_with_a_run_that_is_only_there(
 
 async def begin_and_leave(store: Driver) -> None:
     async with store.writing() as tx:
-        plan = Plan("left", "a question without an entry", None, "model", "auto", 5)
+        plan = NewRun("left", "a question without an entry", None, "model", "auto", 5)
         await runs.begin(tx, "t", plan, owner="owner", alive=lambda _: True)
 
 

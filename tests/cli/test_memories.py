@@ -15,7 +15,7 @@ from tests.memory.talking import say
 from longthread.langgraph import LongthreadStore
 from longthread.memory.forget import delete_thread
 from longthread.memory.memories import Memories
-from longthread.model.memory import ANALYST, Origin, Source, Statement
+from longthread.model.memory import ANALYST, MemorySource, Origin, Statement
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
@@ -77,7 +77,7 @@ def test_a_memory_tells_where_it_comes_from(run: Run, store_address: str) -> Non
     async def tell() -> str:
         async with open_store(store_address) as store:
             await say(store, ["My bird is blue."], user_id="default")
-            source = Source("t", (1,), Origin("demo", ("run_sql q1",)))
+            source = MemorySource("t", (1,), Origin("demo", ("run_sql q1",)))
             return (await kept(store, "The bird is blue.", owner=Owner("default", ANALYST), source=source)).id
 
     [told] = lines(run("memories", "show", asyncio.run(tell())))

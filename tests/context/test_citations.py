@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 
-from longthread.context.citations import Query, citations
+from longthread.context.citations import CitedQuery, citations
 
 
-def query(label: str, *rows: list[object], **more: object) -> Query:
+def query(label: str, *rows: list[object], **more: object) -> CitedQuery:
     data = {"query": label, "sql": "SELECT …", "rows": list(rows), "row_count": len(rows), **more}
-    found = Query.read(json.dumps({"ok": True, "data": data}))
+    found = CitedQuery.read(json.dumps({"ok": True, "data": data}))
     assert found is not None
     return found
 
 
-def cited(answer: str, *queries: Query) -> dict[str, str | None]:
+def cited(answer: str, *queries: CitedQuery) -> dict[str, str | None]:
     return {item["number"]: item["query"] for item in citations(answer, queries)}
 
 
@@ -65,4 +65,4 @@ def test_only_labelled_queries_are_taken() -> None:
         json.dumps({"ok": False, "error": {"type": "sql_failed"}}),
         "no json",
     ]
-    assert [found and found.label for found in map(Query.read, texts)] == ["q1", None, None]
+    assert [found and found.label for found in map(CitedQuery.read, texts)] == ["q1", None, None]

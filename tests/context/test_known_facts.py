@@ -15,7 +15,7 @@ from tests.runs.test_views import check
 from tests.script import call, finish
 
 from longthread.context.system_prompt import KNOWLEDGE
-from longthread.context.window import Fitted, Past, Spot, Wanted, fit
+from longthread.context.window import FittedView, PreviousCall, ViewRequest, WindowMessage, fit
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of
 from longthread.runs.inspect import calls_of, look
@@ -26,7 +26,7 @@ def described(table: str, columns: int = 30) -> dict[str, Any]:
     return {"table_name": table, "columns": [{"name": f"{table}_{n}", "type": "TEXT"} for n in range(columns)]}
 
 
-def conversation(tables: Sequence[str], questions: int = 4) -> list[Spot]:
+def conversation(tables: Sequence[str], questions: int = 4) -> list[WindowMessage]:
     """Each table is described once, in the first turn; then come questions with long answers."""
     messages: list[BaseMessage] = [HumanMessage("What is there?", id="q")]
     for n, table in enumerate(tables):
@@ -41,12 +41,12 @@ def conversation(tables: Sequence[str], questions: int = 4) -> list[Spot]:
     return [spot(message, seq) for seq, message in enumerate([*messages, HumanMessage("And?", id="last")], 1)]
 
 
-def viewed(spots: Sequence[Spot], budget: int, past: Past | None = None) -> Fitted:
+def viewed(spots: Sequence[WindowMessage], budget: int, past: PreviousCall | None = None) -> FittedView:
     facts = facts_of(Facts(), [each.entry for each in spots])
-    return fit(spots, Wanted(budget, facts=facts, extra=budget // 2, past=past))
+    return fit(spots, ViewRequest(budget, facts=facts, extra=budget // 2, past=past))
 
 
-def told(fitted: Fitted) -> dict[str, Any]:
+def told(fitted: FittedView) -> dict[str, Any]:
     text = fitted.notes.get("facts", "")
     return dict(json.loads(text.split(f"{KNOWLEDGE}\n")[1].split("\n```")[0])) if text else {}
 
@@ -83,7 +83,7 @@ def test_when_the_window_moves_on_the_facts_appear() -> None:
 def test_facts_come_and_go_without_changing_what_stands_before_them() -> None:
     spots = conversation(TABLES, questions=12)
     first = viewed(spots[:-1], 6_000)
-    second = viewed(spots, 6_000, Past(first.segments, first.view.summary.text))
+    second = viewed(spots, 6_000, PreviousCall(first.segments, first.view.summary.text))
     before = [message for message in first.messages if KNOWLEDGE not in message.text]
     assert second.messages[: len(before)] == before
     assert told(first) == told(second)

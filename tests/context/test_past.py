@@ -20,7 +20,7 @@ from longthread.runs.views import Prompt, sent
 from longthread.store import log, runs
 from longthread.store.index import recall
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.testing import ScriptedChatModel
 
 NOTES: Any = {"facts": "There is a table.", "recalled": "The budget is 7."}
@@ -110,7 +110,7 @@ async def test_a_prompt_that_went_with_the_runs_that_named_it_is_stored_again(
         )
         thread_id = handle.thread_id
         await handle.wait()
-        retention = Retention(Policy(runs_before=log.now()), CheckpointKeeper(), may_be_alive)
+        retention = Retention(RetentionPolicy(runs_before=log.now()), CheckpointKeeper(), may_be_alive)
         await prune(analyst.store, retention, lambda done, total, thread: None, apply=True)
     async with analyst.store.reading() as tx:
         calls = await calls_of(tx, str(thread_id))
@@ -129,7 +129,7 @@ async def test_calls_that_saw_what_retention_has_deleted_since_are_told_without_
         handle = await analyst.ask(f"How many, {n}?", source=shop, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         await handle.wait()
-    retention = Retention(Policy(entries_before=log.now(), window=5), CheckpointKeeper(), may_be_alive)
+    retention = Retention(RetentionPolicy(entries_before=log.now(), window=5), CheckpointKeeper(), may_be_alive)
     await prune(analyst.store, retention, lambda done, total, thread: None, apply=True)
     async with analyst.store.reading() as tx:
         first, _ = await recall.first_seq(tx, str(thread_id))

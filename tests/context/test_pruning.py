@@ -20,7 +20,7 @@ from tests.store.conftest import Plain, plain
 from longthread.llm.summarizer import ModelSummarizer, summarizer_of
 from longthread.memory.pruner import Pruner
 from longthread.memory.summary.digest import tokens_of
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.entry import Draft
 from longthread.model.manifest import segments_of
 from longthread.runs.analyst import Analyst
@@ -121,7 +121,7 @@ async def test_a_model_writes_the_summary_and_names_the_topics(open_analyst: Ope
     state = await analyst.state("t", user_id=analyst.settings.user)
     assert state["compressed_summary"] == "They count customers."
     assert state["compressed_message_count"] == 12
-    assert state["compressed_config_hash"] == Policy.of(analyst.settings).summary.hash
+    assert state["compressed_config_hash"] == PruningPolicy.of(analyst.settings).summary.hash
 
 
 async def test_settings_are_honoured(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -209,7 +209,7 @@ async def test_a_turn_with_a_mark_reads_one_row_more_and_no_older_messages(
     for turns in (20, 200):
         thread_id = f"turns-{turns}"
         await seeded(store, thread_id, turns)
-        await prune_thread(store, thread_id, Policy(max_messages=40))
+        await prune_thread(store, thread_id, PruningPolicy(max_messages=40))
         analyst = analyst_on(counting, tmp_path, ScriptedChatModel(one), memory_max_messages_per_thread=40)
         await ask(analyst, thread_id, shop)
         for when in ("warm", "cold"):
@@ -349,7 +349,7 @@ async def test_facts_are_found_behind_an_empty_window(open_analyst: OpenAnalyst,
     await turn(analyst, shop)
     async with store.writing() as tx:
         tip, _ = await log.position(tx, "t")
-        await summaries.save(tx, "t", summaries.Kept("Tables.", tip, Policy().summary.hash, 1, tip))
+        await summaries.save(tx, "t", summaries.ThreadSummary("Tables.", tip, PruningPolicy().summary.hash, 1, tip))
     await turn(analyst, shop)
     # What is known of the source is still known; it stands behind the messages.
     assert '"customers"' in model.calls[-1].messages[-1].text
@@ -365,5 +365,5 @@ async def test_an_entry_of_somebody_elses_program_does_not_break_a_pass(store: D
             *(Draft(f"r{n}", "tool", odd, tool_call_id="none") for n in range(60)),
         ]
         await log.extend(tx, "t", drafts)
-    kept = await prune_thread(store, "t", Policy(max_messages=40))
+    kept = await prune_thread(store, "t", PruningPolicy(max_messages=40))
     assert kept is not None

@@ -18,27 +18,26 @@ from langchain_core.messages import BaseMessage
 from tests.exploring import explore
 from tests.memory.threads import counted
 
-from longthread.context.window import Past, Wanted, fit, spots_of
-from longthread.context.window_cache import HotWindows
+from longthread.context.window import PreviousCall, ViewRequest, fit, spots_of
+from longthread.context.window_cache import WindowCache
 from longthread.errors import ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.summary.digest import tokens_of
-from longthread.memory.summary.pruning import Policy, prune_thread
-from longthread.memory.summary.summaries import Config
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
+from longthread.memory.summary.summaries import SummaryConfig
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.runs.start import _whole_units
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy as RetentionPolicy
-from longthread.store.maintenance.retention import Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 from longthread.testing.failpoints import Failpoints
 from longthread.testing.view_watch import orphans
 
-POLICY = Policy(max_messages=12, threshold=4, summary=Config(max_tokens=200))
+POLICY = PruningPolicy(max_messages=12, threshold=4, summary=SummaryConfig(max_tokens=200))
 BUDGET = 500
 _examples = itertools.count()
 Work = Callable[[Driver], Awaitable[Any]]
@@ -78,8 +77,8 @@ class PruningMachine(RuleBasedStateMachine):
         self.stack = AsyncExitStack()
         self.stores: list[Driver] = []
         self.others: list[Driver] = []
-        self.hot: dict[int, HotWindows] = {}
-        self.past: dict[int, Past] = {}
+        self.hot: dict[int, WindowCache] = {}
+        self.past: dict[int, PreviousCall] = {}
         self.runner.run(self._open())
 
     async def _open(self) -> None:
@@ -121,11 +120,11 @@ class PruningMachine(RuleBasedStateMachine):
 
     async def _ask(self, store: Driver, drafts: Sequence[Draft]) -> Any:
         place = self.stores.index(store)
-        hot = self.hot.setdefault(place, HotWindows(self.policy.max_messages))
+        hot = self.hot.setdefault(place, WindowCache(self.policy.max_messages))
         async with store.writing() as tx:
             thread = await log.find_thread(tx, self.thread, user_id="u")
             found = await hot.read(tx, thread)
-            cold = await HotWindows(self.policy.max_messages).read(tx, thread)
+            cold = await WindowCache(self.policy.max_messages).read(tx, thread)
             assert (found.summary, found.stale) == (cold.summary, cold.stale)
             assert [each.entry for each in cold.spots][-len(found.spots) or 99 :] == [
                 each.entry for each in found.spots
@@ -134,12 +133,12 @@ class PruningMachine(RuleBasedStateMachine):
         spots = _whole_units([*found.spots, *spots_of(added)])
         kept = found.summary
         summary, topics = (kept.summary, kept.topics) if kept else ("", ())
-        wanted = Wanted(BUDGET, past=self.past.get(place), summary=summary, topics=topics, mark=found.mark)
+        wanted = ViewRequest(BUDGET, past=self.past.get(place), summary=summary, topics=topics, mark=found.mark)
         fitted = fit(spots, wanted)
         assert fitted.view.tokens <= BUDGET
         assert orphans(fitted.messages) == 0
         assert all(spot.entry.seq > found.mark for spot in spots)
-        self.past[place] = Past(fitted.segments, fitted.view.summary.text)
+        self.past[place] = PreviousCall(fitted.segments, fitted.view.summary.text)
         async with store.writing() as tx:
             more = await log.extend(tx, self.thread, drafts[1:])
         hot.keep(thread, [*spots, *spots_of(more)], mark=found.mark)
@@ -180,7 +179,7 @@ class PruningMachine(RuleBasedStateMachine):
         for store, kept in zip(self.stores, again, strict=True):
             self.runner.run(self._check(store, kept))
 
-    async def _pass(self, store: Driver, how: str) -> Kept | None:
+    async def _pass(self, store: Driver, how: str) -> ThreadSummary | None:
         past = self.past.get(self.stores.index(store)) if store in self.stores else None
         return await prune_thread(
             store,
@@ -191,7 +190,7 @@ class PruningMachine(RuleBasedStateMachine):
             summarizer=None if how == "none" else Writer(how),
         )
 
-    async def _check(self, store: Driver, kept: Kept | None) -> None:
+    async def _check(self, store: Driver, kept: ThreadSummary | None) -> None:
         """What a pass leaves: all of the branch is in the summary or in the window, and no more than fits in each."""
         branch = await self._branch(store)
         behind = [entry for entry in branch if kept is None or entry.seq > kept.last_seq]
@@ -283,7 +282,7 @@ class PruningMachine(RuleBasedStateMachine):
 
     @rule(tokens=st.sampled_from([150, 200, 400]))
     def change_settings(self, tokens: int) -> None:
-        self.policy = replace(POLICY, summary=Config(max_tokens=tokens))
+        self.policy = replace(POLICY, summary=SummaryConfig(max_tokens=tokens))
 
     @invariant()
     def all_hold_the_same(self) -> None:
@@ -304,7 +303,7 @@ class PruningMachine(RuleBasedStateMachine):
             thread = await log.find_thread(tx, self.thread, user_id="u")
             return await log.branch(tx, self.thread, thread.tip, limit=10_000)
 
-    async def _kept(self, store: Driver) -> Kept | None:
+    async def _kept(self, store: Driver) -> ThreadSummary | None:
         async with store.reading() as tx:
             found = await summaries.find_thread(tx, self.thread)
             return found.kept if found else None

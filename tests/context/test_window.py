@@ -17,7 +17,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from tests.view.files import documents, noise
 
 from longthread.context.overflow_digest import told
-from longthread.context.window import DIGESTED, STEP, Fitted, Past, Spot, Wanted, fit, item_of
+from longthread.context.window import DIGESTED, STEP, FittedView, PreviousCall, ViewRequest, WindowMessage, fit, item_of
 from longthread.memory.summary.digest import Digest, digest_entries, json_of
 from longthread.messages.codec import draft_of
 from longthread.messages.reasoning import is_thinking
@@ -30,14 +30,16 @@ from longthread.view.tokens import IMAGE, estimate
 TEXTS = st.sampled_from(["", "short", "有多少客户？" * 30, "word " * 300, '{"rows":[' + "[1,2]," * 400 + "[3,4]]}"])
 
 
-def spot(message: BaseMessage, seq: int) -> Spot:
+def spot(message: BaseMessage, seq: int) -> WindowMessage:
     draft = draft_of(message)
     fields = {name: getattr(draft, name) for name in draft.__slots__}
-    return Spot(Entry(**fields, thread_id="t", seq=seq, parent_seq=seq - 1, created_at=datetime.now(UTC)), message)
+    return WindowMessage(
+        Entry(**fields, thread_id="t", seq=seq, parent_seq=seq - 1, created_at=datetime.now(UTC)), message
+    )
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Spot]:
+def conversations(draw: st.DrawFn) -> list[WindowMessage]:
     messages: list[BaseMessage] = []
 
     def thought() -> Any:
@@ -78,25 +80,25 @@ def thinking(messages: Sequence[BaseMessage]) -> list[str]:
     return [json.dumps(block) for block in blocks if isinstance(block, dict) and is_thinking(block)]
 
 
-def stored(fitted: Fitted) -> Past:
+def stored(fitted: FittedView) -> PreviousCall:
     """What another process knows of a call: its manifest, as it is stored."""
     told = json.loads(json.dumps([segment.to_json() for segment in fitted.segments]))
-    return Past([Segment.from_json(each) for each in told], fitted.view.summary.text)
+    return PreviousCall([Segment.from_json(each) for each in told], fitted.view.summary.text)
 
 
 @settings(max_examples=60)
 @given(conversations(), st.integers(300, 12_000), st.sampled_from(["any", "o200k", "claude"]), st.text(max_size=50))
 def test_a_process_goes_on_with_the_prompt_of_another(
-    spots: list[Spot], budget: int, family: str, summary: str
+    spots: list[WindowMessage], budget: int, family: str, summary: str
 ) -> None:
-    fitted: Fitted | None = None
+    fitted: FittedView | None = None
     for end in [n for n in range(1, len(spots) + 1) if n == len(spots) or spots[n].message.type != "tool"]:
         newest = spots[end - 1].message
         if isinstance(newest, AIMessage) and (newest.tool_calls or newest.invalid_tool_calls):
             continue
-        wanted = Wanted(budget, family, past=stored(fitted) if fitted else None, summary=summary)
+        wanted = ViewRequest(budget, family, past=stored(fitted) if fitted else None, summary=summary)
         # Made anew, as after a restart: nothing that was computed before is there.
-        last, fitted = fitted, fit([Spot(each.entry, each.message) for each in spots[:end]], wanted)
+        last, fitted = fitted, fit([WindowMessage(each.entry, each.message) for each in spots[:end]], wanted)
         seen = fitted.messages
         assert fitted.view.tokens <= budget
         assert sum(item_of(message, family=family).tokens for message in seen) <= budget
@@ -113,13 +115,15 @@ def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
     asked = [HumanMessage("Run it", id="q"), AIMessage("", tool_calls=made, id="a")]
     results = [ToolMessage(f"{n} rows", tool_call_id=f"j{n}", id=f"t{n}") for n in range(2)]
 
-    def views(*messages: BaseMessage) -> list[Fitted]:
+    def views(*messages: BaseMessage) -> list[FittedView]:
         """Those behind each message but calls and results, and behind the last message."""
-        spots, found = [spot(message, seq) for seq, message in enumerate(messages, start=1)], list[Fitted]()
+        spots, found = [spot(message, seq) for seq, message in enumerate(messages, start=1)], list[FittedView]()
         ends = [n for n, each in enumerate(messages, start=1) if each.type == "human"]
         for end in sorted({*ends, len(messages)}):
             past = stored(found[-1]) if found else None
-            found.append(fit([Spot(each.entry, each.message) for each in spots[:end]], Wanted(20_000, past=past)))
+            found.append(
+                fit([WindowMessage(each.entry, each.message) for each in spots[:end]], ViewRequest(20_000, past=past))
+            )
         return found
 
     more = [HumanMessage(f"And {n}?", id=f"m{n}") for n in range(5)]
@@ -129,14 +133,14 @@ def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
     assert {each.why for each in late[2].segments} == {None, "unpaired"}
     assert {each.how for each in late[-1].segments} == {"whole"}
     # Where it is the newest unit that was completed, the view grows at its end.
-    before = fit([spot(message, seq) for seq, message in enumerate(asked, start=1)], Wanted(20_000))
+    before = fit([spot(message, seq) for seq, message in enumerate(asked, start=1)], ViewRequest(20_000))
     whole = [spot(message, seq) for seq, message in enumerate([*asked, *results, more[0]], start=1)]
-    after = fit(whole, Wanted(20_000, past=stored(before)))
+    after = fit(whole, ViewRequest(20_000, past=stored(before)))
     assert after.view.grown
     assert [message.id for message in after.messages] == ["q", "a", "t0", "t1", "m0"]
 
 
-def turns(count: int) -> list[Spot]:
+def turns(count: int) -> list[WindowMessage]:
     messages: list[BaseMessage] = []
     for turn in range(count):
         messages += [HumanMessage(f"question {turn}", id=f"q{turn}"), AIMessage(f"answer {turn}", id=f"f{turn}")]
@@ -148,7 +152,7 @@ def test_a_window_that_moves_on_changes_the_views_beginning_seldom() -> None:
     past, planned = None, 0
     for end in range(limit + 1, len(spots), 2):
         window = spots[end - limit - 1 : end]
-        fitted = fit(window, Wanted(100_000, past=past))
+        fitted = fit(window, ViewRequest(100_000, past=past))
         planned += not fitted.view.grown
         past = stored(fitted)
         assert len(fitted.messages) >= limit - 2 * STEP
@@ -183,8 +187,8 @@ def test_thinking_beside_the_content_counts_and_goes_whole(key: str) -> None:
     answer = AIMessage("42", additional_kwargs={key: thought}, id="a")
     assert item_of(answer).thinking >= estimate("word " * 3_000)
     spots = [spot(HumanMessage("why?", id="q"), 1), spot(answer, 2), spot(HumanMessage("really?", id="r"), 3)]
-    assert fit(spots, Wanted(1_000)).messages[1].additional_kwargs == {}
-    assert fit(spots, Wanted(9_000)).messages[1].additional_kwargs == {key: thought}
+    assert fit(spots, ViewRequest(1_000)).messages[1].additional_kwargs == {}
+    assert fit(spots, ViewRequest(9_000)).messages[1].additional_kwargs == {key: thought}
 
 
 def test_thinking_goes_before_anything_is_cut() -> None:
@@ -192,21 +196,21 @@ def test_thinking_goes_before_anything_is_cut() -> None:
         [{"type": "thinking", "thinking": "word " * 3_000, "signature": "s"}, {"type": "text", "text": "42"}]
     )
     spots = [spot(HumanMessage("why?", id="q"), 1), spot(long, 2), spot(HumanMessage("really?", id="r"), 3)]
-    seen = fit(spots, Wanted(1_000)).messages
+    seen = fit(spots, ViewRequest(1_000)).messages
     assert [message.content for message in seen] == ["why?", [{"type": "text", "text": "42"}], "really?"]
 
 
 def test_what_was_recalled_stands_last_and_the_summary_first() -> None:
-    fitted = fit(turns(2), Wanted(5_000, summary="Before: sales.", topics=["sales"], recalled="The budget is 7."))
+    fitted = fit(turns(2), ViewRequest(5_000, summary="Before: sales.", topics=["sales"], recalled="The budget is 7."))
     assert str(fitted.messages[0].text).startswith("[Conversation Summary]\nBefore: sales.")
     assert str(fitted.messages[-1].text).endswith("The budget is 7.")
     assert [segment.how for segment in fitted.segments] == ["summary", "whole", "recalled"]
-    again = fit(turns(3), Wanted(5_000, past=stored(fitted), summary="Another."))
+    again = fit(turns(3), ViewRequest(5_000, past=stored(fitted), summary="Another."))
     assert again.view.grown
     assert dumped(again.messages)[:5] == dumped(fitted.messages)[:5]
 
 
-def decisions(count: int) -> list[Spot]:
+def decisions(count: int) -> list[WindowMessage]:
     messages: list[BaseMessage] = []
     for turn in range(count):
         said = f"Decision {turn}: the port of service {turn} is {40_000 + turn}. "
@@ -224,7 +228,7 @@ def test_what_a_plan_has_no_room_for_is_told_by_its_digest_at_once() -> None:
     spots, start, mark = decisions(40), 0, 0
     past, planned = None, 0
     for end in range(1, len(spots) + 1, 2):
-        wanted = Wanted(8_000, past=past, topics=["ports"], mark=mark)
+        wanted = ViewRequest(8_000, past=past, topics=["ports"], mark=mark)
         fitted = fit(spots[start:end], wanted)
         assert dumped(fit(spots[start:end], wanted).messages) == dumped(fitted.messages)
         past = stored(fitted)
@@ -238,15 +242,15 @@ def test_what_a_plan_has_no_room_for_is_told_by_its_digest_at_once() -> None:
 
 def test_the_manifest_says_what_is_told_by_digest_and_when_the_window_moves_on_past_that() -> None:
     spots = decisions(20)
-    planned = fit(spots[:35], Wanted(2_400))
+    planned = fit(spots[:35], ViewRequest(2_400))
     ways = [(each.first, each.how, each.why) for each in planned.segments if each.how in ("summary", "left out")]
     assert ways == [(0, "summary", None), (1, "left out", "digest")]
     out = next(each for each in planned.segments if each.how == "left out")
-    grown = fit(spots[:36], Wanted(2_400, past=stored(planned)))
+    grown = fit(spots[:36], ViewRequest(2_400, past=stored(planned)))
     assert grown.view.grown
     assert of_digest(grown.segments) == set(range(1, 37))
     assert out in grown.segments
-    moved = fit(spots[out.last - 2 : 37], Wanted(2_400, past=stored(grown), summary="Another.", mark=out.last - 2))
+    moved = fit(spots[out.last - 2 : 37], ViewRequest(2_400, past=stored(grown), summary="Another.", mark=out.last - 2))
     assert moved.view.grown
     ways = [(each.first, each.last, each.why) for each in moved.segments if each.why]
     assert ways == [(1, out.last - 2, "digest"), (out.last - 1, out.last, "digest")]
@@ -256,7 +260,7 @@ def test_the_manifest_says_what_is_told_by_digest_and_when_the_window_moves_on_p
 def test_questions_go_before_facts_where_tier_1_is_full_and_nothing_is_cut() -> None:
     spots = decisions(60)
     known = digest_entries([each.entry for each in spots[:80]])
-    wanted = Wanted(4_000, summary=known.text(), digest=json_of(known), topics=["ports"], mark=80)
+    wanted = ViewRequest(4_000, summary=known.text(), digest=json_of(known), topics=["ports"], mark=80)
     fitted = fit(spots[80:], wanted)
     text = fitted.view.summary.text
     assert fitted.view.summary.tokens <= 400
@@ -269,7 +273,7 @@ def test_questions_go_before_facts_where_tier_1_is_full_and_nothing_is_cut() -> 
 
 
 def test_a_digest_leaves_what_a_model_wrote_the_most_of_tier_1() -> None:
-    fitted = fit(decisions(200), Wanted(4_000, summary="known " * 2_000, topics=["ports"]))
+    fitted = fit(decisions(200), ViewRequest(4_000, summary="known " * 2_000, topics=["ports"]))
     text = fitted.view.summary.text
     assert fitted.view.summary.tokens <= 400
     assert fitted.view.tokens <= 4_000
@@ -281,13 +285,13 @@ def test_a_digest_leaves_what_a_model_wrote_the_most_of_tier_1() -> None:
 @pytest.mark.parametrize("family", ["any", "o200k", "claude"])
 @pytest.mark.parametrize("budget", [256, 300, 500, 700])
 def test_where_there_is_no_room_for_a_digest_it_is_said_what_is_left_out(budget: int, family: str) -> None:
-    fitted = fit(decisions(20), Wanted(budget, family, topics=["ports", "services"]))
+    fitted = fit(decisions(20), ViewRequest(budget, family, topics=["ports", "services"]))
     out = [each for each in fitted.segments if each.how == "left out"]
     assert {each.why for each in out} == {"digest"}
     last = out[-1].last
     assert f"{last} earlier messages (numbers 1 to {last}) are left out here" in fitted.view.summary.text
     assert fitted.view.tokens <= budget
-    known = fit(decisions(20), Wanted(budget, family, summary="known " * 200))
+    known = fit(decisions(20), ViewRequest(budget, family, summary="known " * 200))
     assert "Earlier messages (up to number" in known.view.summary.text
     assert known.view.tokens <= budget
 
@@ -304,9 +308,9 @@ def test_whatever_the_room_it_is_told_that_messages_are_left_out(share: int) -> 
 
 @pytest.mark.parametrize("family", ["o200k", "claude", "any"])
 def test_what_was_cut_costs_what_it_costs_now(family: str) -> None:
-    def view(question: str, rest: Sequence[BaseMessage], family: str, past: Past | None = None) -> Fitted:
+    def view(question: str, rest: Sequence[BaseMessage], family: str, past: PreviousCall | None = None) -> FittedView:
         messages = [HumanMessage(question, id="q"), *rest]
-        return fit([spot(message, n) for n, message in enumerate(messages, 1)], Wanted(8_000, family, past=past))
+        return fit([spot(message, n) for n, message in enumerate(messages, 1)], ViewRequest(8_000, family, past=past))
 
     before = view("plain words " * 8_000, [], "o200k")
     assert [each.how for each in before.segments] == ["cut"]
@@ -320,7 +324,7 @@ def test_what_was_cut_costs_what_it_costs_now(family: str) -> None:
 
 def test_what_is_left_out_is_said_in_chinese() -> None:
     spots = [spot(HumanMessage(f"端口号 {n} 是什么？"), n) for n in range(1, 100_001, 2_500)]
-    fitted = fit(spots, Wanted(256))
+    fitted = fit(spots, ViewRequest(256))
     assert re.search("前面 3[0-9] 条消息（编号 1 至 [0-9]+）在此省略，可以调取。", fitted.view.summary.text)
 
 
@@ -329,18 +333,18 @@ def test_messages_of_a_state_that_is_not_logged_have_no_numbers() -> None:
         ("", "earlier messages are left out here"),
         ("known " * 200, "Earlier messages are left out here"),
     ):
-        spots = [Spot(replace(each.entry, thread_id=""), each.message) for each in decisions(20)]
-        assert said in fit(spots, Wanted(256, summary=summary)).view.summary.text
+        spots = [WindowMessage(replace(each.entry, thread_id=""), each.message) for each in decisions(20)]
+        assert said in fit(spots, ViewRequest(256, summary=summary)).view.summary.text
 
 
 def test_where_there_is_no_room_at_all_the_manifest_says_so() -> None:
-    fitted = fit(decisions(20), Wanted(200))
+    fitted = fit(decisions(20), ViewRequest(200))
     assert not fitted.view.summary.text
     assert {each.why for each in fitted.segments if each.how == "left out"} == {"budget"}
 
 
 def test_of_very_many_messages_the_newest_are_digested() -> None:
-    fitted = fit(turns(2_000), Wanted(4_000))
+    fitted = fit(turns(2_000), ViewRequest(4_000))
     counts = {each.why: each.last - each.first + 1 for each in fitted.segments if each.how == "left out"}
     assert counts["digest"] < 2 * DIGESTED < counts["budget"]
 
@@ -367,7 +371,7 @@ def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
     known = digest_entries([spot(message, seq).entry for seq, message in enumerate(before, 1)])
     for source, schema, is_told in (("one.db", "a", True), ("one.db", "b", False), ("two.db", "a", False)):
         spots = [spot(asked("And here?", source, schema), 6)]
-        fitted = fit(spots, Wanted(20_000, summary=known.text(), digest=json_of(known), mark=5))
+        fitted = fit(spots, ViewRequest(20_000, summary=known.text(), digest=json_of(known), mark=5))
         text = fitted.view.summary.text
         assert "9000" in text
         assert ("invoices" in text, "SELECT 7" in text) == (is_told, is_told)
@@ -377,7 +381,7 @@ def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
 def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None:
     known = Digest(items={"told": ["The budget is 9000."]}, tables={"invoices": ""}, source="one.db", fingerprint="a")
     messages = [asked("Which tables?", "one.db", "a"), AIMessage("One."), asked("Sure?", "one.db", "a")]
-    wanted = Wanted(20_000, summary=known.text(), digest=json_of(known), mark=5)
+    wanted = ViewRequest(20_000, summary=known.text(), digest=json_of(known), mark=5)
     spots = [spot(message, seq) for seq, message in enumerate(messages, 6)]
     first = fit(spots[:1], wanted)
     again = fit(spots, replace(wanted, past=stored(first)))
@@ -395,6 +399,6 @@ def test_a_question_is_shown_with_its_attachment(form: str, mime: str) -> None:
     """As text, the bytes of a file of 300 KB would cost more than most windows have."""
     block = documents(noise(300_000), mime)[form]
     question = HumanMessage([{"type": "text", "text": "What does it say?"}, block], id="q")
-    shown = fit([spot(question, 1)], Wanted(100_000))
+    shown = fit([spot(question, 1)], ViewRequest(100_000))
     assert shown.messages == [question]
     assert [segment.how for segment in shown.segments] == ["whole"]

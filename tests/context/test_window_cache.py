@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from tests.langgraph.counting import Counting
 from tests.script import COUNT, call, finish
 
-from longthread.context.window import Spot
-from longthread.context.window_cache import HotWindows
+from longthread.context.window import WindowMessage
+from longthread.context.window_cache import WindowCache
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
@@ -135,13 +135,13 @@ async def test_a_run_never_holds_more_than_the_window_and_whole_units(
     store: Driver, tmp_path: Path, shop: str, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[list[BaseMessage]] = []
-    keep = HotWindows.keep
+    keep = WindowCache.keep
 
-    def seen(self: HotWindows, thread: Thread, spots: Sequence[Spot], *rest: Any) -> None:
+    def seen(self: WindowCache, thread: Thread, spots: Sequence[WindowMessage], *rest: Any) -> None:
         held.append([spot.message for spot in spots])
         keep(self, thread, spots, *rest)
 
-    monkeypatch.setattr(HotWindows, "keep", seen)
+    monkeypatch.setattr(WindowCache, "keep", seen)
     await seeded(store, "t", 500)
     model = ScriptedChatModel(reply)
     analyst = analyst_on(store, tmp_path, model, memory_max_messages_per_thread=limit)

@@ -14,8 +14,8 @@ import pytest
 
 from longthread.demo.brain import decide
 from longthread.demo.question import parse
-from longthread.demo.talk import Call, Message
-from longthread.demo.words.chunks import Chunk, chunks_of
+from longthread.demo.talk import DemoCall, DemoMessage
+from longthread.demo.words.chunks import PhraseChunk, chunks_of
 from longthread.demo.words.vocabulary import Vocabulary
 from longthread.tools.analysis import analysis_tools, open_source
 from longthread.tools.tool import Observation, Tool
@@ -136,7 +136,7 @@ async def test_of_a_very_long_question_the_beginning_is_read_and_that_is_said(
 ) -> None:
     read: list[int] = []
 
-    def counted(question: str, words: Vocabulary) -> list[Chunk]:
+    def counted(question: str, words: Vocabulary) -> list[PhraseChunk]:
         read.append(len(question))
         return chunks_of(question, words)
 
@@ -198,9 +198,9 @@ async def test_continue_goes_on_with_the_question_before(talk: Talk) -> None:
     for tool in ("list_tables",):
         observation = await conversation.tools[tool].call({})
     conversation.messages = [
-        Message("user", "How many customers are there?"),
-        Message("assistant", "", (Call("list_tables", {}, "c1"),)),
-        Message("tool", json.dumps(observation), call_id="c1"),
+        DemoMessage("user", "How many customers are there?"),
+        DemoMessage("assistant", "", (DemoCall("list_tables", {}, "c1"),)),
+        DemoMessage("tool", json.dumps(observation), call_id="c1"),
     ]
     answer = await conversation.ask("继续")
     assert "list_tables" not in conversation.names()
@@ -250,22 +250,22 @@ async def test_tables_that_cannot_be_listed_end_the_question(talk: Talk) -> None
 
 
 async def test_an_observation_that_cannot_be_read_does_not_loop() -> None:
-    messages = [Message("user", "How many orders?")]
+    messages = [DemoMessage("user", "How many orders?")]
     for turn in range(8):
         decision = decide(messages)
         if not decision.calls:
             break
-        calls = tuple(Call(call.name, call.args, f"{turn}-{at}") for at, call in enumerate(decision.calls))
-        messages.append(Message("assistant", decision.thought, calls))
-        messages += [Message("tool", "{ not json", call_id=call.id) for call in calls]
+        calls = tuple(DemoCall(call.name, call.args, f"{turn}-{at}") for at, call in enumerate(decision.calls))
+        messages.append(DemoMessage("assistant", decision.thought, calls))
+        messages += [DemoMessage("tool", "{ not json", call_id=call.id) for call in calls]
     assert not decision.calls
     assert EN in decision.answer
 
 
 def test_an_empty_database_is_said_to_be_empty() -> None:
     facts = json.dumps({"source": "x", "dialect": "sqlite", "tables": []})
-    system = Message("system", f"```json longthread-knowledge\n{facts}\n```")
-    decision = decide([system, Message("user", "How many orders?")])
+    system = DemoMessage("system", f"```json longthread-knowledge\n{facts}\n```")
+    decision = decide([system, DemoMessage("user", "How many orders?")])
     assert not decision.calls and "no tables" in decision.answer
 
 
@@ -291,8 +291,8 @@ async def test_where_columns_are_not_listed_the_tables_that_keys_point_to_are_de
 async def test_of_a_thousand_tables_those_are_described_that_the_question_is_about() -> None:
     names = [f"log_{n}" for n in range(990)] + ["customers", "orders", "invoices"]
     facts = json.dumps({"source": "x", "dialect": "sqlite", "tables": names})
-    system = Message("system", f"```json longthread-knowledge\n{facts}\n```")
-    decision = decide([system, Message("user", "客户有多少？")])
+    system = DemoMessage("system", f"```json longthread-knowledge\n{facts}\n```")
+    decision = decide([system, DemoMessage("user", "客户有多少？")])
     assert [call.args["table"] for call in decision.calls] == ["customers"]
 
 
@@ -305,12 +305,15 @@ async def test_odd_questions_come_to_an_end(talk: Talk, question: str) -> None:
     assert EN in answer or ZH in answer
 
 
-def talk_of(question: str, *done: tuple[Call, str]) -> list[Message]:
+def talk_of(question: str, *done: tuple[DemoCall, str]) -> list[DemoMessage]:
     """A question and what was called for it, as the view shows it."""
     facts = {"tables": ["customers"], "columns": {"customers": ["id", "name", "country"]}}
-    messages = [Message("system", f"```json longthread-knowledge\n{json.dumps(facts)}\n```"), Message("user", question)]
+    messages = [
+        DemoMessage("system", f"```json longthread-knowledge\n{json.dumps(facts)}\n```"),
+        DemoMessage("user", question),
+    ]
     for call, result in done:
-        messages += [Message("assistant", "", (call,)), Message("tool", result, call_id=call.id)]
+        messages += [DemoMessage("assistant", "", (call,)), DemoMessage("tool", result, call_id=call.id)]
     return messages
 
 
@@ -325,5 +328,5 @@ def test_what_does_not_fit_into_the_view_is_not_asked_for_again(question: str, s
     assert count.name == "run_sql"
     done = decide(talk_of(question, (replace(look, id="1"), cut), (replace(count, id="2"), cut)))
     assert done.calls == () and says in done.answer
-    bare = decide(talk_of(question, (Call("run_sql", BARE_ARGS, "1"), cut)))
+    bare = decide(talk_of(question, (DemoCall("run_sql", BARE_ARGS, "1"), cut)))
     assert bare.calls == () and says in bare.answer

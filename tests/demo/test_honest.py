@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longthread.context.citations import Query, citations
+from longthread.context.citations import CitedQuery, citations
 
 Talk = Callable[[str], Awaitable[Any]]
 
@@ -198,7 +198,7 @@ async def test_a_view_is_said_to_be_one(ask: Talk) -> None:
 async def test_its_own_numbers_are_not_looked_for_in_queries(ask: Talk, question: str) -> None:
     conversation = await ask("practice")
     answer = await conversation.ask(question)
-    queries = [Query.read(message.text) for message in conversation.messages if message.role == "tool"]
+    queries = [CitedQuery.read(message.text) for message in conversation.messages if message.role == "tool"]
     found = citations(answer, [query for query in queries if query is not None])
     assert [item for item in found if item["query"] is None] == []
 

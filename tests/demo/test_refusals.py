@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longthread.demo.brain import decide
-from longthread.demo.talk import Call, Message
+from longthread.demo.talk import DemoCall, DemoMessage
 from longthread.tools.tool import Observation, Tool
 
 Talk = Callable[[str], Awaitable[Any]]
@@ -58,10 +58,10 @@ async def test_a_table_that_is_gone_is_looked_for_once_more(talk: Talk) -> None:
 async def test_a_question_before_may_have_lost_its_tool_calls(talk: Talk) -> None:
     conversation = await talk("market")
     conversation.messages = [
-        Message("user", "How many vessels are there?"),
-        Message("assistant", "number of `vessels`: **40** [q1]"),
-        Message("user", "How many sales are there?"),
+        DemoMessage("user", "How many vessels are there?"),
+        DemoMessage("assistant", "number of `vessels`: **40** [q1]"),
+        DemoMessage("user", "How many sales are there?"),
     ]
-    assert decide(conversation.messages).calls == (Call("list_tables", {}),)
+    assert decide(conversation.messages).calls == (DemoCall("list_tables", {}),)
     conversation.messages.pop()
     assert "**200**" in await conversation.ask("How many sales are there?")

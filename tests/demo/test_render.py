@@ -6,12 +6,12 @@ import duckdb
 import pytest
 
 from longthread.demo.query.dialect import literal, quote
-from longthread.demo.query.plan import Condition, Dimension, Field, Measure, Plan, field_of
+from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.query.render import Unreachable, sql_of
-from longthread.demo.schema import Ref, Schema, schema_of
+from longthread.demo.schema import DemoSchema, Ref, schema_of
 
 
-def schema(dialect: str) -> Schema:
+def schema(dialect: str) -> DemoSchema:
     def column(name: str, kind: str) -> dict[str, object]:
         return {"name": name, "type": kind, "primary_key": name == "id"}
 
@@ -51,7 +51,7 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 
 DATED = field_of("sale", "sold on")
-TOTAL = Measure("sum", "sale", field_of("sale", "total"))
+TOTAL = PlannedMeasure("sum", "sale", field_of("sale", "total"))
 
 
 @pytest.mark.parametrize(
@@ -66,45 +66,45 @@ TOTAL = Measure("sum", "sale", field_of("sale", "total"))
 def test_dates_are_cut_on_duckdb(
     engine: duckdb.DuckDBPyConnection, grain: str, expected: list[tuple[object, int]]
 ) -> None:
-    plan = Plan("sale", measures=(TOTAL,), dimensions=(Dimension((DATED,), grain),))
+    plan = QueryPlan("sale", measures=(TOTAL,), dimensions=(Dimension((DATED,), grain),))
     assert engine.execute(sql_of(plan, schema("duckdb"))).fetchall() == expected
 
 
 def test_dates_are_cut_on_postgresql() -> None:
-    plan = Plan("sale", measures=(TOTAL,), dimensions=(Dimension((DATED,), "quarter"),))
+    plan = QueryPlan("sale", measures=(TOTAL,), dimensions=(Dimension((DATED,), "quarter"),))
     assert """to_char("sold on", 'YYYY-"Q"Q')""" in sql_of(plan, schema("postgresql"))
 
 
 def test_a_sum_is_not_multiplied_by_a_join_to_many(engine: duckdb.DuckDBPyConnection) -> None:
     red = Condition(field_of("line", "color"), "=", ("red",))
-    plan = Plan("sale", measures=(TOTAL,), conditions=(red,))
+    plan = QueryPlan("sale", measures=(TOTAL,), conditions=(red,))
     assert engine.execute(sql_of(plan, schema("duckdb"))).fetchall() == [(10,)]
 
 
 def test_exclusion_among_many_rows_excludes_the_owner(engine: duckdb.DuckDBPyConnection) -> None:
-    plan = Plan(
+    plan = QueryPlan(
         "sale", shown=(field_of("sale", "id"),), conditions=(Condition(field_of("line", "color"), "!=", ("red",)),)
     )
     assert sorted(engine.execute(sql_of(plan, schema("duckdb"))).fetchall()) == [(2,), (3,)]
 
 
 def test_the_newest_year_is_taken_from_the_data(engine: duckdb.DuckDBPyConnection) -> None:
-    plan = Plan("sale", measures=(TOTAL,), conditions=(Condition(DATED, "newest", ("year", 0)),))
+    plan = QueryPlan("sale", measures=(TOTAL,), conditions=(Condition(DATED, "newest", ("year", 0)),))
     assert engine.execute(sql_of(plan, schema("duckdb"))).fetchall() == [(25,)]
 
 
 def test_groups_without_rows_are_kept_for_the_fewest(engine: duckdb.DuckDBPyConnection) -> None:
     engine.execute("INSERT INTO shop VALUES (3, 'empty')")
-    count = Measure("count", "sale")
+    count = PlannedMeasure("count", "sale")
     dimension = Dimension((Field(Ref("shop", "name")),), key=Field(Ref("shop", "id")))
-    plan = Plan(
+    plan = QueryPlan(
         "sale", measures=(count,), dimensions=(dimension,), order=count, descending=False, limit=1, keep_empty=True
     )
     assert engine.execute(sql_of(plan, schema("duckdb"))).fetchall() == [("empty", 0)]
 
 
 def test_tables_without_a_key_between_them_cannot_be_joined() -> None:
-    plan = Plan("sale", shown=(field_of("alone", "word"),))
+    plan = QueryPlan("sale", shown=(field_of("alone", "word"),))
     with pytest.raises(Unreachable):
         sql_of(plan, schema("sqlite"))
 

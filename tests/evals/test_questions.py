@@ -9,11 +9,11 @@ import pytest
 
 from longthread.errors import InvalidInput
 from longthread.testing.questions import (
+    AnswerVerdict,
     Cited,
+    GoldQuestion,
     Match,
-    Question,
-    Table,
-    Verdict,
+    ResultTable,
     judge,
     judge_schema,
     labels,
@@ -23,15 +23,17 @@ from longthread.testing.questions import (
 )
 
 
-def ask(match: Match = "set", text: str = "How many?", kind: str = "count", lang: str = "en") -> Question:
-    return Question("a-1", "shop", lang, kind, text, ("SELECT 1",), match)
+def ask(match: Match = "set", text: str = "How many?", kind: str = "count", lang: str = "en") -> GoldQuestion:
+    return GoldQuestion("a-1", "shop", lang, kind, text, ("SELECT 1",), match)
 
 
-def table(*rows: tuple[Any, ...]) -> Table:
-    return Table(tuple(f"c{index}" for index in range(len(rows[0]))), rows)
+def table(*rows: tuple[Any, ...]) -> ResultTable:
+    return ResultTable(tuple(f"c{index}" for index in range(len(rows[0]))), rows)
 
 
-def verdict(gold: Table, found: Table, answer: str, match: Match = "set", sql: str = "SELECT x") -> Verdict:
+def verdict(
+    gold: ResultTable, found: ResultTable, answer: str, match: Match = "set", sql: str = "SELECT x"
+) -> AnswerVerdict:
     return judge(ask(match), [gold], answer, [Cited(sql, found)])
 
 
@@ -46,8 +48,8 @@ PAIRS = table(("Brazil", 5), ("Chile", 1), ("France", 5))
         (table((1, "Brazil ", 5.0), (2, "Chile", 1.0), (3, "France", 5.0000001)), "more columns, other number types"),
     ],
 )
-def test_the_same_rows_are_right(found: Table, why: str) -> None:
-    assert verdict(PAIRS, found, "Here they are [q1].") == Verdict(True), why
+def test_the_same_rows_are_right(found: ResultTable, why: str) -> None:
+    assert verdict(PAIRS, found, "Here they are [q1].") == AnswerVerdict(True), why
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_the_same_rows_are_right(found: Table, why: str) -> None:
         (table(("Brazil",), ("Chile",), ("France",)), "a column missing"),
     ],
 )
-def test_other_rows_are_wrong(found: Table, why: str) -> None:
+def test_other_rows_are_wrong(found: ResultTable, why: str) -> None:
     assert verdict(PAIRS, found, "Here they are [q1].").reason == "no cited query returns the gold rows", why
 
 
@@ -97,7 +99,7 @@ def test_any_gold_and_any_cited_query_may_agree() -> None:
     ],
 )
 def test_a_single_value_may_be_written_as_people_do(value: Any, answer: str) -> None:
-    assert verdict(table((value,)), table((value,)), answer, match="scalar") == Verdict(True)
+    assert verdict(table((value,)), table((value,)), answer, match="scalar") == AnswerVerdict(True)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_a_single_value_may_be_written_as_people_do(value: Any, answer: str) -> 
 )
 def test_a_right_query_under_a_wrong_word_is_wrong(value: Any, answer: str) -> None:
     found = verdict(table((value,)), table((value,)), answer, match="scalar")
-    assert found == Verdict(False, "the answer does not state the result")
+    assert found == AnswerVerdict(False, "the answer does not state the result")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_labels_are_those_in_brackets() -> None:
     assert labels("59 [q12], and 8 [q3, q4] but not q5 nor [q12] again") == ["q12", "q3", "q4"]
 
 
-SCHEMA = Table(("name",), (("InvoiceId",), ("Total",), ("BillingCity",)))
+SCHEMA = ResultTable(("name",), (("InvoiceId",), ("Total",), ("BillingCity",)))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ SCHEMA = Table(("name",), (("InvoiceId",), ("Total",), ("BillingCity",)))
     ],
 )
 def test_a_schema_answer_names_what_there_is_and_little_else(answer: str, reason: str) -> None:
-    assert judge_schema(SCHEMA, ["Total", "Name", "Email", "Phone"], answer) == Verdict(not reason, reason)
+    assert judge_schema(SCHEMA, ["Total", "Name", "Email", "Phone"], answer) == AnswerVerdict(not reason, reason)
 
 
 LINE = {"id": "a", "db": "shop", "lang": "en", "kind": "count", "question": "?", "sql": "SELECT 1", "match": "scalar"}
@@ -183,9 +185,9 @@ def test_a_bad_line_is_named(line: str) -> None:
 
 def test_counts_add_up_by_set_kind_and_language() -> None:
     results = [
-        ("one", ask(), Verdict(True)),
-        ("one", ask(kind="list", lang="zh"), Verdict(False, "no")),
-        ("two", ask(kind="list"), Verdict(True)),
+        ("one", ask(), AnswerVerdict(True)),
+        ("one", ask(kind="list", lang="zh"), AnswerVerdict(False, "no")),
+        ("two", ask(kind="list"), AnswerVerdict(True)),
     ]
     assert tally(results) == {
         "questions": 3,

@@ -19,7 +19,7 @@ from longthread.errors import SourceNotFound
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
-from longthread.testing.questions import Question, read_questions
+from longthread.testing.questions import GoldQuestion, read_questions
 
 EVALS = Path(__file__).parents[2] / "evals"
 KINDS = (
@@ -44,7 +44,7 @@ def bench(evals: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return evals.Bench(tmp_path_factory.mktemp("evals"), evals.DATA)
 
 
-def questions(name: str) -> list[Question]:
+def questions(name: str) -> list[GoldQuestion]:
     return read_questions((EVALS / "questions" / f"{name}.jsonl").read_text("utf-8"))
 
 
@@ -102,8 +102,8 @@ def _dump(path: Path) -> str:
         connection.close()
 
 
-def count_of(text: str, sql: str, follows: str | None = None) -> Question:
-    return Question(text, "shop", "en", "count", text, (sql,), "scalar", follows)
+def count_of(text: str, sql: str, follows: str | None = None) -> GoldQuestion:
+    return GoldQuestion(text, "shop", "en", "count", text, (sql,), "scalar", follows)
 
 
 def script(*turns: tuple[str, str]) -> Any:
@@ -149,18 +149,22 @@ async def test_what_cannot_be_asked_is_wrong_and_not_fatal(evals: ModuleType, be
 
 
 def test_a_run_that_does_not_finish_is_wrong(evals: ModuleType, bench: Any) -> None:
-    question = Question("a", "shop", "en", "count", "How many orders?", ("SELECT COUNT(*) FROM orders",), "scalar")
+    question = GoldQuestion("a", "shop", "en", "count", "How many orders?", ("SELECT COUNT(*) FROM orders",), "scalar")
     outcome = evals.examine(bench, "some", question, {"type": "paused", "summary": "200 [q1]"}, {"q1": question.sql[0]})
     assert (outcome.verdict.right, outcome.verdict.reason) == (False, "the run ended paused")
 
 
 def test_schema_questions_are_judged_by_their_words(evals: ModuleType, bench: Any) -> None:
-    tables = Question("a", "shop", "en", "schema", "?", ("SELECT name FROM sqlite_master WHERE type = 'table'",), "set")
-    columns = Question("b", "shop", "en", "schema", "?", ("SELECT name FROM pragma_table_info('categories')",), "set")
+    tables = GoldQuestion(
+        "a", "shop", "en", "schema", "?", ("SELECT name FROM sqlite_master WHERE type = 'table'",), "set"
+    )
+    columns = GoldQuestion(
+        "b", "shop", "en", "schema", "?", ("SELECT name FROM pragma_table_info('categories')",), "set"
+    )
     named = "customers, categories, products, orders, order_items"
     everything = ", ".join(bench.column_names("shop"))
 
-    def right(question: Question, answer: str) -> bool:
+    def right(question: GoldQuestion, answer: str) -> bool:
         verdict = evals.examine(bench, "s", question, {"type": "finished", "answer": answer}, {}).verdict
         return bool(verdict.right)
 

@@ -11,10 +11,10 @@ from tests.lending import database
 
 from longthread.langgraph.imports.database import Import
 from longthread.store.driver import Driver
-from longthread.store.imports.extracted import Report
+from longthread.store.imports.extracted import ImportReport
 from longthread.store.queries import Sql
 
-Take = Callable[..., Awaitable[Report]]
+Take = Callable[..., Awaitable[ImportReport]]
 Fetch = Callable[..., Awaitable[list[dict[str, Any]]]]
 
 
@@ -22,7 +22,7 @@ Fetch = Callable[..., Awaitable[list[dict[str, Any]]]]
 def take(store: Driver) -> Take:
     """Imports a database into the store under test."""
 
-    async def run(address: str | Path, **options: Any) -> Report:
+    async def run(address: str | Path, **options: Any) -> ImportReport:
         options = {"user": "default"} | options
         _, report = await Import(str(address), **options).into(store, lambda *_: None)
         return report

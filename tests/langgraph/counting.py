@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Asked, Row, Transaction
+from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.testing.wrapper import DriverWrapper
 
 
@@ -53,7 +53,7 @@ class _Counted:
         self.counting.rows[query] += len(rows)
         return rows
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         found = await self.transaction.fetch_all(*asked, last=last)
         for (query, values), rows in zip(asked, found, strict=True):
             self.counting.values[query] = values
@@ -61,7 +61,7 @@ class _Counted:
             self.counting.rows[query] += len(rows)
         return found
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         await self.transaction.ahead(*asked)
 
     async def run(self, query: str, **values: Any) -> int:

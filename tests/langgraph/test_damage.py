@@ -21,8 +21,8 @@ from tests.analysts import OpenAnalyst
 from tests.script import COUNT, finish
 
 from longthread.errors import StoreDamaged, ValueDamaged
-from longthread.langgraph.saver.async_saver import LongthreadSaver
-from longthread.langgraph.saver.load import Reader
+from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.load import CheckpointReader
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.messages.codec import message_of
 from longthread.model.entry import Draft
@@ -31,7 +31,7 @@ from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prunable import Staying
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
 
 TURNS = 3
@@ -64,7 +64,7 @@ def graph_of(store: Driver) -> Any:
     graph.add_node("pause", pause)
     graph.add_edge(START, "answer")
     graph.add_edge("answer", "pause")
-    return graph.compile(checkpointer=LongthreadSaver(store))
+    return graph.compile(checkpointer=AsyncSaver(store))
 
 
 async def fill(store: Driver, *thread_ids: str) -> None:
@@ -74,7 +74,7 @@ async def fill(store: Driver, *thread_ids: str) -> None:
             await graph_of(store).ainvoke(given, on(thread_id))
         newest = (await graph_of(store).aget_state(on(thread_id))).config
         # Another process's: what the one says that has put the checkpoint goes into that.
-        await LongthreadSaver(store).aput_writes(newest, [("notes", ["written"])], "task")
+        await AsyncSaver(store).aput_writes(newest, [("notes", ["written"])], "task")
 
 
 @asynccontextmanager
@@ -206,7 +206,7 @@ class Changed(JsonPlusSerializer):
 
 async def test_an_error_of_the_applications_serializer_may_be_no_damage(store: Driver) -> None:
     await fill(store, "t")
-    now, before = LongthreadSaver(store), LongthreadSaver(store)
+    now, before = AsyncSaver(store), AsyncSaver(store)
     now.serde = Changed()
     with pytest.raises(ValueDamaged, match="ValueError: there is no field of this name.*read it with those") as told:
         await now.aget_tuple(on("t"))
@@ -237,11 +237,11 @@ async def test_a_message_in_a_value_is_looked_for_too(store: Driver) -> None:
     graph = StateGraph(Keeping)
     graph.add_node("keep", keep)
     graph.add_edge(START, "keep")
-    await graph.compile(checkpointer=LongthreadSaver(store)).ainvoke({"messages": [HumanMessage("one")]}, on("t"))
+    await graph.compile(checkpointer=AsyncSaver(store)).ainvoke({"messages": [HumanMessage("one")]}, on("t"))
     async with store.writing() as tx:
         await tx.run(Sql("DELETE FROM entries WHERE thread_id = 't'"))
     with pytest.raises(StoreDamaged, match="entry 1 of thread t .* it is gone"):
-        await graph.compile(checkpointer=LongthreadSaver(store)).aget_state(on("t"))
+        await graph.compile(checkpointer=AsyncSaver(store)).aget_state(on("t"))
 
 
 async def test_what_retention_has_deleted_is_no_damage(store: Driver) -> None:
@@ -254,7 +254,7 @@ async def test_what_retention_has_deleted_is_no_damage(store: Driver) -> None:
 
 
 async def pruned(store: Driver, *, apply: bool) -> Pruned:
-    retention = Retention(Policy(), CheckpointKeeper(), lambda owner: True)
+    retention = Retention(RetentionPolicy(), CheckpointKeeper(), lambda owner: True)
     return await prune(store, retention, lambda done, total, what: None, apply=apply)
 
 
@@ -279,7 +279,7 @@ async def one_run_each(store: Driver, thread_ids: list[str], *, damaged: list[st
     """Threads with one checkpoint each, of the run `r`; of some nothing can be made of it."""
     for name in thread_ids:
         config: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}, "metadata": {"run_id": "r"}}
-        await LongthreadSaver(store).aput(config, empty_checkpoint(), {"step": 1, "source": "loop", "parents": {}}, {})
+        await AsyncSaver(store).aput(config, empty_checkpoint(), {"step": 1, "source": "loop", "parents": {}}, {})
     async with store.writing() as tx:
         for name in damaged:
             await tx.run(Sql("UPDATE checkpoints SET body = :bad WHERE thread_id = :name"), name=name, bad=BAD)
@@ -295,14 +295,14 @@ async def test_damaged_threads_stop_the_deletion_of_runs_in_no_other(store: Driv
     names = [f"t{number}" for number in range(9)]
     await one_run_each(store, names, damaged=["t0", "t4"])
     with pytest.raises(StoreDamaged, match=r"checkpoint .{36} of thread t0 .* Damaged too: thread t4\. Nothing"):
-        await LongthreadSaver(store).adelete_for_runs(["r"])
+        await AsyncSaver(store).adelete_for_runs(["r"])
     assert await threads_with_checkpoints(store) == ["t0", "t4"]
 
 
 async def test_of_many_damaged_threads_the_first_are_named(store: Driver) -> None:
     names = [f"t{number}" for number in range(9)]
     await one_run_each(store, names, damaged=names)
-    for work in (LongthreadSaver(store).aprune(names), LongthreadSaver(store).adelete_for_runs(["r"])):
+    for work in (AsyncSaver(store).aprune(names), AsyncSaver(store).adelete_for_runs(["r"])):
         with pytest.raises(StoreDamaged, match=r"thread t0 .* Damaged too: threads t1, t2, t3, t4, t5 and 3 more\. "):
             await work
     assert await threads_with_checkpoints(store) == names
@@ -313,7 +313,7 @@ async def test_the_saver_prunes_the_others_and_then_tells(store: Driver) -> None
     _, change, value, words = BODIES["no JSON"]
     async with spoiled(store, "checkpoints", change, v=value):
         with pytest.raises(StoreDamaged, match=words):
-            await LongthreadSaver(store).aprune(["t", "s", "u"])
+            await AsyncSaver(store).aprune(["t", "s", "u"])
     assert [len(await history(store, thread_id)) for thread_id in "su"] == [1, 1]
     assert len(await history(store, "t")) > 1
 
@@ -340,8 +340,8 @@ async def test_a_message_that_only_looks_odd_is_no_damage(store: Driver) -> None
     graph.add_node("answer", answer)
     graph.add_edge(START, "answer")
     given = [ChatMessage("]}", role="odd"), HumanMessage("\ud800 {")]
-    await graph.compile(checkpointer=LongthreadSaver(store)).ainvoke({"messages": given}, on("t"))
-    found = await graph.compile(checkpointer=LongthreadSaver(store)).aget_state(on("t"))
+    await graph.compile(checkpointer=AsyncSaver(store)).ainvoke({"messages": given}, on("t"))
+    found = await graph.compile(checkpointer=AsyncSaver(store)).aget_state(on("t"))
     assert [each.content for each in found.values["messages"]] == ["]}", "\ud800 {", "answer 2"]
 
 
@@ -360,7 +360,7 @@ async def test_what_an_analysts_thread_keeps_is_told(open_analyst: OpenAnalyst) 
 async def test_a_digest_is_told(store: Driver) -> None:
     await fill(store, "t")
     async with store.writing() as tx:
-        await summaries.save(tx, "t", summaries.Kept("told", 2, "hash", 1, 2, None, {}, ()))
+        await summaries.save(tx, "t", summaries.ThreadSummary("told", 2, "hash", 1, 2, None, {}, ()))
         await tx.run(Sql("UPDATE conversation_summaries SET digest = '{'"))
         with pytest.raises(StoreDamaged, match="the summary up to entry 2 of thread t cannot be read"):
             await summaries.find_thread(tx, "t")
@@ -368,7 +368,7 @@ async def test_a_digest_is_told(store: Driver) -> None:
 
 async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver) -> None:
     await fill(store, "t")
-    saver = LongthreadSaver(store)
+    saver = AsyncSaver(store)
     async with store.reading() as before:
         early = await checkpoints.lock(before, "t", user_id="default")
         async with store.writing() as tx:
@@ -379,7 +379,7 @@ async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver)
             row = await checkpoints.find(tx, "t", "", None)
             assert early is not None and late is not None and row is not None
             memory = saver._remembered.of_locked(late)
-            reader = Reader(tx, "t", memory, saver.serde, late.first_seq, remembers=True)
+            reader = CheckpointReader(tx, "t", memory, saver.serde, late.first_seq, remembers=True)
             saver._remembered.of_locked(early)  # somebody who began before
             found = await reader.read(row, [])
     assert found.checkpoint["channel_values"]["messages"][0].text == "answer 3"
@@ -398,7 +398,7 @@ async def test_an_entry_that_is_gone_stops_pruning_for_no_other(store: Driver, s
     async with store.writing() as tx:
         assert await tx.run(Sql(statement)) == 1
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    retention = Retention(Policy(entries_before=later, window=2), Unneeded(), lambda owner: True)
+    retention = Retention(RetentionPolicy(entries_before=later, window=2), Unneeded(), lambda owner: True)
     for apply in (False, True):
         found = await prune(store, retention, lambda done, total, what: None, apply=apply)
         assert found.damaged.keys() == {"t"}

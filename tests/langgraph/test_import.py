@@ -31,7 +31,7 @@ from tests.lending import database
 
 from longthread.errors import ExtraMissing, ImportIncomplete, NotACheckpointDatabase
 from longthread.langgraph import LongthreadSaver
-from longthread.langgraph.imports.checkpoints import Imported, Progress, import_langgraph
+from longthread.langgraph.imports.checkpoints import CheckpointProgress, Imported, import_langgraph
 
 THREADS = ("talk", "asks", "fans", "对话")
 
@@ -301,7 +301,7 @@ async def test_an_import_that_was_broken_off_is_finished_by_the_next(
 
 
 async def test_progress_is_told(source: Source, local: LongthreadSaver) -> None:
-    said: list[Progress] = []
+    said: list[CheckpointProgress] = []
     done = await import_langgraph(source.address, local, progress=said.append)
     assert [p.done for p in said] == list(range(1, done.checkpoints + 1))
     assert {p.total for p in said} == {done.checkpoints}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
-from longthread.langgraph.saver.async_saver import LongthreadSaver
-from longthread.langgraph.saver.message_list import RECENT, Kept, private
+from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.message_list import RECENT, MessageList, private
 from longthread.store.driver import Driver
 
 
@@ -20,14 +20,14 @@ def messages(count: int, first: int = 0) -> list[BaseMessage]:
     return [HumanMessage(f"m{n}", id=f"i{n}") for n in range(first, first + count)]
 
 
-def kept_of(found: list[BaseMessage]) -> Kept:
+def kept_of(found: list[BaseMessage]) -> MessageList:
     """A list that holds the very objects, and says what they say."""
-    kept = Kept(private(message, seq, seq - 1) for seq, message in enumerate(found, 1))
+    kept = MessageList(private(message, seq, seq - 1) for seq, message in enumerate(found, 1))
     kept.hold(found)
     return kept
 
 
-def grown(kept: Kept, given: list[BaseMessage]) -> None:
+def grown(kept: MessageList, given: list[BaseMessage]) -> None:
     """What a put does when it has been committed."""
     known = len(kept)
     kept.extend(private(message, seq, seq - 1) for seq, message in enumerate(given[known:], known + 1))
@@ -97,7 +97,7 @@ def test_as_many_are_equal_as_say_the_same_whatever_is_held(data: st.DataObject)
 async def test_a_list_that_is_changed_while_a_put_waits_is_stored_as_it_was_given(
     store: Driver, named: bool, before: int
 ) -> None:
-    saver = LongthreadSaver(store)
+    saver = AsyncSaver(store)
     config: Any = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
     found = messages(before)
     version = None
@@ -114,7 +114,7 @@ async def test_a_list_that_is_changed_while_a_put_waits_is_stored_as_it_was_give
         await asyncio.sleep(0.01)
         found.clear()
     config = await waiting
-    read = await LongthreadSaver(store).aget_tuple(config)
+    read = await AsyncSaver(store).aget_tuple(config)
     assert read is not None
     texts = [message.content for message in read.checkpoint["channel_values"]["messages"]]
     assert texts == [*(f"m{n}" for n in range(before)), "new"]

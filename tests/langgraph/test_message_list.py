@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from longthread.langgraph.saver.message_list import Kept, private
+from longthread.langgraph.saver.message_list import MessageList, private
 
 SERDE = JsonPlusSerializer()
 
@@ -32,8 +32,8 @@ def messages(turns: int = 1) -> list[BaseMessage]:
     return found
 
 
-def kept_of(given: list[BaseMessage]) -> Kept:
-    return Kept(private(message, seq, seq - 1) for seq, message in enumerate(given, 1))
+def kept_of(given: list[BaseMessage]) -> MessageList:
+    return MessageList(private(message, seq, seq - 1) for seq, message in enumerate(given, 1))
 
 
 def ids(found: list[BaseMessage]) -> list[int]:

@@ -13,9 +13,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call
 
-from longthread.context.window import Wanted, as_answered, fit
+from longthread.context.window import ViewRequest, as_answered, fit
 from longthread.langgraph.memory import message_view
-from longthread.langgraph.memory.message_view import Messages, Seen
+from longthread.langgraph.memory.message_view import KeptView, StateMessages
 from longthread.model.manifest import Segment
 
 
@@ -26,7 +26,7 @@ def picture(n: int) -> HumanMessage:
 
 def test_large_messages_are_not_held_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_view, "CHARACTERS", 10_000)
-    messages, alive = Messages(), []
+    messages, alive = StateMessages(), []
     for n in range(50):
         shown = [picture(n)]
         alive.append(weakref.ref(shown[0]))
@@ -38,7 +38,7 @@ def test_large_messages_are_not_held_for_long(monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_that_is_larger_than_all_may_be_is_shown_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_view, "CHARACTERS", 10)
-    messages, large = Messages(), [picture(1), picture(2)]
+    messages, large = StateMessages(), [picture(1), picture(2)]
     first = messages.spots(large)
     assert [spot.entry.id for spot in first] == ["m1", "m2"]
     assert messages.spots(large)[1].item.tokens == first[1].item.tokens
@@ -51,7 +51,7 @@ def repaired(name: str = "x") -> list[BaseMessage]:
 
 
 def test_a_message_that_gets_its_id_after_the_call_is_known_by_it_all_through() -> None:
-    messages, state = Messages(), [HumanMessage("q", id="q"), *repaired(), HumanMessage("And?", id="q2")]
+    messages, state = StateMessages(), [HumanMessage("q", id="q"), *repaired(), HumanMessage("And?", id="q2")]
     for family in ("any", "claude"):
         assert messages.spots(state)[2].item_for(family).condensed().how == "whole"
     state[2].id = "kept"
@@ -62,11 +62,11 @@ def test_a_message_that_gets_its_id_after_the_call_is_known_by_it_all_through() 
 
 
 def test_it_is_condensed_again_where_the_next_view_is_planned_too() -> None:
-    messages, long = Messages(), HumanMessage("word " * 2_000, id="q")
+    messages, long = StateMessages(), HumanMessage("word " * 2_000, id="q")
     state = [long, *repaired(), AIMessage("word " * 540, id="a"), HumanMessage("And?", id="q2")]
-    first = fit(messages.spots(state), Wanted(budget=2_000))
+    first = fit(messages.spots(state), ViewRequest(budget=2_000))
     state[2].id = "kept"
-    again = fit(messages.spots(state), Wanted(budget=2_000))
+    again = fit(messages.spots(state), ViewRequest(budget=2_000))
     assert [message.text for message in again.messages] == [message.text for message in first.messages]
     assert [message.id for message in again.messages] == ["q", "ax", "kept", "a", "q2"]
 
@@ -76,31 +76,31 @@ def test_a_view_goes_on_when_results_in_it_have_got_their_ids(names: tuple[str, 
     state: list[BaseMessage] = [HumanMessage("q", id="q")]
     for name in names:
         state += repaired(name)
-    spots = Messages().spots(state)
-    fitted = fit(spots, Wanted(budget=20_000))
+    spots = StateMessages().spots(state)
+    fitted = fit(spots, ViewRequest(budget=20_000))
     # Each in a segment of its own, as where they were cut.
     alone = [Segment(n, n, "whole") for n in range(1, len(state) + 1)]
     for segments in (fitted.segments, alone):
-        kept = Seen.from_json(json.loads(json.dumps(Seen.of(segments, spots).to_json())))
+        kept = KeptView.from_json(json.loads(json.dumps(KeptView.of(segments, spots).to_json())))
         assert kept is not None
         later = [each.model_copy(update={"id": each.id or f"kept{n}"}) for n, each in enumerate(state)]
-        assert kept.past(Messages().spots(later), "").segments == segments
-        moved = kept.past(Messages().spots(later[1:]), "").segments
+        assert kept.past(StateMessages().spots(later), "").segments == segments
+        moved = kept.past(StateMessages().spots(later[1:]), "").segments
         assert [each.last for each in moved if each.last > 0] == [each.last - 1 for each in segments if each.last > 1]
 
 
 def test_messages_of_one_id_stay_two_where_a_call_of_theirs_was_answered() -> None:
     state = [HumanMessage("q", id="q"), *repaired("x"), *repaired("y")]
     state[3].id = state[1].id
-    spots = Messages().spots(state)
+    spots = StateMessages().spots(state)
     assert [spot.item.key for spot in as_answered(spots)] == [spot.item.key for spot in spots]
-    view = fit(spots, Wanted(budget=20_000)).messages
+    view = fit(spots, ViewRequest(budget=20_000)).messages
     assert [message.tool_calls[0]["id"] for message in view if isinstance(message, AIMessage)] == ["x", "y"]
 
 
 def test_threads_that_run_at_once_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_view, "CHARACTERS", 200)
-    messages, interval = Messages(), sys.getswitchinterval()
+    messages, interval = StateMessages(), sys.getswitchinterval()
 
     def work(seed: int) -> int:
         chance = random.Random(seed)

@@ -36,7 +36,7 @@ from longthread.memory.summary.pruning import prune_thread
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.testing import ScriptedChatModel
-from longthread.testing.view_watch import Watch, orphans
+from longthread.testing.view_watch import ViewWatch, orphans
 from longthread.view.budget import message_budget
 from longthread.view.tokens import estimate
 
@@ -60,7 +60,7 @@ class Spy(AgentMiddleware[Any, Any, Any]):
     """Stands between the memory and the model, and measures each view."""
 
     window: int = WINDOW
-    watch: Watch = field(default_factory=Watch)
+    watch: ViewWatch = field(default_factory=ViewWatch)
     views: list[list[BaseMessage]] = field(default_factory=list)
     over: list[tuple[int, int]] = field(default_factory=list)
     tools = ()
@@ -101,7 +101,7 @@ class Talker:
         self.style = style
         self.calls = 0
         self.summaries = 0
-        self.watch: Watch | None = None
+        self.watch: ViewWatch | None = None
 
     def __call__(self, messages: list[BaseMessage]) -> Any:
         if str(messages[0].text).startswith(SUMMARIES):
@@ -323,7 +323,7 @@ def test_a_loop_for_each_turn_has_its_summaries_from_the_model_too(store_address
             asyncio.run(agent.ainvoke(asked(f"note {n}"), on()))
             saver.backing.home.call("settle", saver.backing.home.settle)
 
-        async def kept() -> summaries.Kept | None:
+        async def kept() -> summaries.ThreadSummary | None:
             async with saver.backing.store.reading() as tx:
                 return await summaries.find(tx, "t")
 

@@ -17,14 +17,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, interrupt
 
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.maintenance.prunable import Surplus
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
 
 ON_T: RunnableConfig = {"configurable": {"thread_id": "t"}}
@@ -46,7 +46,7 @@ def graph_of(store: Driver, *, node: Callable[..., Any] = answer, state: Any = S
     graph.add_node("node", node)
     graph.add_edge(START, "node")
     graph.add_edge("node", END)
-    return graph.compile(checkpointer=LongthreadSaver(store))
+    return graph.compile(checkpointer=AsyncSaver(store))
 
 
 def trimming_graph(store: Driver) -> Any:
@@ -63,7 +63,7 @@ async def ask(graph: Any, number: int, **more: Any) -> Any:
     return await graph.ainvoke({"messages": [HumanMessage(f"question {number}")], **more}, ON_T)
 
 
-async def pruned(store: Driver, policy: Policy, *, apply: bool = True) -> Pruned:
+async def pruned(store: Driver, policy: RetentionPolicy, *, apply: bool = True) -> Pruned:
     retention = Retention(policy, CheckpointKeeper(), lambda owner: True)
     told = await prune(store, retention, silent, apply=False)
     if apply:
@@ -90,7 +90,7 @@ async def test_all_but_the_newest_checkpoint_go_by_default(store: Driver) -> Non
     for number in range(5):
         await ask(graph, number, large=LARGE + str(number))
     before = await history(store)
-    found = await pruned(store, Policy())
+    found = await pruned(store, RetentionPolicy())
     assert found.rows["checkpoints"] == len(before) - 1
     assert found.rows["checkpoint_blobs"] > 0
     [left] = await history(store)
@@ -110,7 +110,7 @@ async def test_the_newest_few_stay_with_all_that_they_need(store: Driver) -> Non
     for number in range(1, 5):
         await ask(graph, number)
     before = await history(store)
-    await pruned(store, Policy(checkpoints=4))
+    await pruned(store, RetentionPolicy(checkpoints=4))
     left = await history(store)
     assert [each.values for each in left] == [each.values for each in before[:4]]
     assert [each.metadata for each in left] == [each.metadata for each in before[:4]]
@@ -125,12 +125,12 @@ async def test_young_checkpoints_stay(store: Driver) -> None:
     middle = datetime.now(UTC).isoformat()
     await ask(graph, 1)
     before = await history(store)
-    assert (await pruned(store, Policy(checkpoints=None))).rows == {}
-    found = await pruned(store, Policy(checkpoints_before=middle))
+    assert (await pruned(store, RetentionPolicy(checkpoints=None))).rows == {}
+    found = await pruned(store, RetentionPolicy(checkpoints_before=middle))
     assert found.rows["checkpoints"] == 3
     left = await history(store)
     assert [each.values for each in left] == [each.values for each in before[:3]]
-    assert (await pruned(store, Policy(checkpoints_before=now()))).rows["checkpoints"] == 2
+    assert (await pruned(store, RetentionPolicy(checkpoints_before=now()))).rows["checkpoints"] == 2
 
 
 async def test_an_interrupted_graph_is_resumed(store: Driver) -> None:
@@ -146,7 +146,7 @@ async def test_an_interrupted_graph_is_resumed(store: Driver) -> None:
         await ask(graph, number)
         await graph.ainvoke(Command(resume="yes"), ON_T)
     await ask(graph, 3)
-    found = await pruned(store, Policy(entries_before=now(), window=1))
+    found = await pruned(store, RetentionPolicy(entries_before=now(), window=1))
     assert found.rows["checkpoints"] > 10
     assert "entries" not in found.rows
     waiting = await graph_of(store, node=compiled).aget_state(ON_T, subgraphs=True)
@@ -167,7 +167,7 @@ async def test_what_delta_channels_are_made_of_stays(store: Driver) -> None:
     for number in range(7):
         await ask(graph, number)
     before = await history(store, graph)
-    found = await pruned(store, Policy())
+    found = await pruned(store, RetentionPolicy())
     assert 0 < found.rows["checkpoints"] < len(before) - 1
     again = graph_of(store, node=reply, state=Deltas)
     assert (await again.aget_state(ON_T)).values == before[0].values
@@ -177,12 +177,12 @@ async def test_what_delta_channels_are_made_of_stays(store: Driver) -> None:
 
 @pytest.mark.parametrize("keep", [1, 3])
 async def test_the_saver_prunes_the_same(store: Driver, keep: int) -> None:
-    saver = LongthreadSaver(store)
+    saver = AsyncSaver(store)
     graph = graph_of(store)
     for number in range(3):
         await ask(graph, number, large=LARGE + str(number))
     await saver.acopy_thread("t", "copy")
-    await pruned(store, Policy(checkpoints=keep))
+    await pruned(store, RetentionPolicy(checkpoints=keep))
     if keep == 1:
         await saver.aprune(["copy"])
         copied: RunnableConfig = {"configurable": {"thread_id": "copy"}}
@@ -200,7 +200,7 @@ async def test_entries_that_a_checkpoint_refers_to_stay(store: Driver) -> None:
     graph = graph_of(store)
     for number in range(10):
         await ask(graph, number)
-    found = await pruned(store, Policy(entries_before=now(), window=2))
+    found = await pruned(store, RetentionPolicy(entries_before=now(), window=2))
     assert found.rows["checkpoints"] == 29
     assert "entries" not in found.rows
     state = await graph_of(store).aget_state(ON_T)
@@ -212,7 +212,7 @@ async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
     for number in range(10):
         await ask(graph, number)
     before = await graph_of(store).aget_state(ON_T)
-    found = await pruned(store, Policy(entries_before=now(), window=2))
+    found = await pruned(store, RetentionPolicy(entries_before=now(), window=2))
     assert found.rows["entries"] == 14
     state = await graph_of(store).aget_state(ON_T)
     assert state.values == before.values
@@ -232,17 +232,17 @@ async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
 
 
 async def test_a_copy_of_a_thread_that_was_cut_begins_where_it_does(store: Driver) -> None:
-    graph, saver = trimming_graph(store), LongthreadSaver(store)
+    graph, saver = trimming_graph(store), AsyncSaver(store)
     for number in range(10):
         await ask(graph, number)
-    assert (await pruned(store, Policy(entries_before=now(), window=2))).rows["entries"] == 14
+    assert (await pruned(store, RetentionPolicy(entries_before=now(), window=2))).rows["entries"] == 14
     await saver.acopy_thread("t", "copy")
     async with store.reading() as tx:
         cut, copy = [await log.find_thread(tx, name, user_id="default") for name in ("t", "copy")]
         assert copy.first_seq == cut.first_seq == 15
         of = [await log.branch(tx, thread.id, thread.tip, limit=99) for thread in (cut, copy)]
     assert of[0] == [replace(entry, thread_id="t") for entry in of[1]] != []
-    assert await pruned(store, Policy(entries_before=now(), window=2)) == Pruned()
+    assert await pruned(store, RetentionPolicy(entries_before=now(), window=2)) == Pruned()
 
 
 async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_it_is(
@@ -255,7 +255,7 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
             found = await super().surplus(*args, **more)
             if not self.begun:
                 self.begun = True
-                await LongthreadSaver(second).adelete_thread("t")
+                await AsyncSaver(second).adelete_thread("t")
                 for number in range(4):
                     await ask(graph_of(second), number, large=LARGE + str(number))
             return found
@@ -263,7 +263,7 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
     for number in range(3):
         await ask(graph_of(store), number, large=LARGE + str(number))
     keeper = Meanwhile()
-    retention = Retention(Policy(checkpoints_before=now()), keeper, lambda owner: True)
+    retention = Retention(RetentionPolicy(checkpoints_before=now()), keeper, lambda owner: True)
     assert (await prune(store, retention, silent, apply=True)).rows == {}
     assert keeper.begun
     assert len(await history(store)) == 12
@@ -272,19 +272,19 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
 @pytest.mark.parametrize("by", ["saver", "retention"])
 async def test_what_tasks_have_written_goes_with_a_checkpoint_of_a_clock_that_is_ahead(store: Driver, by: str) -> None:
     ids = [f"1f000000-0000-6000-8000-{number:012}" for number in (5, 9, 7)]  # the second was put where it was later
-    saver = LongthreadSaver(store)
+    saver = AsyncSaver(store)
     for id_ in ids:
         at: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": id_}}
-        await LongthreadSaver(store).aput_writes(at, [("x", id_)], "task")  # in a row: nobody has put it yet
+        await AsyncSaver(store).aput_writes(at, [("x", id_)], "task")  # in a row: nobody has put it yet
         await saver.aput(ON_T | {"configurable": {**ON_T["configurable"], "checkpoint_ns": ""}}, _bare(id_), {}, {})
     if by == "saver":
         await saver.aprune(["t"])
     else:
-        await pruned(store, Policy())
+        await pruned(store, RetentionPolicy())
     async with store.reading() as tx:
         found = await tx.fetch(Sql("SELECT checkpoint_id FROM checkpoint_writes"))
     assert len(found) == 1
-    [left] = [each async for each in LongthreadSaver(store).alist(ON_T)]
+    [left] = [each async for each in AsyncSaver(store).alist(ON_T)]
     assert left.pending_writes == [("task", "x", ids[-1])]
 
 

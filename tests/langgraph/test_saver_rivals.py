@@ -28,9 +28,9 @@ from longthread.model.entry import Draft
 from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 
 AT: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
@@ -134,7 +134,7 @@ async def test_a_thread_that_was_deleted_and_brought_back_by_another_process_is_
     await _answering(ours).ainvoke(_question("two"), AT)
     await theirs.adelete_thread("t")
     file.seek(0)
-    await import_threads(second, file, "an export", Into("default"), lambda *_: None)
+    await import_threads(second, file, "an export", ImportTarget("default"), lambda *_: None)
     await _answering(theirs).ainvoke(_question("other"), AT)
     said = ["one", "re: one", "other", "re: other"]
     assert _texts((await _answering(ours).aget_state(AT)).values["messages"]) == said
@@ -149,7 +149,7 @@ async def test_messages_that_are_put_back_after_retention_has_deleted_them_are_w
         await _answering(saver).ainvoke(_question(f"q{number}"), AT)
     said = (await _answering(saver).aget_state(AT)).values["messages"]
     await _answering(saver).aupdate_state(AT, {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]})
-    policy = Policy(entries_before="9999-01-01T00:00:00+00:00", window=2)
+    policy = RetentionPolicy(entries_before="9999-01-01T00:00:00+00:00", window=2)
     pruned = await prune(store, Retention(policy, CheckpointKeeper(), lambda _: False), lambda *_: None, apply=True)
     assert pruned.rows["entries"] > 0
     await _answering(saver).aupdate_state(AT, {"messages": said})

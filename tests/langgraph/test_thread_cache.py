@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from longthread.langgraph.saver import thread_cache as module
-from longthread.langgraph.saver.message_list import Kept, private
-from longthread.langgraph.saver.thread_cache import CONVERSATION, Memory, Remembered
+from longthread.langgraph.saver.message_list import MessageList, private
+from longthread.langgraph.saver.thread_cache import CONVERSATION, CachedThread, ThreadCache
 from longthread.store.checkpoints import Locked
 
 
@@ -15,13 +15,13 @@ def locked(thread_id: str, incarnation: str = "a") -> Locked:
     return Locked(thread_id, tip=0, size=0, first_seq=1, incarnation=incarnation)
 
 
-def grow(memory: Memory, count: int) -> None:
-    kept = Kept(private(HumanMessage("m", id=f"i{n}"), n, n - 1) for n in range(1, count + 1))
+def grow(memory: CachedThread, count: int) -> None:
+    kept = MessageList(private(HumanMessage("m", id=f"i{n}"), n, n - 1) for n in range(1, count + 1))
     memory.lists.put(CONVERSATION, kept)
 
 
 def test_a_thread_that_is_forgotten_while_something_is_stored_there_counts_no_more() -> None:
-    remembered = Remembered()
+    remembered = ThreadCache()
     memory, other = remembered.of_locked(locked("t")), remembered.of_locked(locked("other"))
     for name, each, count in (("t", memory, 5), ("other", other, 3)):
         grow(each, count)
@@ -39,7 +39,7 @@ def test_a_thread_that_is_forgotten_while_something_is_stored_there_counts_no_mo
 
 def test_threads_that_were_used_least_recently_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MESSAGES", 10)
-    remembered = Remembered()
+    remembered = ThreadCache()
     for name in ("first", "second", "first", "third"):
         memory = remembered.of_locked(locked(name))
         grow(memory, 4)

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from longthread.llm.json_protocol import (
     OBSERVATION,
     RAW_LIMIT,
-    Call,
+    ActionCall,
     Finish,
     Malformed,
     instructions,
@@ -45,7 +45,7 @@ RUN_SQL = Tool(
 LIST_TABLES = Tool("list_tables", "List them.", {"type": "object", "properties": {}}, _nothing)
 TOOLS = [RUN_SQL, LIST_TABLES]
 
-CALL = Call("why", "run_sql", {"sql": "SELECT 1"})
+CALL = ActionCall("why", "run_sql", {"sql": "SELECT 1"})
 TEXT = '{"thought": "why", "action": "run_sql", "args": {"sql": "SELECT 1"}}'
 
 
@@ -75,12 +75,12 @@ def test_calls(text: str, strict: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"action": "list_tables"}', Call("", "list_tables", {})),
-        ('{"action": "list_tables", "args": null}', Call("", "list_tables", {})),
-        ('First the tables. {"action": "list_tables"}', Call("First the tables.", "list_tables", {})),
-        ('<think>hm</think>{"action": "list_tables"}', Call("hm", "list_tables", {})),
-        ('{"thought": "t", "action": "x", "args": {"sql": "a\nb,}"}}', Call("t", "x", {"sql": "a\nb,}"})),
-        ('{"thought": ["a"], "action": "x"}', Call('["a"]', "x", {})),
+        ('{"action": "list_tables"}', ActionCall("", "list_tables", {})),
+        ('{"action": "list_tables", "args": null}', ActionCall("", "list_tables", {})),
+        ('First the tables. {"action": "list_tables"}', ActionCall("First the tables.", "list_tables", {})),
+        ('<think>hm</think>{"action": "list_tables"}', ActionCall("hm", "list_tables", {})),
+        ('{"thought": "t", "action": "x", "args": {"sql": "a\nb,}"}}', ActionCall("t", "x", {"sql": "a\nb,}"})),
+        ('{"thought": ["a"], "action": "x"}', ActionCall('["a"]', "x", {})),
         ('{"thought": "t", "finish": "There are 59."}', Finish("t", "There are 59.")),
         ('{"thought": "t", "finish": "运载火箭有 3 种。", "action": null}', Finish("t", "运载火箭有 3 种。")),
         ('{"thought": "t", "action": "finish", "args": {"answer": "59"}}', Finish("t", "59")),
@@ -183,7 +183,7 @@ NAMES = st.from_regex(r"[a-z][a-z_]{0,20}", fullmatch=True).filter(lambda name: 
 @example('{"finish": ' + "[" * 100 + "]" * 100 + "}", False)
 @example("\ud800", False)
 def test_parsing_never_raises(text: str, strict: bool) -> None:
-    assert isinstance(parse_reply(text, strict=strict), Call | Finish | Malformed)
+    assert isinstance(parse_reply(text, strict=strict), ActionCall | Finish | Malformed)
 
 
 @pytest.mark.parametrize("piece", ['{"a":', "{", "{'", '{"', " ", "`", '{"a":1}', '{"a":"', ", ", "<think>", '\\"'])
@@ -199,7 +199,7 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
 def test_a_rendered_call_parses_back(thought: str, name: str, args: dict[str, Any], strict: bool) -> None:
     message = AIMessage(content=thought, tool_calls=[{"name": name, "args": args, "id": "c1"}])
     [shown] = render([message])
-    assert parse_reply(str(shown.text), strict=strict) == Call(thought, name, args)
+    assert parse_reply(str(shown.text), strict=strict) == ActionCall(thought, name, args)
 
 
 # The observation that follows a malformed reply.
@@ -213,7 +213,7 @@ def test_the_observation_quotes_explains_and_shows() -> None:
     assert error["raw_response"] == "garbage"
     assert "It is not JSON." in error["message"]
     assert "run_sql, list_tables" in error["expected"]
-    assert parse_reply(json.dumps(error["example"]), strict=True) == Call(
+    assert parse_reply(json.dumps(error["example"]), strict=True) == ActionCall(
         error["example"]["thought"], "list_tables", {}
     )
 

@@ -28,7 +28,7 @@ from longthread.messages.message import Message
 
 
 def completion(chunks: Sequence[Mapping[str, Any]]) -> Message:
-    reply = chat_completions.Reply("m")
+    reply = chat_completions.CompletionReply("m")
     for chunk in chunks:
         list(reply.add(chunk))
     return reply.message()
@@ -117,7 +117,7 @@ def test_usage_is_whole_numbers_or_nothing(usage: dict[str, Any], expected: dict
 
 
 def test_what_was_read_from_a_cache_is_input_too() -> None:
-    reply = anthropic.Reply("m")
+    reply = anthropic.AnthropicReply("m")
     usage = {"input_tokens": 1, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 1}
     list(reply.add({"type": "message_start", "message": {"usage": usage}}))
     list(reply.add({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.llm.test_json_protocol import LIST_TABLES, RUN_SQL
 
-from longthread.llm.json_protocol import Call, Finish, Malformed, parse_reply
+from longthread.llm.json_protocol import ActionCall, Finish, Malformed, parse_reply
 from longthread.llm.sql_reply import plain, was_tried
 from longthread.tools.tool import Tool
 
@@ -85,7 +85,7 @@ def parsed(text: str, *, strict: bool = False, ran: tuple[str, ...] = ()) -> Any
 )  # fmt: skip
 def test_forms_of_calls(text: str, strict: bool) -> None:
     reply = parsed(text, strict=strict)
-    assert isinstance(reply, Call), reply
+    assert isinstance(reply, ActionCall), reply
     assert (reply.action, plain(reply.args["sql"])) == ("run_sql", plain(SQL))
 
 
@@ -104,7 +104,7 @@ def test_forms_of_calls(text: str, strict: bool) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("strict", [True, False])
 def test_thoughts_and_arguments_of_them(text: str, call: tuple[str, str, dict[str, Any]], strict: bool) -> None:
-    assert parsed(text, strict=strict) == Call(*call)
+    assert parsed(text, strict=strict) == ActionCall(*call)
 
 
 @pytest.mark.parametrize("strict", [True, False])
@@ -158,7 +158,7 @@ def test_answers_stay_answers(text: str) -> None:
 def test_a_statement_that_was_run_is_shown() -> None:
     fence = f"```sql\n{SQL};\n```"
     assert parsed(fence, ran=(SQL,)) == Finish("", fence)
-    assert isinstance(parsed(fence, ran=("SELECT 1",)), Call)
+    assert isinstance(parsed(fence, ran=("SELECT 1",)), ActionCall)
     assert parse_reply(fence, strict=False, tools=[LIST_TABLES]) == Finish("", fence)
 
 

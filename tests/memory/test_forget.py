@@ -21,7 +21,7 @@ from tests.store.conftest import Plain
 from tests.store.samples import fill
 
 from longthread.errors import MemoryNotFound, RunInProgress, ThreadNotFound
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.forget import (
     delete_thread,
@@ -35,17 +35,17 @@ from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import Memories
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import Topic
 from longthread.model.catalog import Definition, Version
 from longthread.model.entry import Draft
 from longthread.model.ids import new_id
-from longthread.model.memory import Source, Statement, Used
+from longthread.model.memory import MemorySource, Statement, Used
 from longthread.store import catalog, log, memories, runs
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
 from longthread.testing.contract.deletion import fill as fill_run
@@ -58,7 +58,7 @@ KEPT = "behalten"
 
 async def plant(store: Driver, thread_id: str, word: str, *, user_id: str = "u") -> None:
     """Put a word wherever a conversation, and what is derived from it, keeps something."""
-    saver = LongthreadSaver(store, user_id=user_id)
+    saver = AsyncSaver(store, user_id=user_id)
     said = [HumanMessage(f"My bird is {word}.", id="1", additional_kwargs={"x": word})]
     said += [
         AIMessage(f"Looking {word} up.", id="2", tool_calls=[{"id": "c", "name": "find", "args": {"what": word}}]),
@@ -76,7 +76,7 @@ async def plant(store: Driver, thread_id: str, word: str, *, user_id: str = "u")
     await embed_thread(store, EMBEDDER, thread_id)
     all_ = Memories(store, Asker(EMBEDDER))
     await all_.remember(
-        Owner(user_id, OWNER.agent_id), Statement(f"The bird is {word}.", source=Source(thread_id, (1,)))
+        Owner(user_id, OWNER.agent_id), Statement(f"The bird is {word}.", source=MemorySource(thread_id, (1,)))
     )
     await all_.embed(user_id)
 
@@ -86,7 +86,7 @@ async def summarise(store: Driver, thread_id: str, word: str) -> None:
     async with store.writing() as tx:
         entries = [Draft(f"{word}-{n}", "user" if n % 2 else "assistant", f"{word} {n}") for n in range(1, 31)]
         await log.extend(tx, thread_id, entries)
-    await prune_thread(store, thread_id, Policy(max_messages=10), extract=lambda *_: [Topic(word, 2)])
+    await prune_thread(store, thread_id, PruningPolicy(max_messages=10), extract=lambda *_: [Topic(word, 2)])
 
 
 async def add_runs(store: Driver, thread_id: str, word: str, *, user_id: str = "u") -> None:
@@ -94,7 +94,7 @@ async def add_runs(store: Driver, thread_id: str, word: str, *, user_id: str = "
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=user_id)
         for number in range(20):
-            plan = Plan(f"{number:02}", word, word, "model", "auto", 5)
+            plan = NewRun(f"{number:02}", word, word, "model", "auto", 5)
             lease = await runs.begin(tx, thread_id, plan, owner="owner", alive=lambda _: True)
             await runs.start_step(tx, lease, "tool", action=word, args={word: word}, call_id=word)
             await runs.end(tx, lease, "failed", {word: word})
@@ -194,7 +194,7 @@ async def test_a_forgotten_thread_is_found_nowhere(store: Driver, store_address:
     await plant(store, "theirs", KEPT, user_id="kept")
     before = await others(store)
     await say(store, ["hello"], thread_id="mine")
-    await Memories(store).remember(OWNER, Statement("Mine stays.", source=Source("mine", (1,))))
+    await Memories(store).remember(OWNER, Statement("Mine stays.", source=MemorySource("mine", (1,))))
     await plant(store, "t", CANARY)
     await fill_run(store, "t2", word=CANARY)
     await summarise(store, "t", CANARY)
@@ -217,7 +217,7 @@ async def test_a_forgotten_thread_is_found_nowhere(store: Driver, store_address:
 async def test_the_saver_forgets_a_thread_too(store: Driver, store_address: str) -> None:
     await plant(store, "t", CANARY)
     wanted = marks(*await vectors(store, "t"))
-    saver = LongthreadSaver(store, user_id="u")
+    saver = AsyncSaver(store, user_id="u")
     config: Any = {"configurable": {"thread_id": "t"}}
     assert CANARY in str(await saver.aget_tuple(config))
     await saver.adelete_thread("t")
@@ -287,7 +287,7 @@ async def test_a_late_pass_brings_nothing_back(store: Driver, store_address: str
     assert places(store_address, wanted) == set()
     await delete_thread(store, "t", user_id="u")
     await begin()
-    await prune_thread(store, "t", Policy(max_messages=10), prepare=forget)
+    await prune_thread(store, "t", PruningPolicy(max_messages=10), prepare=forget)
     assert places(store_address, wanted) == set()
     await delete_thread(store, "t", user_id="u")
     await begin()

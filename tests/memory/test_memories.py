@@ -18,7 +18,7 @@ from longthread.memory.forget import forget_memory, forget_thread
 from longthread.memory.index.matching import Bag, scores, telling, weighed
 from longthread.memory.memories import Memories, said_of
 from longthread.memory.relevant_memories import fitting
-from longthread.model.memory import ANALYST, Source, Statement
+from longthread.model.memory import ANALYST, MemorySource, Statement
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.testing.embedding import HashEmbedder
@@ -125,7 +125,7 @@ async def test_what_is_left_of_a_memory_is_told_apart_by_its_words(store: Driver
     memories = Memories(store)
     for thread_id in ("s", "t"):
         await say(store, ["hello"], thread_id=thread_id)
-        await memories.remember(OWNER, Statement("option A", source=Source(thread_id, (1,))))
+        await memories.remember(OWNER, Statement("option A", source=MemorySource(thread_id, (1,))))
     # As an earlier version did, which took the two for one.
     plain("UPDATE memory_sources SET content = 'an option' WHERE session_id = 's'")
     await forget_thread(store, "t", user_id="u")
@@ -272,7 +272,7 @@ async def test_a_thread_that_is_not_the_users_is_no_source(store: Driver) -> Non
     await say(store, ["hello"], user_id="v")
     for thread_id in ("t", "none"):
         with pytest.raises(ThreadNotFound):
-            await Memories(store).remember(OWNER, Statement("x", source=Source(thread_id, (1,))))
+            await Memories(store).remember(OWNER, Statement("x", source=MemorySource(thread_id, (1,))))
     assert await Memories(store).list_(OWNER) == []
 
 

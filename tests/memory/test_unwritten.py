@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import pytest
 from tests.memory.threads import counted, kept_of, talk, topics_of
 
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.store import summaries
 from longthread.store.driver import Driver
 
-POLICY = Policy(max_messages=40, threshold=10)
+POLICY = PruningPolicy(max_messages=40, threshold=10)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 
 
 def turn(name: str, *, chinese: bool = False, calls: int = 1) -> list[Draft]:
@@ -42,7 +42,7 @@ async def talk(store: Driver, thread_id: str, turns: int, *, first: int = 1, chi
     return await write(store, thread_id, drafts)
 
 
-async def kept_of(store: Driver, thread_id: str) -> Kept | None:
+async def kept_of(store: Driver, thread_id: str) -> ThreadSummary | None:
     """What is kept of a thread, with its digest."""
     async with store.reading() as tx:
         found = await summaries.find_thread(tx, thread_id)

@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_openai import ChatOpenAI
 
-from longthread.context.window import Wanted, fit, item_of
-from longthread.langgraph.memory.message_view import Messages
+from longthread.context.window import ViewRequest, fit, item_of
+from longthread.langgraph.memory.message_view import StateMessages
 from longthread.messages.invalid_calls import readable
 from longthread.testing.view_watch import orphans
 
@@ -23,7 +23,7 @@ def broken(call_id: str | None = "x", name: str | None = "read") -> Any:
 
 
 def seen(*messages: BaseMessage, budget: int = 20_000) -> list[Any]:
-    return list(fit(Messages().spots(messages), Wanted(budget=budget)).messages)
+    return list(fit(StateMessages().spots(messages), ViewRequest(budget=budget)).messages)
 
 
 def wire(messages: list[Any]) -> list[dict[str, Any]]:

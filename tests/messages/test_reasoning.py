@@ -10,15 +10,15 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_openai import ChatOpenAI
 
-from longthread.context.window import Wanted, fit, item_of
-from longthread.langgraph.memory.message_view import Messages
+from longthread.context.window import ViewRequest, fit, item_of
+from longthread.langgraph.memory.message_view import StateMessages
 from longthread.messages.reasoning import without_thinking
 
 RAW = '{"n": '
 
 
 def seen(messages: Sequence[BaseMessage], budget: int) -> list[AnyMessage]:
-    return fit(Messages().spots(messages), Wanted(budget=budget)).messages
+    return fit(StateMessages().spots(messages), ViewRequest(budget=budget)).messages
 
 
 def items(messages: Sequence[Any]) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def test_one_that_is_nothing_but_thinking_is_no_empty_message_without(said: AIMe
     assert item_of(said).silent
     messages = [HumanMessage("why?", id="q"), said, *[HumanMessage(f"hello {n}", id=f"h{n}") for n in range(3)]]
     assert seen(messages, 20_000) == messages
-    fitted = fit(Messages().spots(messages), Wanted(2_000))
+    fitted = fit(StateMessages().spots(messages), ViewRequest(2_000))
     assert [message.text for message in fitted.messages] == ["why?", "hello 0", "hello 1", "hello 2"]
     assert [(s.first, s.last, s.how, s.why) for s in fitted.segments if s.how == "left out"] == [
         (2, 2, "left out", "budget")

@@ -31,7 +31,7 @@ from longthread.builtin.recall import recall_tool as recall_in
 from longthread.context.window import item_of
 from longthread.errors import MessageNotStorable
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
-from longthread.langgraph.memory.message_view import Messages
+from longthread.langgraph.memory.message_view import StateMessages
 from longthread.memory.search.recall import Recaller
 from longthread.messages.codec import draft_of, message_of
 from longthread.messages.tool_calls import as_json
@@ -43,7 +43,7 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import compare_stores, copy_store
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing import ScriptedChatModel
 
 
@@ -339,7 +339,7 @@ async def test_copy_export_and_import_lose_nothing(store: Driver, other: Driver,
     async with store.reading() as tx:
         data = b"".join([line async for line in export_lines(tx, ["t"], silent)])
     assert all(json.loads(line) for line in data.splitlines())
-    await import_threads(other, io.BytesIO(data), "x.jsonl", Into(user_id="u"), silent)
+    await import_threads(other, io.BytesIO(data), "x.jsonl", ImportTarget(user_id="u"), silent)
     assert [exact(message.__dict__) for message in await branch(other)] == before
     async with other.reading() as tx:
         assert b"".join([line async for line in export_lines(tx, ["t"], silent)]) == data
@@ -366,8 +366,12 @@ def test_a_view_counts_and_names_them(args: Any) -> None:
     assert item_of(message).tokens == item_of(told).tokens > 0
     nameless = called(args)
     nameless.id = None
-    messages = Messages()
-    [spot], [unnamed], [again] = messages.spots([message]), messages.spots([nameless]), Messages().spots([nameless])
+    messages = StateMessages()
+    [spot], [unnamed], [again] = (
+        messages.spots([message]),
+        messages.spots([nameless]),
+        StateMessages().spots([nameless]),
+    )
     assert spot.item_for("any").tokens == item_of(told).tokens
     assert unnamed.entry.id == again.entry.id
 

@@ -16,9 +16,9 @@ from tests.script import COUNT, call, finish
 from longthread.errors import NothingToResume, ThreadNotFound
 from longthread.runs import analyst as module
 from longthread.runs.analyst import Analyst
-from longthread.runs.assignment import Staff
+from longthread.runs.assignment import Assignment
 from longthread.runs.handle import RunHandle
-from longthread.runs.start import Begun
+from longthread.runs.start import StartedRun
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.driver import Driver
@@ -135,7 +135,7 @@ def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
         return [_told(tool, tell) for tool in analysis_tools(source, question)]
 
     class Mailing(Analyst):
-        def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
+        def _execute(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunHandle:
             return super()._execute(begun, replace(staff, equipment=Equipment([_told(_send_mail(), tell)])), user_id)
 
     module.analysis_tools = tools

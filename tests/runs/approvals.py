@@ -10,7 +10,7 @@ import pytest
 from longthread import Catalog
 from longthread.store.driver import Driver
 from longthread.tools import registry
-from longthread.tools.definition import Definition
+from longthread.tools.definition import DefinedTool
 from longthread.tools.tool import Observation, Tool, succeeded
 
 Sent = list[tuple[str, dict[str, Any]]]
@@ -44,14 +44,14 @@ async def define(store: Driver) -> None:
 def types_that_tell(made: Callable[[str, dict[str, Any]], None]) -> Mapping[str, Any]:
     """The types of tools, with query tools that tell what they are called with, in place of what they would do."""
 
-    def build(definition: Definition, _: registry.Workshop) -> Tool:
+    def build(definition: DefinedTool, _: registry.ToolParts) -> Tool:
         async def call(given: Mapping[str, Any]) -> Observation:
             made(definition.name, dict(given))
             return succeeded({"done": definition.name, **given})
 
         return Tool(definition.name, definition.description or "", definition.parameters, call)
 
-    async def built(definition: Definition, workshop: registry.Workshop) -> list[Tool]:
+    async def built(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         return [build(definition, workshop)]
 
     return {**registry._TYPES, "query": registry._Type(registry._TYPES["query"].check, built)}

@@ -42,7 +42,7 @@ from longthread.store import approvals, log, runs
 from longthread.store.listing import latest_runs
 from longthread.testing import ScriptedChatModel
 from longthread.tools import registry
-from longthread.tools.definition import Definition
+from longthread.tools.definition import DefinedTool
 from longthread.tools.secrets import read_secrets
 from longthread.tools.tool import Observation, Tool, succeeded
 
@@ -377,11 +377,11 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     """A server's tools are there only when it can be asked."""
     build = registry._TYPES["query"].build
 
-    async def needing(definition: Definition, workshop: registry.Workshop) -> Any:
+    async def needing(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
         read_secrets(["MAIL_KEY"]).filled("${MAIL_KEY}")
         return await build(definition, workshop)
 
-    async def checked(definition: Definition, workshop: registry.Workshop) -> Any:
+    async def checked(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
         try:
             return await needing(definition, workshop)
         except SecretUnusable as error:
@@ -506,7 +506,7 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
 
 
 async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def build(definition: Definition, workshop: registry.Workshop) -> list[Tool]:
+    async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         return [Tool(name, "", {"type": "object"}, None) for name in ("one", "two")]  # type: ignore[arg-type]
 
     monkeypatch.setattr(registry, "_TYPES", {"mcp": registry._Type(lambda *_: None, build)})
@@ -520,7 +520,7 @@ async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.Monkey
 async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
     open_analyst: OpenAnalyst, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def build(definition: Definition, workshop: registry.Workshop) -> list[Tool]:
+    async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         async def call(given: Mapping[str, Any]) -> Observation:
             return succeeded({})
 

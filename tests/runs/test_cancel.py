@@ -74,7 +74,7 @@ async def test_what_cannot_be_stopped_is_told(open_analyst: OpenAnalyst, sent: S
         await analyst.stop("t2", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
         await analyst.stop("t1", user_id="eve")
-    elsewhere = runs.Plan("run2", "Hello?", None, "test:scripted", "auto", 5)
+    elsewhere = runs.NewRun("run2", "Hello?", None, "test:scripted", "auto", 5)
     async with analyst.store.writing() as tx:
         await runs.begin(tx, "t1", elsewhere, owner=new_owner(), alive=may_be_alive)
     with pytest.raises(RunElsewhere):

@@ -128,7 +128,7 @@ async def test_a_run_tells_what_is_left_of_it_when_its_entries_were_deleted(
 
 
 async def test_a_run_that_was_broken_off_is_packed_by_the_next(store: Driver) -> None:
-    plan = runs.Plan("r1", "q?", "s", "m", "auto", 5)
+    plan = runs.NewRun("r1", "q?", "s", "m", "auto", 5)
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
         lease = await runs.begin(tx, "t", plan, owner="gone/1/x", alive=lambda owner: True, tells=True)
@@ -141,7 +141,7 @@ async def test_a_run_that_was_broken_off_is_packed_by_the_next(store: Driver) ->
         at = (await runs.steps_from(tx, "t", 0))[0].started_at
         await runs.append_events(tx, [Event("t", "r1", 2, "warning", {"message": "m"}, at)])
         before = await runs.steps_from(tx, "t", 0)
-        await runs.begin(tx, "t", runs.Plan("r2", "q", "s", "m", "auto", 5), owner="x", alive=lambda owner: False)
+        await runs.begin(tx, "t", runs.NewRun("r2", "q", "s", "m", "auto", 5), owner="x", alive=lambda owner: False)
         assert await runs.steps_from(tx, "t", 0) == before
         events = await runs.events_after(tx, "t", "r1", 0)
         run = await runs.find_run(tx, "t", "r1")

@@ -14,11 +14,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from longthread import Catalog
-from longthread.context.window_cache import HotWindows
+from longthread.context.window_cache import WindowCache
 from longthread.langgraph import LongthreadSaver
 from longthread.runs import start
 from longthread.runs.process import here
-from longthread.runs.start import Ask
+from longthread.runs.start import RunRequest
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
@@ -102,8 +102,8 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
     async def ask() -> str:
         async with open_store(address) as store:
-            given = Ask("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-            return (await start.begin(store, given, HotWindows(200))).run.id
+            given = RunRequest("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
+            return (await start.begin(store, given, WindowCache(200))).run.id
 
     with ThreadPoolExecutor(1) as pool:
         run_id = pool.submit(asyncio.run, ask()).result()

@@ -14,7 +14,7 @@ from longthread.server.observation import ROWS, SIZE, cut
 from longthread.store import log, runs
 from longthread.store.open import described, open_store
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 
 NUMBERS = (
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 250) SELECT n, 'x' || n AS name FROM t"
@@ -216,7 +216,7 @@ def test_a_conversation_says_how_its_last_run_stands(serve: Any) -> None:
 def test_a_conversation_is_not_deleted_under_another_processs_run(serve: Any, store_address: str) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many?")["thread_id"]
-    plan = Plan(run_id="z", question="?", source=None, model="demo", protocol="auto", max_steps=3)
+    plan = NewRun(run_id="z", question="?", source=None, model="demo", protocol="auto", max_steps=3)
 
     async def begin() -> None:
         async with open_store(store_address) as store, store.writing() as tx:

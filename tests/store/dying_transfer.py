@@ -24,13 +24,13 @@ from longthread.store import runs as runs_of
 from longthread.store.driver import Driver
 from longthread.store.maintenance import retention
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import copy_store
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import thread_ids
 from longthread.testing.failpoints import Failpoints, KillAt
 
@@ -50,11 +50,11 @@ async def copying(source: str, target: Driver) -> None:
 
 async def importing(source: str, target: Driver) -> None:
     with Path(source).open("rb") as file:
-        await import_threads(target, file, source, Into("u"), silent)
+        await import_threads(target, file, source, ImportTarget("u"), silent)
 
 
 async def pruning(source: str, target: Driver) -> None:
-    policy = Policy(entries_before=at(KEPT), now=at(1), window=4, checkpoints=None)
+    policy = RetentionPolicy(entries_before=at(KEPT), now=at(1), window=4, checkpoints=None)
     await prune(target, Retention(policy, CheckpointKeeper(), alive), silent, apply=True)
     await reclaim(target, lambda what: None)
 

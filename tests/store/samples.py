@@ -10,7 +10,7 @@ from typing import Any
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.tables import Column, Table, canonical, read_tables
+from longthread.store.tables import StoreColumn, StoreTable, canonical, read_tables
 from longthread.store.transfer.rows import read_rows, write_rows
 
 TEXTS = [
@@ -41,7 +41,7 @@ _AGENT = "0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f"
 _TIME = "2026-01-02T03:04:05.678000+00:00"
 
 
-def value_of(table: Table, column: Column, thread_id: str) -> Any:
+def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
     if column.name in _CHECKED:
         return _CHECKED[column.name]
@@ -76,7 +76,7 @@ async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
                 await write_rows(tx, table, [sample_of(table, thread_id)])
 
 
-def sample_of(table: Table, thread_id: str) -> dict[str, Any]:
+def sample_of(table: StoreTable, thread_id: str) -> dict[str, Any]:
     """A row of a table."""
     row = {column.name: value_of(table, column, thread_id) for column in table.columns}
     return row | ({table.thread: thread_id} if table.thread else {})

@@ -20,9 +20,9 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import Pruned
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.store.transfer.copy import copy_store
-from longthread.store.transfer.import_archive import Into
+from longthread.store.transfer.import_archive import ImportTarget
 
 
 async def family(store: Driver, *, user_id: str = "u", name: str = "") -> None:
@@ -35,7 +35,7 @@ async def family(store: Driver, *, user_id: str = "u", name: str = "") -> None:
 
 
 async def begin(store: Driver, thread_id: str, run_id: str = "r", **more: Any) -> None:
-    plan = Plan(run_id=run_id, question="?", source=None, model="m", protocol="auto", max_steps=3, **more)
+    plan = NewRun(run_id=run_id, question="?", source=None, model="m", protocol="auto", max_steps=3, **more)
     async with store.writing() as tx:
         await runs.begin(tx, thread_id, plan, owner="owner", alive=lambda owner: True)
 
@@ -146,16 +146,16 @@ async def test_they_keep_their_places_on_the_way_elsewhere(store: Driver, other_
         assert (await imported(other, data)).same == 4
         # Under another id beside the first, and twice is once.
         for written in (4, 0):
-            outcome = await imported(other, data, Into("u", thread_id="copy"))
+            outcome = await imported(other, data, ImportTarget("u", thread_id="copy"))
             assert (outcome.written, outcome.refused) == (written, [])
         async with other.reading() as tx:
             below = {thread.title: thread.id for thread in await log.children(tx, "copy", user_id="u")}
         assert below.keys() == {"b", "c"}
         await check_family(other, "copy", below["b"])
         with pytest.raises(InvalidInput, match="--as"):
-            await imported(other, await exported(store, "b", "c"), Into("u", thread_id="copy2"))
+            await imported(other, await exported(store, "b", "c"), ImportTarget("u", thread_id="copy2"))
         # What is below another may come alone.
-        await imported(other, await exported(store, "b"), Into("u", thread_id="alone"))
+        await imported(other, await exported(store, "b"), ImportTarget("u", thread_id="alone"))
         async with other.reading() as tx:
             assert (await log.find_thread(tx, "alone", user_id="u")).parent_id == "a"
     async with open_store(other_address) as other:

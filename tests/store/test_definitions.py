@@ -44,7 +44,7 @@ def definition(kind: Kind, **body: object) -> Definition:
     return Definition(kind, new_id(), f"my {kind}", {**BODIES[kind], **body})
 
 
-async def mine(store: Driver) -> dict[Kind, catalog.Stored]:
+async def mine(store: Driver) -> dict[Kind, catalog.StoredDefinition]:
     async with store.reading() as tx:
         every = await catalog.definitions(tx)
     return {each.definition.kind: each for each in every if not each.definition.is_builtin}

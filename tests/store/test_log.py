@@ -299,7 +299,7 @@ async def test_deleting_a_thread_leaves_no_trace_in_the_file(tmp_path: Path) -> 
     async with open_store(path) as store:
         await thread_with(store, canary, thread_id="t")
         async with store.writing() as tx:
-            plan = runs.Plan("r", canary, canary, canary, "auto", 1)
+            plan = runs.NewRun("r", canary, canary, canary, "auto", 1)
             lease = await runs.begin(tx, "t", plan, owner="h/1/x", alive=lambda _: True)
             await runs.start_step(tx, lease, "tool", action=canary)
             await runs.save_fold(tx, "t", 1, {"x": canary})

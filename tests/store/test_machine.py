@@ -20,7 +20,7 @@ from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
 from longthread.testing.reference import Node, ReferenceLog, content_of
 
@@ -141,7 +141,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(window=st.integers(1, 4))
     def prune(self, window: int) -> None:
         """Everything is old enough; so many entries stay."""
-        policy = Policy(entries_before="9", window=window)
+        policy = RetentionPolicy(entries_before="9", window=window)
         for store in self.stores:
             retention = Retention(policy, CheckpointKeeper(), lambda owner: True)
             self.runner.run(prune(store, retention, lambda *_: None, apply=True))

@@ -13,7 +13,7 @@ from longthread.model.run import AgentRun, Run, RunStatus
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.run_rows import agent_values
-from longthread.store.runs import Lease, Plan
+from longthread.store.runs import Lease, NewRun
 
 
 def alive(owner: str) -> bool:
@@ -24,8 +24,8 @@ def dead(owner: str) -> bool:
     return False
 
 
-def plan(run_id: str) -> Plan:
-    return Plan(run_id, "question", "source", "model", "auto", 5)
+def plan(run_id: str) -> NewRun:
+    return NewRun(run_id, "question", "source", "model", "auto", 5)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ async def test_steps_are_counted_over_the_threads_runs(store: Driver, lease: Lea
 async def test_a_run_says_which_version_of_its_agent_it_executes(store: Driver, agent: AgentRun | None) -> None:
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
-        plan = Plan("r", "q", None, "m", "auto", 1, agent=agent)
+        plan = NewRun("r", "q", None, "m", "auto", 1, agent=agent)
         lease = await runs.begin(tx, "t", plan, owner="o", alive=lambda _: True)
     async with store.writing() as tx:
         live = await runs.find_run(tx, "t", "r")

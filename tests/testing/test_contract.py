@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longthread.errors import LongthreadError
-from longthread.store.driver import Asked, Driver, Row, Transaction
+from longthread.store.driver import Driver, QueryCall, Row, Transaction
 from longthread.store.open import open_store
 from longthread.testing.contract import StoreContract
 
@@ -89,10 +89,10 @@ class _Odd:
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         return await self.tx.fetch(query, **values)
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         """Nothing."""
 
     async def run(self, query: str, **values: Any) -> int:

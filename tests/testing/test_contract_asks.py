@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from longthread.store.driver import Asked, Driver, Row, Transaction
+from longthread.store.driver import Driver, QueryCall, Row, Transaction
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
 from longthread.testing.contract import StoreContract
@@ -72,11 +72,11 @@ class _Noted:
         self._note(query)
         return await self.transaction.fetch(query, **values)
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         self._note(*(name for name, _ in asked))
         return await self.transaction.fetch_all(*asked, last=last)
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         await self.transaction.ahead(*asked)
 
     async def run(self, query: str, **values: Any) -> int:

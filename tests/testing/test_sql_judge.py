@@ -16,8 +16,8 @@ from tests import mysqlserver
 from tests.engines import ENGINES
 
 from longthread.errors import StatementsInvalid
-from longthread.testing.sql_judge import Verdict, judge, summary
-from longthread.testing.statements import Statement, read_statements
+from longthread.testing.sql_judge import SqlVerdict, judge, summary
+from longthread.testing.statements import JudgedStatement, read_statements
 
 ROOT = Path(__file__).parents[2]
 EVERYDAY = ROOT / "evals" / "sql"
@@ -59,7 +59,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
     yield request.param, make
 
 
-def of(dialect: str, file: Path) -> list[Statement]:
+def of(dialect: str, file: Path) -> list[JudgedStatement]:
     return [one for one in read_statements(file) if one.dialect == dialect]
 
 
@@ -94,7 +94,7 @@ async def test_gold_is_let_through_and_runs_on_its_database(shared_data: Path) -
 
 async def test_without_a_source_nothing_is_run() -> None:
     endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
-    verdicts = await judge([Statement(endless, "sqlite", must="bound")], progress=nothing)
+    verdicts = await judge([JudgedStatement(endless, "sqlite", must="bound")], progress=nothing)
     assert summary(verdicts) == {"statements": 1, "refused": 0, "allowed": 1, "bounded": 0, "failed": []}
 
 
@@ -112,7 +112,7 @@ async def test_without_a_source_nothing_is_run() -> None:
     ],
 )
 def test_what_fails(must: Any, outcome: Any, late: bool, failed: bool) -> None:
-    assert Verdict(Statement("SELECT 1", "sqlite", must=must), "sqlite", outcome, late=late).failed is failed
+    assert SqlVerdict(JudgedStatement("SELECT 1", "sqlite", must=must), "sqlite", outcome, late=late).failed is failed
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_the_formats_of_a_line(tmp_path: Path) -> None:
     ]
     (tmp_path / "f.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert read_statements(tmp_path / "f.jsonl") == [
-        Statement("SELECT 1", "postgresql", None, "bound"),
-        Statement("SELECT 1", None, "geo", "allow"),
-        Statement("SELECT 2", None, "geo", "allow"),
-        Statement("SELECT 3", "sqlite"),
+        JudgedStatement("SELECT 1", "postgresql", None, "bound"),
+        JudgedStatement("SELECT 1", None, "geo", "allow"),
+        JudgedStatement("SELECT 2", None, "geo", "allow"),
+        JudgedStatement("SELECT 3", "sqlite"),
     ]

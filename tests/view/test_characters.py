@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from longthread.view.characters import Kinds
+from longthread.view.characters import CharacterKinds
 
 TEXTS = st.text(alphabet=st.sampled_from(" \t\n\r\x1f01239ab.Z,-{\x00\x7fé港\ud800"), max_size=60)
 
@@ -16,7 +16,7 @@ TEXTS = st.text(alphabet=st.sampled_from(" \t\n\r\x1f01239ab.Z,-{\x00\x7fé港\u
 @example("")
 @example("12345 678\t9\n\n.. -,- a.b")
 def test_what_is_counted_is_what_patterns_find(text: str) -> None:
-    kinds = Kinds(text)
+    kinds = CharacterKinds(text)
     blanks = re.findall(r"[\t-\r\x1c-\x20]+", text)
     assert kinds.letters == [run.encode() for run in re.findall(r"[A-Za-z]+", text)]
     assert kinds.marks == [run.encode() for run in re.findall(r"[!-/:-@\[-`{-~]+", text)]

@@ -14,7 +14,7 @@ from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import compose
 from longthread.view.condense import condense_result, cut_middle, is_condensable
-from longthread.view.items import Item, Part, units_of
+from longthread.view.items import ViewItem, ViewPart, units_of
 from longthread.view.tokens import estimate
 
 ROWS = '{"rows":' + "[1,2]," * 900 + "}"
@@ -22,11 +22,11 @@ TEXTS = st.sampled_from(["", "short", "运载火箭有哪些？" * 20, "word " *
 
 
 @st.composite
-def threads(draw: st.DrawFn) -> list[Item]:
-    items: list[Item] = []
+def threads(draw: st.DrawFn) -> list[ViewItem]:
+    items: list[ViewItem] = []
 
     def add(role: str, text: str, **more: object) -> None:
-        items.append(Item(f"e{len(items)}", role, text, **more))  # type: ignore[arg-type]
+        items.append(ViewItem(f"e{len(items)}", role, text, **more))  # type: ignore[arg-type]
 
     for _ in range(draw(st.integers(1, 6))):
         add("user", draw(TEXTS))
@@ -43,13 +43,13 @@ def threads(draw: st.DrawFn) -> list[Item]:
     return items
 
 
-def shown(parts: Sequence[Part]) -> list[Part]:
+def shown(parts: Sequence[ViewPart]) -> list[ViewPart]:
     return [part for part in parts if part.how != "left out"]
 
 
 @settings(max_examples=300)
 @given(threads(), st.integers(LEAST, 20_000))
-def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
+def test_a_view_fits_and_is_whole(items: list[ViewItem], budget: int) -> None:
     parts = compose(items, budget).parts
     view = shown(parts)
     assert sum(part.tokens for part in view) <= budget
@@ -69,26 +69,26 @@ def test_a_view_fits_and_is_whole(items: list[Item], budget: int) -> None:
 
 
 @given(threads())
-def test_with_room_everything_is_whole(items: list[Item]) -> None:
+def test_with_room_everything_is_whole(items: list[ViewItem]) -> None:
     parts = compose(items, 10_000_000).parts
     assert {part.how for part in parts} == {"whole"}
 
 
 def test_what_is_old_is_condensed_before_it_is_left_out() -> None:
-    items = [Item("q0", "user", "first")]
+    items = [ViewItem("q0", "user", "first")]
     for n in range(8):
         items += [
-            Item(f"a{n}", "assistant", "", calls=(f"c{n}",)),
-            Item(f"t{n}", "tool", "word " * 500, answers=f"c{n}"),
+            ViewItem(f"a{n}", "assistant", "", calls=(f"c{n}",)),
+            ViewItem(f"t{n}", "tool", "word " * 500, answers=f"c{n}"),
         ]
-    items.append(Item("q1", "user", "second"))
+    items.append(ViewItem("q1", "user", "second"))
     how = {part.item.key: part.how for part in compose(items, 3000).parts}
     assert how["q1"] == how["t7"] == "whole"
     assert how["t0"] == "condensed"
 
 
 def test_a_huge_newest_question_is_cut_in_the_middle_and_says_so() -> None:
-    parts = compose([Item("q", "user", "begin " + "汉字" * 100_000 + " end")], 1000).parts
+    parts = compose([ViewItem("q", "user", "begin " + "汉字" * 100_000 + " end")], 1000).parts
     assert parts[0].how == "cut"
     assert parts[0].text is not None
     assert parts[0].text.startswith("begin ")
@@ -98,9 +98,9 @@ def test_a_huge_newest_question_is_cut_in_the_middle_and_says_so() -> None:
 
 def test_the_newest_results_are_shown_whatever_their_size() -> None:
     items = [
-        Item("q", "user", "how many?"),
-        Item("a", "assistant", "", calls=("c",)),
-        Item("t", "tool", "x " * 50_000, answers="c"),
+        ViewItem("q", "user", "how many?"),
+        ViewItem("a", "assistant", "", calls=("c",)),
+        ViewItem("t", "tool", "x " * 50_000, answers="c"),
     ]
     how = {part.item.key: part.how for part in compose(items, 600).parts}
     assert how["t"] in {"condensed", "cut"}
@@ -108,9 +108,9 @@ def test_the_newest_results_are_shown_whatever_their_size() -> None:
 
 def test_huge_arguments_are_left_out_of_the_newest_call() -> None:
     items = [
-        Item("q", "user", "write it"),
-        Item("a", "assistant", "so", calls=("c",), extra=50_000),
-        Item("t", "tool", "done", answers="c"),
+        ViewItem("q", "user", "write it"),
+        ViewItem("a", "assistant", "so", calls=("c",), extra=50_000),
+        ViewItem("t", "tool", "done", answers="c"),
     ]
     parts = {part.item.key: part for part in compose(items, 2000).parts}
     assert parts["a"].bare
@@ -119,14 +119,14 @@ def test_huge_arguments_are_left_out_of_the_newest_call() -> None:
 
 @pytest.mark.parametrize("ids", [("a", "a"), ("", ""), ("a", "b", "a"), ("", "a", "")])
 def test_calls_of_one_message_may_have_one_id_or_none(ids: tuple[str, ...]) -> None:
-    results = [Item(f"t{n}", "tool", f"row {n}", answers=each) for n, each in enumerate(ids)]
-    unit = [Item("a", "assistant", "", calls=ids), *results]
+    results = [ViewItem(f"t{n}", "tool", f"row {n}", answers=each) for n, each in enumerate(ids)]
+    unit = [ViewItem("a", "assistant", "", calls=ids), *results]
     assert units_of(unit) == [unit]
     assert units_of(unit[:-1]) == []
-    assert units_of([*unit, Item("more", "tool", "row", answers=ids[0])]) == [unit]
+    assert units_of([*unit, ViewItem("more", "tool", "row", answers=ids[0])]) == [unit]
     again = [replace(item, key=f"{item.key}.2") for item in unit]
     assert units_of([*unit[:-1], *again]) == [again], "a result is the nearest call's"
-    items = [Item("q", "user", "how many?"), *unit]
+    items = [ViewItem("q", "user", "how many?"), *unit]
     assert [part.item.key for part in shown(compose(items, 5_000).parts)] == [item.key for item in items]
 
 
@@ -206,28 +206,28 @@ def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -
 
 @settings(max_examples=100)
 @given(threads(), st.integers(LEAST, 20_000))
-def test_a_view_of_messages_without_a_question_fits_too(items: list[Item], budget: int) -> None:
+def test_a_view_of_messages_without_a_question_fits_too(items: list[ViewItem], budget: int) -> None:
     view = shown(compose([item for item in items if item.role != "user"], budget).parts)
     assert sum(part.tokens for part in view) <= budget
 
 
 def test_calls_that_have_no_room_at_all_leave_it_to_those_before_them() -> None:
-    items = [Item("a", "assistant", "The first answer.")]
+    items = [ViewItem("a", "assistant", "The first answer.")]
     calls = tuple(f"c{n}" for n in range(60))
-    items += [Item("b", "assistant", "", calls=calls, extra=9_000)]
-    items += [Item(f"r{n}", "tool", "found", answers=call) for n, call in enumerate(calls)]
+    items += [ViewItem("b", "assistant", "", calls=calls, extra=9_000)]
+    items += [ViewItem(f"r{n}", "tool", "found", answers=call) for n, call in enumerate(calls)]
     parts = compose(items, 1_000).parts
     assert [part.item.key for part in shown(parts)] == ["a"]
     assert len(parts) == len(items)
 
 
 def test_what_is_left_out_beside_a_text_is_said() -> None:
-    pictures = Item("q", "user", "what is it?", other=32_000, beside=20)
+    pictures = ViewItem("q", "user", "what is it?", other=32_000, beside=20)
     [part] = compose([pictures], 8_000).parts
     assert (part.how, part.text) == ("cut", "what is it?\n… (20 attachments left out) …")
-    [alone] = compose([Item("q", "user", "", other=32_000, beside=1)], LEAST).parts
+    [alone] = compose([ViewItem("q", "user", "", other=32_000, beside=1)], LEAST).parts
     assert alone.text == "… (1 attachment left out) …"
     assert manifest.shown(manifest.segments([(1, alone, None)])[0], alone.item) == alone
-    [long] = compose([Item("q", "user", "word " * 9_000, other=1_600, beside=1)], 1_000).parts
+    [long] = compose([ViewItem("q", "user", "word " * 9_000, other=1_600, beside=1)], 1_000).parts
     assert long.tokens <= 550
     assert (long.text or "").endswith("\n… (1 attachment left out) …")

@@ -11,15 +11,15 @@ from tests.view.test_compose import threads
 from tests.view.test_manifest import turns
 
 from longthread.view.budget import LEAST
-from longthread.view.compose import Before, Config, View, compose
-from longthread.view.items import Item, Part, cost, fitted
+from longthread.view.compose import PreviousView, View, ViewConfig, compose
+from longthread.view.items import ViewItem, ViewPart, cost, fitted
 from longthread.view.tier1 import HINT, share_of, tier1_of
 from longthread.view.tokens import ANY
 
 
-def after(view: View) -> Before:
+def after(view: View) -> PreviousView:
     """What the next call knows of a view."""
-    return Before({part.item.key: part for part in view.parts}, view.summary.text)
+    return PreviousView({part.item.key: part for part in view.parts}, view.summary.text)
 
 
 def told(view: View) -> list[tuple[str, str, str | None, bool]]:
@@ -27,7 +27,7 @@ def told(view: View) -> list[tuple[str, str, str | None, bool]]:
     return [(part.item.key, part.how, part.text, part.bare) for part in view.shown]
 
 
-def ends(items: Sequence[Item]) -> list[int]:
+def ends(items: Sequence[ViewItem]) -> list[int]:
     """Where a model call may see the thread: behind a question, or a call's last result."""
     return [n for n in range(1, len(items) + 1) if n == len(items) or items[n].answers is None]
 
@@ -35,9 +35,9 @@ def ends(items: Sequence[Item]) -> list[int]:
 @settings(max_examples=100)
 @given(threads(), st.integers(LEAST, 30_000), st.text(max_size=400), st.integers(1, 12))
 def test_each_view_begins_with_the_one_before_or_is_planned_anew(
-    items: list[Item], budget: int, summary: str, recent: int
+    items: list[ViewItem], budget: int, summary: str, recent: int
 ) -> None:
-    config = Config(full_recent=recent)
+    config = ViewConfig(full_recent=recent)
     view: View | None = None
     for end in ends(items):
         before = after(view) if view else None
@@ -56,7 +56,7 @@ def test_each_view_begins_with_the_one_before_or_is_planned_anew(
 @settings(max_examples=50)
 @given(threads(), st.integers(LEAST, 20_000), st.text(max_size=3_000), st.lists(st.text(max_size=20), max_size=9))
 def test_what_stands_for_messages_keeps_to_its_share(
-    items: list[Item], budget: int, text: str, topics: list[str]
+    items: list[ViewItem], budget: int, text: str, topics: list[str]
 ) -> None:
     view = compose(items, budget, summary=text, topics=topics, recalled=text)
     assert view.tokens <= budget
@@ -130,9 +130,9 @@ def test_the_summary_is_the_old_one_until_the_view_is_planned_anew() -> None:
         "[Conversation Summary]\nold\n\n[Recallable Topics]: tables\n"
         "Use the recall_memory tool to retrieve details about any topic above."
     )
-    grown = compose([*items, Item("new", "user", "and now?")], 50_000, summary="new", before=after(view))
+    grown = compose([*items, ViewItem("new", "user", "and now?")], 50_000, summary="new", before=after(view))
     assert (grown.grown, grown.summary) == (True, view.summary)
-    gone = Before(after(view).parts, view.summary.text, gone=True)
+    gone = PreviousView(after(view).parts, view.summary.text, gone=True)
     assert "new" in compose(items, 50_000, summary="new", before=gone).summary.text
 
 
@@ -148,32 +148,32 @@ def test_what_is_recalled_comes_and_goes_without_changing_the_rest() -> None:
 
 def test_thinking_is_shown_whole_or_not_at_all() -> None:
     items = [
-        Item("q0", "user", "how many?"),
-        Item("thought", "assistant", "so many", thinking=900),
+        ViewItem("q0", "user", "how many?"),
+        ViewItem("thought", "assistant", "so many", thinking=900),
         *turns(6),
-        Item("q", "user", "and now?"),
+        ViewItem("q", "user", "and now?"),
     ]
     parts = {part.item.key: part for part in compose(items, 2_500).parts}
     assert parts["thought"].how in ("condensed", "left out")
-    thought = Item("t", "assistant", "so many", thinking=900)
-    assert thought.condensed() == Part(thought, "condensed", tokens=thought.tokens - 900)
+    thought = ViewItem("t", "assistant", "so many", thinking=900)
+    assert thought.condensed() == ViewPart(thought, "condensed", tokens=thought.tokens - 900)
     assert cost(fitted([thought], 500)) < 100
     assert fitted([thought], 5_000) == [thought.whole]
 
 
 def test_one_that_is_nothing_but_thinking_is_left_out_where_that_is() -> None:
-    silent = Item("s", "assistant", "", thinking=900, silent=True)
-    assert silent.condensed() == Part(silent, "left out")
+    silent = ViewItem("s", "assistant", "", thinking=900, silent=True)
+    assert silent.condensed() == ViewPart(silent, "left out")
     assert silent.whole.tokens > 900
-    view = compose([Item("q0", "user", "how many?"), silent, *turns(6)], 2_500)
+    view = compose([ViewItem("q0", "user", "how many?"), silent, *turns(6)], 2_500)
     assert "s" not in {part.item.key for part in view.shown}
     assert view.shown[0].item.key == "q0"
-    assert fitted([silent], 500) == [Part(silent, "left out")]
+    assert fitted([silent], 500) == [ViewPart(silent, "left out")]
     assert fitted([silent], 5_000) == [silent.whole]
 
 
 def test_a_result_of_a_new_size_limit_says_so() -> None:
-    result = Item("t", "tool", "word " * 500, answers="c")
+    result = ViewItem("t", "tool", "word " * 500, answers="c")
     assert result.condensed().limit is None
     assert result.condensed(300).limit == 300
     assert len(result.condensed(300).text or "") < 330
@@ -181,8 +181,8 @@ def test_a_result_of_a_new_size_limit_says_so() -> None:
 
 def test_many_calls_at_once_that_cannot_fit_are_left_out_and_the_question_stays() -> None:
     calls = tuple(f"c{n}" for n in range(300))
-    results = [Item(f"t{n}", "tool", "x" * 500, answers=call) for n, call in enumerate(calls)]
-    items = [Item("q", "user", "all of them"), Item("a", "assistant", "", calls=calls, extra=20_000), *results]
+    results = [ViewItem(f"t{n}", "tool", "x" * 500, answers=call) for n, call in enumerate(calls)]
+    items = [ViewItem("q", "user", "all of them"), ViewItem("a", "assistant", "", calls=calls, extra=20_000), *results]
     view = compose(items, 1_000)
     assert view.tokens <= 1_000
     assert [part.item.key for part in view.shown] == ["q"]

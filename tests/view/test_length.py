@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.view.test_compose import threads
 from tests.view.test_growth import after, ends, told
 
-from longthread.view.compose import Config, View, compose
-from longthread.view.items import Item, units_of
+from longthread.view.compose import View, ViewConfig, compose
+from longthread.view.items import ViewItem, units_of
 from longthread.view.manifest import segments, shown
 
 
@@ -18,12 +18,12 @@ def seen(view: View) -> list[str]:
     return [part.item.text if part.text is None else part.text for part in view.shown]
 
 
-def item(key: str, role: str, text: str, **fields: object) -> Item:
-    return Item(key, role, text, **fields)  # type: ignore[arg-type]
+def item(key: str, role: str, text: str, **fields: object) -> ViewItem:
+    return ViewItem(key, role, text, **fields)  # type: ignore[arg-type]
 
 
-def talk(turns: int, size: int) -> list[Item]:
-    items: list[Item] = []
+def talk(turns: int, size: int) -> list[ViewItem]:
+    items: list[ViewItem] = []
     for n in range(turns):
         items += [
             item(f"q{n}", "user", f"question {n}"),
@@ -36,8 +36,8 @@ def talk(turns: int, size: int) -> list[Item]:
 
 def test_results_are_cut_further_before_anything_is_left_out() -> None:
     items = talk(6, 1000)
-    assert not compose(items, 100_000, Config(full_recent=4)).shown[2].text, "without it, nothing is"
-    view = compose(items, 100_000, Config(full_recent=4, max_length=800))
+    assert not compose(items, 100_000, ViewConfig(full_recent=4)).shown[2].text, "without it, nothing is"
+    view = compose(items, 100_000, ViewConfig(full_recent=4, max_length=800))
     assert len(view.shown) == 24
     assert sum(map(len, seen(view)[:-4])) <= 400
     assert seen(view)[-2] == items[-2].text
@@ -46,14 +46,14 @@ def test_results_are_cut_further_before_anything_is_left_out() -> None:
 
 def test_then_the_oldest_are_left_out() -> None:
     items = talk(40, 300)
-    view = compose(items, 100_000, Config(full_recent=4, max_length=600))
+    view = compose(items, 100_000, ViewConfig(full_recent=4, max_length=600))
     assert sum(map(len, seen(view)[:-4])) <= 300
     assert 4 < len(view.shown) < 160
     assert seen(view)[0] != "question 0"
 
 
 def test_what_has_become_too_long_is_planned_anew_with_room_to_grow() -> None:
-    config = Config(full_recent=2, max_length=1_000)
+    config = ViewConfig(full_recent=2, max_length=1_000)
     items = talk(30, 100)
     view: View | None = None
     planned = 0
@@ -67,7 +67,7 @@ def _older(view: View, recent: int, pinned: str) -> int:
     """The characters of the units whose messages are all before the newest ones, but for the pinned one."""
     count = total = 0
     parts = {part.item.key: part for part in view.shown}
-    units: Sequence[Sequence[Item]] = units_of([part.item for part in view.shown])
+    units: Sequence[Sequence[ViewItem]] = units_of([part.item for part in view.shown])
     for unit in reversed(units):
         if count >= recent and unit[0].key != pinned:
             texts = [parts[each.key].text for each in unit]
@@ -78,8 +78,8 @@ def _older(view: View, recent: int, pinned: str) -> int:
 
 @settings(max_examples=30)
 @given(threads(), st.integers(300, 20_000), st.integers(1, 3_000), st.integers(1, 8))
-def test_it_is_kept_to_and_told_by_the_manifest(items: list[Item], budget: int, most: int, recent: int) -> None:
-    config = Config(full_recent=recent, max_length=most)
+def test_it_is_kept_to_and_told_by_the_manifest(items: list[ViewItem], budget: int, most: int, recent: int) -> None:
+    config = ViewConfig(full_recent=recent, max_length=most)
     view: View | None = None
     for end in ends(items):
         past = after(view) if view else None

@@ -12,11 +12,11 @@ from tests.view.test_compose import threads
 from longthread.model.manifest import Segment, Why
 from longthread.view.budget import LEAST
 from longthread.view.compose import compose
-from longthread.view.items import Item, Part, units_of
+from longthread.view.items import ViewItem, ViewPart, units_of
 from longthread.view.manifest import is_observed, segments, shown
 
 
-def parts_of(items: Sequence[Item], budget: int, stale: int = 0) -> list[tuple[int, Part, Why | None]]:
+def parts_of(items: Sequence[ViewItem], budget: int, stale: int = 0) -> list[tuple[int, ViewPart, Why | None]]:
     """A view's parts as the manifest takes them; what was observed before place `stale` is left out as stale.
 
     There is a gap between the seqs of the fifth and the sixth.
@@ -25,9 +25,9 @@ def parts_of(items: Sequence[Item], budget: int, stale: int = 0) -> list[tuple[i
     found = {
         part.item.key: part for part in compose([item for item in items if item.key not in left_out], budget).parts
     }
-    parts: list[tuple[int, Part, Why | None]] = []
+    parts: list[tuple[int, ViewPart, Why | None]] = []
     for n, item in enumerate(items):
-        part = found.get(item.key, Part(item, "left out"))
+        part = found.get(item.key, ViewPart(item, "left out"))
         why: Why | None = "stale" if item.key in left_out else "budget" if item.key in found else "unpaired"
         parts.append((n + (1 if n < 5 else 4), part, why if part.how == "left out" else None))
     return parts
@@ -35,7 +35,7 @@ def parts_of(items: Sequence[Item], budget: int, stale: int = 0) -> list[tuple[i
 
 @settings(max_examples=100)
 @given(threads(), st.integers(LEAST, 20_000), st.integers(0, 12))
-def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: int, stale: int) -> None:
+def test_each_part_is_told_again_from_the_segments(items: list[ViewItem], budget: int, stale: int) -> None:
     parts = parts_of(items, budget, stale)
     told = [Segment.from_json(json.loads(json.dumps(segment.to_json()))) for segment in segments(parts)]
     seqs = [seq for segment in told for seq in range(segment.first, segment.last + 1)]
@@ -43,7 +43,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: in
     by_seq = {seq: segment for segment in told for seq in range(segment.first, segment.last + 1)}
     for seq, part, _ in parts:
         # Made again without what the first view has computed.
-        item = Item(
+        item = ViewItem(
             part.item.key, part.item.role, part.item.text, part.item.calls, part.item.answers, extra=part.item.extra
         )
         again = shown(by_seq[seq], item)
@@ -57,7 +57,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[Item], budget: in
 
 @settings(max_examples=50)
 @given(threads(), st.integers(LEAST, 20_000))
-def test_units_stay_as_they_are_without_what_was_left_out(items: list[Item], budget: int) -> None:
+def test_units_stay_as_they_are_without_what_was_left_out(items: list[ViewItem], budget: int) -> None:
     shown_parts = [part.item for part in compose(items, budget).parts if part.how != "left out"]
     order = [item.key for unit in units_of(shown_parts) for item in unit]
     assert order == [item.key for item in shown_parts]
@@ -65,15 +65,15 @@ def test_units_stay_as_they_are_without_what_was_left_out(items: list[Item], bud
     assert [item.key for unit in units_of(in_log) for item in unit] == order
 
 
-def turns(count: int, result: str = "word " * 300) -> list[Item]:
+def turns(count: int, result: str = "word " * 300) -> list[ViewItem]:
     """Items of turns with one call each."""
-    items: list[Item] = []
+    items: list[ViewItem] = []
     for n in range(count):
         items += [
-            Item(f"q{n}", "user", "how many?"),
-            Item(f"a{n}", "assistant", "", calls=(f"c{n}",)),
-            Item(f"t{n}", "tool", result, answers=f"c{n}"),
-            Item(f"f{n}", "assistant", "so many"),
+            ViewItem(f"q{n}", "user", "how many?"),
+            ViewItem(f"a{n}", "assistant", "", calls=(f"c{n}",)),
+            ViewItem(f"t{n}", "tool", result, answers=f"c{n}"),
+            ViewItem(f"f{n}", "assistant", "so many"),
         ]
     return items
 

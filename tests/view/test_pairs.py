@@ -12,9 +12,9 @@ from pytest import approx
 from tests.view.samples import samples
 
 from longthread.view import tokens
-from longthread.view.characters import Kinds
+from longthread.view.characters import CharacterKinds
 from longthread.view.families import BIGRAMS, FAMILIES
-from longthread.view.pairs import Pairs
+from longthread.view.pairs import CharacterPairs
 from longthread.view.scripts import script_of, scripts_of
 from longthread.view.tokens import Estimator
 
@@ -26,7 +26,7 @@ TEXTS = st.text(alphabet=st.sampled_from(ALPHABET), max_size=80)
 @example("")
 @example("HTTPServer aB Ab ABc A b" + "a" * 100 + " " + "b" * 41 + "C" * 50)
 def test_what_is_counted_is_what_patterns_find(text: str) -> None:
-    pairs, kinds = Pairs(text), Kinds(text)
+    pairs, kinds = CharacterPairs(text), CharacterKinds(text)
     small = re.findall(r"[a-z]+", text)
     words = re.findall(r"[A-Z]?[a-z]+", text)
     capitals = re.findall(r"[A-Z]+(?![a-z])", text)

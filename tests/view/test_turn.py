@@ -9,20 +9,20 @@ from tests.view.test_growth import after
 from tests.view.test_manifest import turns
 
 from longthread.view.compose import View, compose
-from longthread.view.items import Item, Part, cost, fitted, least, units_of
+from longthread.view.items import ViewItem, ViewPart, cost, fitted, least, units_of
 from longthread.view.tokens import MESSAGE_OVERHEAD
 
 
-def loop(count: int, *, thinking: int = 60, result: str = "row of the table " * 60) -> list[Item]:
+def loop(count: int, *, thinking: int = 60, result: str = "row of the table " * 60) -> list[ViewItem]:
     """A question, and calls with thinking and their results, one after the other."""
-    items = [Item("loop", "user", "how many?")]
+    items = [ViewItem("loop", "user", "how many?")]
     for n in range(count):
-        call = Item(f"call{n}", "assistant", "Next.", calls=(f"l{n}",), extra=10, thinking=thinking)
-        items += [call, Item(f"result{n}", "tool", result, answers=f"l{n}")]
+        call = ViewItem(f"call{n}", "assistant", "Next.", calls=(f"l{n}",), extra=10, thinking=thinking)
+        items += [call, ViewItem(f"result{n}", "tool", result, answers=f"l{n}")]
     return items
 
 
-def by_key(view: View) -> dict[str, Part]:
+def by_key(view: View) -> dict[str, ViewPart]:
     return {part.item.key: part for part in view.shown}
 
 
@@ -54,7 +54,7 @@ def test_where_the_thinking_of_a_turn_has_no_room_that_of_the_newest_calls_is_ke
 
 
 def test_what_is_in_no_turn_any_more_goes_without_its_thinking() -> None:
-    calls = [*loop(30), Item("end", "assistant", "So many."), Item("next", "user", "and now?")]
+    calls = [*loop(30), ViewItem("end", "assistant", "So many."), ViewItem("next", "user", "and now?")]
     ways = {key: part.how for key, part in by_key(compose(calls, 5_000)).items()}
     assert ways["call29"] == "whole"
     assert ways["call20"] == "condensed"
@@ -73,10 +73,10 @@ def test_what_is_in_no_turn_any_more_goes_without_its_thinking() -> None:
 def test_question_and_newest_unit_are_whole_where_they_fit_and_results_are_cut_before_thinking(
     question: int, thinking: int, extra: int, results: list[int], budget: int, old: int, again: bool
 ) -> None:
-    asked = Item("q", "user", "word " * question)
+    asked = ViewItem("q", "user", "word " * question)
     calls = tuple(f"c{n}" for n in range(len(results)))
-    unit = [Item("a", "assistant", "Next.", calls=calls, extra=extra, thinking=thinking)]
-    unit += [Item(f"t{n}", "tool", "cell " * size, answers=f"c{n}") for n, size in enumerate(results)]
+    unit = [ViewItem("a", "assistant", "Next.", calls=calls, extra=extra, thinking=thinking)]
+    unit += [ViewItem(f"t{n}", "tool", "cell " * size, answers=f"c{n}") for n, size in enumerate(results)]
     before = after(compose([*turns(old), asked], budget)) if again else None
     view = compose([*turns(old), asked, *unit], budget, before=before)
     parts = by_key(view)
@@ -95,15 +95,18 @@ def test_question_and_newest_unit_are_whole_where_they_fit_and_results_are_cut_b
 
 
 def test_a_long_question_is_whole_beside_a_long_result() -> None:
-    old = [Item(f"o{n}", ("user", "assistant")[n % 2], "older words here " * 60) for n in range(50)]
-    asked = Item("q", "user", "please compare the clauses of this contract. " * 760)
-    unit = [Item("a", "assistant", "", calls=("c",), extra=20), Item("t", "tool", "line " * 20_000, answers="c")]
+    old = [ViewItem(f"o{n}", ("user", "assistant")[n % 2], "older words here " * 60) for n in range(50)]
+    asked = ViewItem("q", "user", "please compare the clauses of this contract. " * 760)
+    unit = [
+        ViewItem("a", "assistant", "", calls=("c",), extra=20),
+        ViewItem("t", "tool", "line " * 20_000, answers="c"),
+    ]
     view = compose([*old, asked, *unit], 20_000)
     parts = by_key(view)
     assert parts["q"].how == "whole"
     assert parts["t"].how == "cut"
     assert parts["t"].tokens > 4_000
-    wider = by_key(compose([*old, Item("q", "user", "clause " * 7_000), *unit], 12_000))
+    wider = by_key(compose([*old, ViewItem("q", "user", "clause " * 7_000), *unit], 12_000))
     assert (wider["q"].how, wider["t"].how) == ("whole", "cut")
     assert wider["t"].tokens > 1_000
 
@@ -112,7 +115,7 @@ def test_a_long_question_is_whole_beside_a_long_result() -> None:
 def test_a_large_result_leaves_the_calls_before_it_in_the_turn_their_room(thinking: int) -> None:
     calls = loop(6, thinking=thinking)
     for size in (4_000, 5_000, 40_000):
-        calls[-1] = Item("result5", "tool", "cell " * size, answers="l5")
+        calls[-1] = ViewItem("result5", "tool", "cell " * size, answers="l5")
         view = compose([*turns(20), *calls], 6_000)
         assert view.tokens <= 6_000
         parts = by_key(view)
@@ -121,16 +124,16 @@ def test_a_large_result_leaves_the_calls_before_it_in_the_turn_their_room(thinki
 
 
 def test_arguments_that_just_have_room_leave_the_results_what_is_left() -> None:
-    call = Item("a", "assistant", "Next.", calls=("c",), extra=2_000, thinking=3_000)
-    unit = [call, Item("t", "tool", "cell " * 300, answers="c")]
+    call = ViewItem("a", "assistant", "Next.", calls=("c",), extra=2_000, thinking=3_000)
+    unit = [call, ViewItem("t", "tool", "cell " * 300, answers="c")]
     parts = fitted(unit, 2_053)
     assert cost(parts) <= 2_053
     assert [part.bare for part in parts] == [False, False]
 
 
 def test_a_question_that_has_no_room_is_cut_alike_before_and_behind_its_first_call() -> None:
-    asked = Item("q", "user", "clause " * 90_000)
-    unit = [Item("a", "assistant", "", calls=("c",), extra=20), Item("t", "tool", "line " * 9_000, answers="c")]
+    asked = ViewItem("q", "user", "clause " * 90_000)
+    unit = [ViewItem("a", "assistant", "", calls=("c",), extra=20), ViewItem("t", "tool", "line " * 9_000, answers="c")]
     first = by_key(compose([asked], 12_000))["q"]
     assert first.how == "cut"
     assert by_key(compose([asked, *unit], 12_000))["q"] == first
@@ -138,8 +141,8 @@ def test_a_question_that_has_no_room_is_cut_alike_before_and_behind_its_first_ca
 
 @pytest.mark.parametrize("budget", [100, 400, 900, 1_100, 5_000])
 def test_a_unit_is_cut_in_order_of_what_can_be_missed(budget: int) -> None:
-    call = Item("a", "assistant", "Next.", calls=("c",), extra=10, thinking=300)
-    unit = [call, Item("t", "tool", "word " * 900, answers="c")]
+    call = ViewItem("a", "assistant", "Next.", calls=("c",), extra=10, thinking=300)
+    unit = [call, ViewItem("t", "tool", "word " * 900, answers="c")]
     parts = fitted(unit, budget)
     assert cost(parts) <= budget
     assert (parts[0].how == "whole") == (budget >= call.tokens + 26)

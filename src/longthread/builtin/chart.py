@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longthread.builtin.query_results import Held, held, held_before, held_labels
+from longthread.builtin.query_results import HeldResult, held, held_before, held_labels
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.model.builtin import CHART
 from longthread.model.entry import Entry
@@ -15,7 +15,7 @@ from longthread.model.run import Step
 from longthread.model.thread import Thread
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.tools.analysis.chart import AGGREGATES, MARKS, Data, Wanted, chart, with_rows
+from longthread.tools.analysis.chart import AGGREGATES, MARKS, ChartRequest, Data, chart, with_rows
 from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
@@ -57,7 +57,7 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
     return Tool(CHART, _ABOUT, _PARAMETERS, call, retry_safe=True, category="chart")
 
 
-async def _found(label: str, store: Driver, thread: Thread, window: Window) -> Held:
+async def _found(label: str, store: Driver, thread: Thread, window: Window) -> HeldResult:
     """A result of the hot window; else of the whole conversation, which is read only then."""
     entries: Sequence[Entry] = [spot.entry for spot in window.spots]
     there = held_labels(entries)
@@ -71,9 +71,9 @@ async def _found(label: str, store: Driver, thread: Thread, window: Window) -> H
     return held(entries, label if label.strip() else there[-1])
 
 
-def _drawn(found: Held, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(found: HeldResult, asked: Mapping[str, Any]) -> dict[str, Any]:
     data = Data(found.columns, found.rows)
-    wanted = Wanted(
+    wanted = ChartRequest(
         asked["mark"],
         asked.get("x"),
         asked.get("y"),
@@ -120,5 +120,5 @@ def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
     return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None
 
 
-def _filled(spec: Mapping[str, Any], found: Held) -> dict[str, Any]:
+def _filled(spec: Mapping[str, Any], found: HeldResult) -> dict[str, Any]:
     return with_rows(spec, Data(found.columns, found.rows))

@@ -10,7 +10,7 @@ from longthread.errors import InvalidInput, LongthreadError
 from longthread.memory.index.matching import telling
 from longthread.memory.memories import Memories, remember
 from longthread.memory.relevant_memories import as_line
-from longthread.model.memory import Memory, MemoryType, Origin, Source, Statement, Used
+from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Used
 from longthread.model.moment import moment_of
 from longthread.settings import RememberApproval as Approval
 from longthread.store import memories, runs
@@ -45,18 +45,18 @@ _WHICH: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadMemories:
     """What a model has read: how a memory that it keeps is marked, and the entries of this run among it."""
 
     origin: Origin
     seqs: Sequence[int]
 
 
-Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+_Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class RunMemories:
     """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it,
     `read` tells what its model has read by now that others may have written, `approval` when a person is asked first,
     and `dropped` is told the ids of those that were forgotten."""
@@ -66,7 +66,7 @@ class Remembering:
     owner: Owner
     lease: Lease
     seqs: Sequence[int]
-    read: Callable[[], Read | None]
+    read: Callable[[], ReadMemories | None]
     approval: Approval
     dropped: Callable[[Sequence[str]], None]
 
@@ -107,7 +107,7 @@ class Remembering:
             type=arguments.get("type") or None,
             importance=_importance(arguments),
             expires_at=moment_of(_text(arguments, "expires_at"), "expires_at"),
-            source=Source(self.lease.thread_id, seqs, origin),
+            source=MemorySource(self.lease.thread_id, seqs, origin),
         )
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)
@@ -142,7 +142,7 @@ class Remembering:
         return {"forgotten": told} | ({"holding": list(holding)} if holding else {})
 
 
-def _told(work: Work) -> Callable[[Mapping[str, Any]], Awaitable[Observation]]:
+def _told(work: _Work) -> Callable[[Mapping[str, Any]], Awaitable[Observation]]:
     async def call(arguments: Mapping[str, Any]) -> Observation:
         try:
             return succeeded(await work(arguments))

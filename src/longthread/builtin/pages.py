@@ -21,7 +21,7 @@ _MORE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class PageRoom:
     """What a view's messages may cost in all: `budget` tokens of a family of models, 0 where that is not known."""
 
     budget: int = 0

@@ -18,7 +18,7 @@ _CHUNK = 100
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldResult:
     """A result as the conversation holds it: its SQL, and the rows that were shown."""
 
     label: str
@@ -28,7 +28,7 @@ class Held:
     shown: str
 
 
-def held(entries: Sequence[Entry], label: str) -> Held:
+def held(entries: Sequence[Entry], label: str) -> HeldResult:
     """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, with those that there are."""
     wanted = re.sub(r"[\[\]\s]", "", label).lower()
     found = {one.label: one for entry in entries if entry.role == "tool" and (one := _held(entry.text)) is not None}
@@ -38,7 +38,7 @@ def held(entries: Sequence[Entry], label: str) -> Held:
     return found[wanted]
 
 
-async def held_before(tx: Transaction, thread_id: str, seq: int, label: str) -> Held:
+async def held_before(tx: Transaction, thread_id: str, seq: int, label: str) -> HeldResult:
     """The result of a label on the branch that ends in an entry, read from there back. Raises ResultNotFound."""
     while seq:
         entries = await log.branch(tx, thread_id, seq, limit=_CHUNK)
@@ -54,7 +54,7 @@ def held_labels(entries: Sequence[Entry]) -> list[str]:
     return [one.label for one in found if one is not None]
 
 
-def _held(text: str) -> Held | None:
+def _held(text: str) -> HeldResult | None:
     try:
         observation = json.loads(text)
     except ValueError:
@@ -62,6 +62,6 @@ def _held(text: str) -> Held | None:
     data = observation.get("data") if isinstance(observation, dict) else None
     if not isinstance(data, dict) or not data.get("query") or "sql" not in data:
         return None
-    return Held(
+    return HeldResult(
         str(data["query"]), str(data["sql"]), data.get("columns") or [], data.get("rows") or [], str(data.get("shown"))
     )

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from longthread.builtin.pages import Room
+from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.index.indexer import RECALL_TOOL, SAID_AT, content_of
 from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
 from longthread.model.entry import Entry
 from longthread.model.moment import moment_of
@@ -62,10 +62,10 @@ def recall_tool(
     thread_id: str,
     agent_id: str | None,
     top_k: int,
-    before: Place | None,
+    before: EntryPlace | None,
     look_up: LookUp | None = None,
     scopes: Sequence[str] = tuple(SCOPES),
-    room: Callable[[], Room] = Room,
+    room: Callable[[], PageRoom] = PageRoom,
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
@@ -124,7 +124,7 @@ def _question(
     scopes: Sequence[str],
     agent_id: str | None,
     top_k: int,
-    before: Place | None,
+    before: EntryPlace | None,
 ) -> Question:
     where = _text(arguments, "scope") or "thread"
     if where not in scopes:
@@ -192,7 +192,7 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
     raise missing
 
 
-def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: Room) -> dict[str, Any]:
+def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
     """An entry, or of a long one a page: those that follow one another are its text, and no character more or less."""
     said = content_of(hit.entry)
     if arguments.get("offset"):

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-Source = Annotated[
+SourceOption = Annotated[
     str | None,
     typer.Option("--source", "-s", help="What to ask: a database or data file, a folder of files, a URL, or demo."),
 ]
-Thread = Annotated[
+ThreadOption = Annotated[
     str | None,
     typer.Option(
         "--thread",
@@ -19,7 +19,7 @@ Thread = Annotated[
         "With --source or LONGTHREAD_SOURCE, also the id of a new one.",
     ),
 ]
-Agent = Annotated[
+AgentOption = Annotated[
     str | None,
     typer.Option("--agent", "-a", help="An agent of the catalog, by its name; by default the analyst."),
 ]
@@ -35,6 +35,6 @@ Database = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
-Protocol = Annotated[
+ProtocolOption = Annotated[
     str, typer.Option("--protocol", help="How the model calls tools: auto, native or json.", metavar="auto|native|json")
 ]

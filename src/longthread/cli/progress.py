@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from longthread.cli.screen import Console
 
 
-class Shown:
+class ProgressBar:
     """A bar that shows what is told to it."""
 
     def __init__(self, bar: Progress, task: TaskID) -> None:
@@ -27,7 +27,7 @@ class Shown:
 
 
 @contextmanager
-def shown(label: str) -> Iterator[Shown]:
+def shown(label: str) -> Iterator[ProgressBar]:
     """A bar on standard error while the block runs; on anything but a terminal nothing is shown."""
     console = Console(stderr=True)
     columns = (
@@ -38,7 +38,7 @@ def shown(label: str) -> Iterator[Shown]:
         TextColumn("[dim]{task.fields[what]}[/dim]"),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield Shown(bar, bar.add_task(label, total=None, what=""))
+        yield ProgressBar(bar, bar.add_task(label, total=None, what=""))
 
 
 def bytes_text(count: int) -> str:

@@ -20,7 +20,7 @@ _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Query:
+class CitedQuery:
     """A labelled result of `run_sql`, as a tool's text says it. What its rows and its SQL hold is found out once."""
 
     label: str
@@ -29,7 +29,7 @@ class Query:
     text: str
 
     @classmethod
-    def read(cls, text: str) -> Query | None:
+    def read(cls, text: str) -> CitedQuery | None:
         """The query that a tool's text is the result of; None when it is none, or has no label."""
         data = _data(text)
         if not (data.get("query") and "sql" in data):
@@ -53,7 +53,7 @@ class Query:
         return frozenset(_values(str(self.told["sql"])))
 
 
-def citations(answer: str, queries: Sequence[Query]) -> list[dict[str, Any]]:
+def citations(answer: str, queries: Sequence[CitedQuery]) -> list[dict[str, Any]]:
     """Each number and date of an answer with the newest query whose rows hold it; `query` is None where none does.
 
     A count of rows counts as held; failing rows, a query whose SQL says the number (a year, a limit) is its source.
@@ -79,7 +79,7 @@ def _data(text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
-def _words(answer: str, queries: Sequence[Query]) -> str:
+def _words(answer: str, queries: Sequence[CitedQuery]) -> str:
     """The answer without code, labels, the numbers of a list's items, and names that rows hold."""
     for pattern in (_CODE, _LABEL, _MARKER):
         answer = pattern.sub(" ", answer)

@@ -72,7 +72,7 @@ def _left_out(summary: str, entries: Sequence[Entry]) -> str:
 
 def _beside(topics: Sequence[str], family: str) -> int:
     """What tier 1 costs beside the summary. Topics that take more than half of it are left out there."""
-    return tier1.Digest.of(tier1.tier1("…\n\n", topics), family).tokens
+    return tier1.DigestMessage.of(tier1.tier1("…\n\n", topics), family).tokens
 
 
 def _text(whole: Digest, new: Digest, limit: int, most: int) -> str:

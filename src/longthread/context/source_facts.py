@@ -17,14 +17,14 @@ _CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFacts:
     """Facts, and those of them that the store keeps: None when it keeps none, or those of a branch that was left."""
 
     facts: Facts
     kept: Facts | None
 
 
-async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> Known:
+async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> KnownFacts:
     """The facts after `added`, the entries behind `window`, which is the end of the thread's branch before them.
 
     Only what is newer than the kept facts is read. Where none are kept, the branch is read down to where no older entry
@@ -36,11 +36,11 @@ async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added:
         behind = _behind(entries, saved[0]) if saved else None
         if saved and behind is not None:
             kept = Facts.from_json(saved[1])
-            return Known(facts_of(kept, [*behind, *newer]), kept)
+            return KnownFacts(facts_of(kept, [*behind, *newer]), kept)
         newer = [*entries, *newer]
         if (not saved or newer[0].seq < saved[0]) and _is_enough(newer):
             break
-    return Known(facts_of(Facts(), newer), None)
+    return KnownFacts(facts_of(Facts(), newer), None)
 
 
 async def keep(tx: Transaction, thread_id: str, seq: int, facts: Facts, *, kept: Facts | None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from longthread.model.facts import Facts
-from longthread.view.tier1 import Digest, digest_of
+from longthread.view.tier1 import DigestMessage, digest_of
 from longthread.view.tokens import ANY, estimate
 
 KNOWLEDGE = "longthread-knowledge"
@@ -112,25 +112,25 @@ def zone_of(moment: datetime) -> str:
     return told if not name or name == told.removesuffix("+00:00") else f"{name} ({told})"
 
 
-def facts_note(facts: Facts, budget: int, family: str) -> Digest:
+def facts_note(facts: Facts, budget: int, family: str) -> DigestMessage:
     """What is known of the source, in at most `budget` tokens of a family of models; nothing where that is too little
     for any of it."""
     for data in _ever_less(facts) if not facts.is_empty and budget > 0 else ():
         told = {name: value for name, value in data.items() if value}
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
-        note = Digest.of(_FACTS.format(facts=text), family)
+        note = DigestMessage.of(_FACTS.format(facts=text), family)
         if note.tokens <= budget:
             return note
-    return Digest()
+    return DigestMessage()
 
 
-def terms_note(told: Sequence[str], budget: int, family: str) -> Digest:
+def terms_note(told: Sequence[str], budget: int, family: str) -> DigestMessage:
     """A source's business terms, the likeliest first: as many as have room in `budget` tokens."""
     for count in range(len(told), 0, -1):
-        note = Digest.of("\n".join([_TERMS, *told[:count]]), family)
+        note = DigestMessage.of("\n".join([_TERMS, *told[:count]]), family)
         if note.tokens <= budget:
             return note
-    return Digest()
+    return DigestMessage()
 
 
 def _ever_less(facts: Facts) -> Iterator[dict[str, Any]]:

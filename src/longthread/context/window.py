@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from longthread.context.citations import Query
+from longthread.context.citations import CitedQuery
 from longthread.context.overflow_digest import told
 from longthread.context.system_prompt import facts_note, terms_note
 from longthread.messages.codec import draft_of, message_of
@@ -23,10 +23,10 @@ from longthread.model.facts import Facts
 from longthread.model.fold import observation_of
 from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.view.attachments import attachment_tokens
-from longthread.view.compose import Before, Config, View, compose
-from longthread.view.items import BARE_ARGS, Item, Part
+from longthread.view.compose import PreviousView, View, ViewConfig, compose
+from longthread.view.items import BARE_ARGS, ViewItem, ViewPart
 from longthread.view.manifest import is_observed, segments, shown
-from longthread.view.tier1 import Digest, share_of
+from longthread.view.tier1 import DigestMessage, share_of
 from longthread.view.tokens import ANY, estimate
 
 STEP = 20
@@ -41,25 +41,25 @@ EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
 NOTES: Sequence[How] = ("facts", "terms", "recalled")
 """The notes behind the messages, in their order."""
 
-_NOTHING = Part(Item("", "user", ""), "left out")
+_NOTHING = ViewPart(ViewItem("", "user", ""), "left out")
 _NOT_SEEN = TEXTS | {"left out"}
 
 
 @dataclass(frozen=True)
-class Spot:
+class WindowMessage:
     """A message, and the entry that it is. What is computed from it is computed once: it outlives the run."""
 
     entry: Entry
     message: BaseMessage
 
-    _items: dict[str, Item] = field(default_factory=dict, compare=False, repr=False)
+    _items: dict[str, ViewItem] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def item(self) -> Item:
+    def item(self) -> ViewItem:
         """What the composer sees of it."""
         return self.item_for(ANY)
 
-    def item_for(self, family: str) -> Item:
+    def item_for(self, family: str) -> ViewItem:
         """What the composer sees of it, by what it costs with a family of models."""
         if family not in self._items:
             item = item_of(self.message, self.entry, family)
@@ -81,34 +81,34 @@ class Spot:
         return observation_of(self.entry.text) if is_told else None
 
     @cached_property
-    def query(self) -> Query | None:
+    def query(self) -> CitedQuery | None:
         """Of a result: the labelled query that it answers."""
-        return Query.read(self.entry.text) if self.entry.role == "tool" else None
+        return CitedQuery.read(self.entry.text) if self.entry.role == "tool" else None
 
 
-def spot_of(entry: Entry) -> Spot:
+def spot_of(entry: Entry) -> WindowMessage:
     """The message of an entry, where it stands."""
-    return Spot(entry, message_of(entry))
+    return WindowMessage(entry, message_of(entry))
 
 
 @dataclass(slots=True)
 class Window:
     """The messages of a run, oldest first. `question` is the place of the one that started it."""
 
-    spots: list[Spot]
+    spots: list[WindowMessage]
     question: int
-    _by_id: dict[str | None, Spot] = field(default_factory=dict)
+    _by_id: dict[str | None, WindowMessage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_id = {spot.message.id: spot for spot in self.spots}
 
     def add(self, entry: Entry, message: BaseMessage) -> None:
         """A message that the run has added."""
-        spot = Spot(entry, message)
+        spot = WindowMessage(entry, message)
         self.spots.append(spot)
         self._by_id[message.id] = spot
 
-    def find(self, message: BaseMessage) -> Spot | None:
+    def find(self, message: BaseMessage) -> WindowMessage | None:
         """Where a message of the graph's state stands; None when it is not the run's."""
         return self._by_id.get(message.id)
 
@@ -126,12 +126,12 @@ class Window:
         return [spot.message for spot in self.own_spots]
 
     @property
-    def own_spots(self) -> list[Spot]:
+    def own_spots(self) -> list[WindowMessage]:
         return self.spots[self.question + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PreviousCall:
     """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if known.
 
     Both count only for the model that was called, `model`.
@@ -145,7 +145,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ViewRequest:
     """What a view is made for: at most `budget` tokens of a family of models, after the call before.
 
     `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it. `facts` are those
@@ -155,8 +155,8 @@ class Wanted:
 
     budget: int
     family: str = ANY
-    config: Config = field(default_factory=Config)
-    past: Past | None = None
+    config: ViewConfig = field(default_factory=ViewConfig)
+    past: PreviousCall | None = None
     summary: str = ""
     digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
@@ -168,7 +168,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedView:
     """A view as messages, with its manifest, and the notes behind its messages by how the manifest names them."""
 
     messages: list[AnyMessage]
@@ -177,7 +177,7 @@ class Fitted:
     notes: Mapping[How, str]
 
 
-def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
+def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
     """The messages that fit into the budget, and the manifest: how each one went in."""
     spots = as_answered(spots)
     before = _before(spots, wanted)
@@ -189,10 +189,10 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     seen = [shown_of(messages[part.item.key], part) for part in view.shown]
     parts = {part.item.key: part for part in view.parts}
     ways = segments(_ways(spots, keys, hidden, parts, passed, digested), wanted.config.tool_max)
-    digests: dict[How, Digest] = {"facts": facts, "terms": _terms(wanted), "recalled": view.recalled}
+    digests: dict[How, DigestMessage] = {"facts": facts, "terms": _terms(wanted), "recalled": view.recalled}
     behind = [Segment(0, 0, how, note.tokens) for how, note in digests.items() if note.text]
     notes = {how: note.text for how, note in digests.items() if note.text}
-    return Fitted(
+    return FittedView(
         [*digest_messages(view.summary.text), *seen, *note_messages(notes)],
         [*_digests(spots, view, ways, wanted), *behind],
         view,
@@ -200,20 +200,24 @@ def fit(spots: Sequence[Spot], wanted: Wanted) -> Fitted:
     )
 
 
-def as_answered(spots: Sequence[Spot]) -> Sequence[Spot]:
+def as_answered(spots: Sequence[WindowMessage]) -> Sequence[WindowMessage]:
     """The messages of a view, calls among them that could not be read and have a result as calls that were read."""
     found = list(spots)
     for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
         behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
         message = answered(spots[n].message, [each.entry.tool_call_id for each in behind])
         if message is not spots[n].message:
-            found[n] = Spot(replace(spots[n].entry, tool_calls=draft_of(message).tool_calls), message)
+            found[n] = WindowMessage(replace(spots[n].entry, tool_calls=draft_of(message).tool_calls), message)
     return found
 
 
 def _knowing(
-    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int
-) -> tuple[View, frozenset[int], Digest]:
+    spots: Sequence[WindowMessage],
+    wanted: ViewRequest,
+    before: PreviousView | None,
+    hidden: frozenset[int],
+    passed: int,
+) -> tuple[View, frozenset[int], DigestMessage]:
     """The view, the places of what the text of its summary tells of beyond the mark, and the facts beside it.
 
     The facts are what no message of the view tells whole. They take room themselves, and what leaves the view for them
@@ -231,11 +235,11 @@ def _knowing(
     return replace(view, noted=terms + facts.tokens), digested, facts
 
 
-def _terms(wanted: Wanted) -> Digest:
+def _terms(wanted: ViewRequest) -> DigestMessage:
     return terms_note(wanted.terms, wanted.extra // 2, wanted.family)
 
 
-def _told_whole(spots: Sequence[Spot], view: View, hidden: frozenset[int]) -> Facts:
+def _told_whole(spots: Sequence[WindowMessage], view: View, hidden: frozenset[int]) -> Facts:
     """What the messages that stand whole in a view tell of the source."""
     whole = {part.item.key for part in view.parts if part.how == "whole"}
     told = Facts()
@@ -246,7 +250,12 @@ def _told_whole(spots: Sequence[Spot], view: View, hidden: frozenset[int]) -> Fa
 
 
 def _telling(
-    spots: Sequence[Spot], wanted: Wanted, before: Before | None, hidden: frozenset[int], passed: int, noted: int
+    spots: Sequence[WindowMessage],
+    wanted: ViewRequest,
+    before: PreviousView | None,
+    hidden: frozenset[int],
+    passed: int,
+    noted: int,
 ) -> tuple[View, frozenset[int]]:
     """The view, and the places of what the text of its summary tells of beyond the mark.
 
@@ -286,7 +295,9 @@ def _telling(
             return view, digested if text != wanted.summary else frozenset()
 
 
-def _untold(spots: Sequence[Spot], wanted: Wanted, view: View, hidden: frozenset[int], passed: int) -> frozenset[int]:
+def _untold(
+    spots: Sequence[WindowMessage], wanted: ViewRequest, view: View, hidden: frozenset[int], passed: int
+) -> frozenset[int]:
     """The places of the messages behind the mark that a view has no room for, the newest of them."""
     out = {part.item.key for part in view.parts if part.how == "left out"}
     items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
@@ -294,7 +305,7 @@ def _untold(spots: Sequence[Spot], wanted: Wanted, view: View, hidden: frozenset
     return frozenset(gone[-DIGESTED:])
 
 
-def _digested(spots: Sequence[Spot], past: Past | None) -> frozenset[int]:
+def _digested(spots: Sequence[WindowMessage], past: PreviousCall | None) -> frozenset[int]:
     """The places of what the view before told of by the text of its summary."""
     named = [each for each in past.segments if each.why == "digest"] if past else []
     return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
@@ -310,7 +321,7 @@ def note_messages(notes: Mapping[How, str]) -> list[AnyMessage]:
     return digest_messages("\n\n".join(notes[how] for how in NOTES if notes.get(how)))
 
 
-def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wanted) -> list[Segment]:
+def _digests(spots: Sequence[WindowMessage], view: View, ways: list[Segment], wanted: ViewRequest) -> list[Segment]:
     """The segments, with those of the text that stands for messages. A summary that stays tells of what it told of,
     also when the window has moved on past it."""
     past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
@@ -324,12 +335,12 @@ def _digests(spots: Sequence[Spot], view: View, ways: list[Segment], wanted: Wan
     return [*first, *behind, *ways]
 
 
-def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
+def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView | None:
     """The view of the call before, as far as its messages are here."""
     if wanted.past is None:
         return None
     by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
-    parts: dict[str, Part] = {}
+    parts: dict[str, ViewPart] = {}
     # A summary may tell of tables of the source that was asked about before.
     gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))
     for segment in wanted.past.segments:
@@ -340,13 +351,13 @@ def _before(spots: Sequence[Spot], wanted: Wanted) -> Before | None:
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
             if item is not None:
-                parts[item.key] = shown(segment, item) or Part(item, "left out")
+                parts[item.key] = shown(segment, item) or ViewPart(item, "left out")
             elif segment.how != "left out":
                 gone = True
-    return Before(parts, wanted.past.summary, gone)
+    return PreviousView(parts, wanted.past.summary, gone)
 
 
-def _about(spots: Sequence[Spot], last: int | None = None) -> tuple[str, str] | None:
+def _about(spots: Sequence[WindowMessage], last: int | None = None) -> tuple[str, str] | None:
     """The source and schema of the newest question, or of the newest up to the entry `last`."""
     return next(
         (spot.about for spot in reversed(spots) if spot.about is not None and (last is None or spot.entry.seq <= last)),
@@ -354,12 +365,12 @@ def _about(spots: Sequence[Spot], last: int | None = None) -> tuple[str, str] | 
     )
 
 
-def _last(past: Past) -> int:
+def _last(past: PreviousCall) -> int:
     """The newest entry that the view before knew."""
     return max((each.last for each in past.segments if each.how not in TEXTS), default=0)
 
 
-def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
+def _passed(spots: Sequence[WindowMessage], past: PreviousCall | None, mark: int) -> int:
     """How many of the oldest messages are left out because the window has moved on, and the mark has not.
 
     They are some more than must be, up to a user's message: else the view's beginning would change with each message.
@@ -372,13 +383,13 @@ def _passed(spots: Sequence[Spot], past: Past | None, mark: int) -> int:
 
 
 def _ways(
-    spots: Sequence[Spot],
+    spots: Sequence[WindowMessage],
     keys: Sequence[str],
     stale: frozenset[int],
-    parts: dict[str, Part],
+    parts: dict[str, ViewPart],
     passed: int,
     digested: frozenset[int],
-) -> Iterator[tuple[int, Part, Why | None]]:
+) -> Iterator[tuple[int, ViewPart, Why | None]]:
     for n, spot in enumerate(spots):
         part = None if n in stale else parts.get(keys[n])
         no_room: Why = "digest" if n in digested else "budget"
@@ -390,7 +401,7 @@ def _ways(
             yield spot.entry.seq, part, no_room if part.how == "left out" else None
 
 
-def _stale(spots: Sequence[Spot]) -> frozenset[int]:
+def _stale(spots: Sequence[WindowMessage]) -> frozenset[int]:
     """The places of what was observed of another source, or of another schema of this one.
 
     Such tables would be taken for known. Questions and answers stay: they are the conversation.
@@ -405,7 +416,7 @@ def _stale(spots: Sequence[Spot]) -> frozenset[int]:
     return frozenset(n for n in range(start) if is_observed(spots[n].item))
 
 
-def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> Item:
+def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> ViewItem:
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
     draft, sent = draft or draft_of(message), readable(message)
     text, key = draft.text if sent is message else str(sent.text), message.id or draft.id
@@ -418,7 +429,7 @@ def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY)
     thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
     # What the provider's own tools did is refused without the reasoning before it: there they are one.
     bound = thinking if rest and has_items(message) else 0
-    return Item(
+    return ViewItem(
         key=key,
         role=draft.role,
         text=text,
@@ -448,7 +459,7 @@ def _json_tokens(value: list[Any], family: str) -> int:
     return estimate(json.dumps(value, ensure_ascii=False, default=str), family) if value else 0
 
 
-def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
+def shown_of(message: BaseMessage, part: ViewPart) -> AnyMessage:
     """The message as its part says that it is shown."""
     seen: AnyMessage = readable(message)  # type: ignore[assignment]  # the types of AnyMessage are all that there are
     if part.how != "whole" and isinstance(seen, AIMessage):
@@ -460,6 +471,6 @@ def shown_of(message: BaseMessage, part: Part) -> AnyMessage:
     return seen if part.text is None else seen.model_copy(update={"content": part.text})
 
 
-def spots_of(entries: Iterable[Entry]) -> list[Spot]:
+def spots_of(entries: Iterable[Entry]) -> list[WindowMessage]:
     """The messages of entries, where they stand."""
     return [spot_of(entry) for entry in entries]

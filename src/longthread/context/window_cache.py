@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from longthread.context.window import Past, Spot, spots_of
+from longthread.context.window import PreviousCall, WindowMessage, spots_of
 from longthread.memory.summary.pruning import buffer_of
 from longthread.model.thread import Thread
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction, one
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 
 THREADS = 64
 """Threads that are remembered; the one not used for the longest time goes first."""
@@ -21,12 +21,12 @@ CHARACTERS = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
+class CachedWindow:
     """A thread's hot window: the last messages of its branch, behind the mark of its `summary`, when it has one that
     counts. `stale`: it has one that tells of another branch."""
 
-    spots: list[Spot]
-    summary: Kept | None = None
+    spots: list[WindowMessage]
+    summary: ThreadSummary | None = None
     stale: bool = False
 
     @property
@@ -42,13 +42,13 @@ class _Kept:
     since: datetime
     first_seq: int
     mark: int
-    spots: list[Spot]
+    spots: list[WindowMessage]
     size: int
     run_id: str
-    past: Past | None
+    past: PreviousCall | None
 
 
-class HotWindows:
+class WindowCache:
     """The hot windows of some threads: at most `limit` messages of each, and a few more where there is a mark, which
     the next pass over the thread moves on: else the window would move twice."""
 
@@ -56,22 +56,24 @@ class HotWindows:
         self.limit = limit
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    async def read(self, tx: Transaction, thread: Thread) -> Hot:
+    async def read(self, tx: Transaction, thread: Thread) -> CachedWindow:
         """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
         summary = await summaries.find(tx, thread.id)
         mark = summary.last_seq if summary else 0
         there = await self._known(tx, thread, mark)
         spots = await self._spots(tx, thread, there, mark)
         if mark and not self._began_at(thread, mark, spots) and not await _leads_to(tx, thread, spots, mark):
-            return Hot(await self._spots(tx, thread, await self._known(tx, thread, 0), 0), stale=True)
-        return Hot([spot for spot in spots if spot.entry.seq > mark], summary)
+            return CachedWindow(await self._spots(tx, thread, await self._known(tx, thread, 0), 0), stale=True)
+        return CachedWindow([spot for spot in spots if spot.entry.seq > mark], summary)
 
-    def _began_at(self, thread: Thread, mark: int, spots: Sequence[Spot]) -> bool:
+    def _began_at(self, thread: Thread, mark: int, spots: Sequence[WindowMessage]) -> bool:
         """Whether messages go on from remembered ones, which began behind this very mark."""
         kept = self._kept.get(thread.id)
         return kept is not None and kept.mark == mark and any(spot is kept.spots[-1] for spot in spots)
 
-    async def _spots(self, tx: Transaction, thread: Thread, there: list[Spot], mark: int) -> list[Spot]:
+    async def _spots(
+        self, tx: Transaction, thread: Thread, there: list[WindowMessage], mark: int
+    ) -> list[WindowMessage]:
         """The branch's last messages, `there` and what is new, or from the mark's own on."""
         new = []
         if there and there[-1].entry.seq < thread.tip:
@@ -86,9 +88,9 @@ class HotWindows:
     def keep(
         self,
         thread: Thread,
-        spots: Sequence[Spot],
+        spots: Sequence[WindowMessage],
         run_id: str = "",
-        past: Past | None = None,
+        past: PreviousCall | None = None,
         mark: int = 0,
     ) -> None:
         """Remember the last messages of a thread's branch, which are in the log.
@@ -107,12 +109,12 @@ class HotWindows:
         """Remember nothing of a thread any more."""
         self._kept.pop(thread_id, None)
 
-    def past(self, thread: Thread, run_id: str) -> Past | None:
+    def past(self, thread: Thread, run_id: str) -> PreviousCall | None:
         """The last model call of a run, when it is remembered and that run was the last one here."""
         kept = self._kept.get(thread.id)
         return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
-    async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[Spot]:
+    async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[WindowMessage]:
         """What is remembered of this very thread; nothing when retention has deleted entries since, or when the mark
         has gone back, for then there is more to be shown."""
         kept = self._kept.get(thread.id)
@@ -134,7 +136,7 @@ class HotWindows:
         return sum(kept.size for kept in self._kept.values())
 
 
-async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[Spot], mark: int) -> bool:
+async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[WindowMessage], mark: int) -> bool:
     """Whether the branch that ends in these messages has the mark's entry: mostly, it is among them."""
     if not spots:
         return False

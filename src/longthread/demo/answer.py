@@ -10,7 +10,7 @@ from longthread.demo.examples import examples_for
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.wording import plan_in_words
 from longthread.demo.question.parse import Understanding
-from longthread.demo.schema import Schema, Table
+from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.demo.talk import Exchange
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])-?\d[\d,]*(?:[.-]\d+)*(?![A-Za-z0-9_])")
@@ -19,10 +19,10 @@ _SHOWN_ROWS = 50
 _NAMED_WORDS = 12
 
 
-class Answer:
+class AnswerTexts:
     """The texts of one language about one database."""
 
-    def __init__(self, language: str, schema: Schema) -> None:
+    def __init__(self, language: str, schema: DemoSchema) -> None:
         self.language, self.schema = language, schema
 
     def say(self, name: str, text: str) -> str:
@@ -47,7 +47,7 @@ class Answer:
             lines.append("- " + " · ".join(part for part in (f"`{table.name}`", rows, table.comment) if part))
         return self._signed(unsourced("\n".join(lines[:202])), unsourced(self._examples()) if not counted else "")
 
-    def columns(self, table: Table) -> str:
+    def columns(self, table: DemoTable) -> str:
         lines = [self.say("columns", f"`{table.name}`").replace("{count}", str(len(table.columns))), ""]
         targets = {
             link.columns[0]: link for link in self.schema.links if link.table == table.name and len(link.columns) == 1

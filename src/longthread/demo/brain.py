@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longthread.demo.answer import Answer
+from longthread.demo.answer import AnswerTexts
 from longthread.demo.glossary import glossary
 from longthread.demo.phrases import PHRASES
 from longthread.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Plan
+from longthread.demo.query.plan import QueryPlan
 from longthread.demo.query.render import Unreachable, sql_of
 from longthread.demo.question.parse import LONGEST, Understanding, understand
-from longthread.demo.schema import Schema, pointed_at, schema_of
+from longthread.demo.schema import DemoSchema, pointed_at, schema_of
 from longthread.demo.schematalk import SchemaQuestion, schema_question
-from longthread.demo.talk import Call, Exchange, Message, Turn, facts_of, turns_of
+from longthread.demo.talk import DemoCall, DemoMessage, DemoTurn, Exchange, facts_of, turns_of
 from longthread.demo.words.lexicon import language_of
 from longthread.demo.words.vocabulary import Vocabulary, vocabulary
 from longthread.tools.analysis.schema_linking import Linker, document
@@ -35,42 +35,42 @@ _UNKNOWN_NAME = re.compile(r"no such (table|column)|does not exist|unknown (tabl
 
 
 @dataclass(frozen=True)
-class Decision:
+class NextStep:
     """The next calls, or when there are none the answer. `thought` says why."""
 
     thought: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[DemoCall, ...] = ()
     answer: str = ""
 
 
-def decide(messages: Sequence[Message]) -> Decision:
+def decide(messages: Sequence[DemoMessage]) -> NextStep:
     """The next step of the conversation's last question."""
     turns = turns_of(messages)
     if not turns:
-        return Decision("No question.", answer=Answer("en", Schema(tables={})).greeting())
+        return NextStep("No question.", answer=AnswerTexts("en", DemoSchema(tables={})).greeting())
     return _Mind(turns, facts_of(messages)).next()
 
 
 class _Mind:
     """The reasoning over one conversation. It lives for one decision."""
 
-    def __init__(self, turns: list[Turn], facts: dict[str, Any]) -> None:
+    def __init__(self, turns: list[DemoTurn], facts: dict[str, Any]) -> None:
         turns = [replace(turn, question=turn.question[: LONGEST + 1]) for turn in turns]  # one more tells of the cut
         self.turn = turns[-1]
         self.earlier = turns[:-1]
         self.exchanges = [exchange for turn in turns for exchange in turn.exchanges]
         self.schema = schema_of(facts, self.exchanges)
         self.language = language_of(self.turn.question)
-        self.answer = Answer(self.language, self.schema)
+        self.answer = AnswerTexts(self.language, self.schema)
 
-    def next(self) -> Decision:
+    def next(self) -> NextStep:
         """The next step, unless it would only be a step once more that does not fit into the view: for ever."""
         decision = self._next()
         if any(self._is_in_vain(call) for call in decision.calls):
             return self._finish("What I looked up does not fit into the window.", self.answer.cut())
         return decision
 
-    def _next(self) -> Decision:
+    def _next(self) -> NextStep:
         if not self.schema.listed:
             return self._explore()
         if not self.schema.tables:
@@ -88,10 +88,10 @@ class _Mind:
         if unknown and not _hopeless(read):
             sql = probe_sql(unknown, self._probe_tables(read), self.schema)
             if sql and not self._tried("run_sql", sql):
-                return Decision(self.answer.say("probing", ", ".join(unknown)), (Call("run_sql", {"sql": sql}),))
+                return NextStep(self.answer.say("probing", ", ".join(unknown)), (DemoCall("run_sql", {"sql": sql}),))
         return self._conclude(read, lost)
 
-    def _is_in_vain(self, call: Call) -> bool:
+    def _is_in_vain(self, call: DemoCall) -> bool:
         """Whether the call was made in this turn, or perhaps was, and cannot be seen."""
         return any(
             done.call.args == BARE_ARGS or (done.is_cut and (done.call.name, done.call.args) == (call.name, call.args))
@@ -100,17 +100,19 @@ class _Mind:
 
     # Exploring.
 
-    def _explore(self) -> Decision:
+    def _explore(self) -> NextStep:
         failed = [exchange for exchange in self.turn.exchanges if exchange.call.name == "list_tables"]
         if failed:
             error = failed[-1].error or {}
             return self._finish("The tables cannot be listed.", self.answer.failed(str(error.get("message") or ""), ""))
-        return Decision(self.answer.say("listing", ""), (Call("list_tables", {}),))
+        return NextStep(self.answer.say("listing", ""), (DemoCall("list_tables", {}),))
 
-    def _of_schema(self, about: SchemaQuestion) -> Decision:
+    def _of_schema(self, about: SchemaQuestion) -> NextStep:
         table = self.schema.tables.get(about.table)
         if table is not None and not table.described and not self._tried_table(table.name):
-            return Decision(self.answer.say("describing", table.name), (Call("describe_table", {"table": table.name}),))
+            return NextStep(
+                self.answer.say("describing", table.name), (DemoCall("describe_table", {"table": table.name}),)
+            )
         text = self.answer.columns(table) if table is not None else self.answer.tables(counted=about.counted)
         return self._finish("The schema is known.", text)
 
@@ -118,7 +120,7 @@ class _Mind:
         found = [item for exchange in self.exchanges for item in found_in(exchange)]
         return vocabulary(self._near(), found)
 
-    def _near(self) -> Schema:
+    def _near(self) -> DemoSchema:
         """The schema, cut to the tables that the conversation may be about when there are very many."""
         if len(self.schema.tables) <= _MOST_LINKED:
             return self.schema
@@ -136,21 +138,21 @@ class _Mind:
                 keep.add(link.target)
         tables = {name: table for name, table in self.schema.tables.items() if name in keep}
         links = tuple(link for link in self.schema.links if link.table in keep and link.target in keep)
-        return Schema(self.schema.source, self.schema.dialect, True, tables, links)
+        return DemoSchema(self.schema.source, self.schema.dialect, True, tables, links)
 
-    def _previous(self, words: Vocabulary) -> tuple[Plan | None, bool]:
+    def _previous(self, words: Vocabulary) -> tuple[QueryPlan | None, bool]:
         """The plan before this question, from the last questions that stand alone; whether there was a question.
 
         A question that was refused, or was about the schema, changes nothing.
         """
-        chain: list[Turn] = []
+        chain: list[DemoTurn] = []
         for turn in reversed(self.earlier[-12:]):
             if _refused(turn) or schema_question(turn.question, self.schema) is not None:
                 continue
             chain.append(turn)
             if not understand(turn.question, self.schema, words, None).leans:
                 break
-        plan: Plan | None = None
+        plan: QueryPlan | None = None
         for turn in reversed(chain):
             read = understand(turn.question, self.schema, words, plan)
             sound = turn.answer or not (read.left or read.unknown)
@@ -184,9 +186,9 @@ class _Mind:
         known = [name for name in names if name in self.schema.tables and self.schema.tables[name].described]
         return [other for name in known[:4] for other in pointed_at(self.schema, name)][:4]
 
-    def _describe(self, names: Sequence[str]) -> Decision:
-        calls = tuple(Call("describe_table", {"table": name}) for name in names)
-        return Decision(self.answer.say("describing", ", ".join(names)), calls)
+    def _describe(self, names: Sequence[str]) -> NextStep:
+        calls = tuple(DemoCall("describe_table", {"table": name}) for name in names)
+        return NextStep(self.answer.say("describing", ", ".join(names)), calls)
 
     def _unseen(self) -> list[str]:
         """The other tables, if they are few: one of them may lie between two that nothing seems to connect."""
@@ -194,7 +196,7 @@ class _Mind:
         fresh = [name for name in fresh if not self._tried_table(name)]
         return fresh[:_DESCRIBED_AT_ONCE] if len(self.schema.tables) <= 2 * _FEW_TABLES else []
 
-    def _along(self, plan: Plan) -> list[str]:
+    def _along(self, plan: QueryPlan) -> list[str]:
         """The tables of a plan and those between them."""
         names = plan.tables()
         between: list[str] = []
@@ -202,7 +204,7 @@ class _Mind:
             between += [hop.end for hop in path(self.schema, names[0], name) or []]
         return [*names, *between]
 
-    def _is_apart(self, plan: Plan) -> bool:
+    def _is_apart(self, plan: QueryPlan) -> bool:
         """Whether nothing that is known so far leads from the plan's table to another of it."""
         first, *others = plan.tables()
         return any(path(self.schema, first, name) is None for name in others)
@@ -232,7 +234,7 @@ class _Mind:
 
     # Answering.
 
-    def _conclude(self, read: Understanding, lost: bool) -> Decision:
+    def _conclude(self, read: Understanding, lost: bool) -> NextStep:
         unknown = [word for word in read.unknown if word not in read.domain or not self._probed(word)]
         searched = [word for word in unknown if self._probed(word)]
         if read.greeting:
@@ -257,39 +259,39 @@ class _Mind:
             return self._finish("Two tables are not connected.", self.answer.unreachable(*reason.args[0]))
         return self._run(read, sql)
 
-    def _run(self, read: Understanding, sql: str) -> Decision:
+    def _run(self, read: Understanding, sql: str) -> NextStep:
         runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]
         for exchange in runs:
             if exchange.data:
                 return self._finish("The rows answer the question.", self.answer.result(read, exchange))
         if not runs:
-            return Decision(self.answer.say("running", ""), (Call("run_sql", {"sql": sql}),))
+            return NextStep(self.answer.say("running", ""), (DemoCall("run_sql", {"sql": sql}),))
         if runs[-1].is_cut:
             return self._finish("The rows do not fit into the window.", self.answer.cut())
         stale = self._stale(read, runs[-1])
         if stale:
-            return Decision(self.answer.say("listing_again", ""), stale)
+            return NextStep(self.answer.say("listing_again", ""), stale)
         repaired = sql if runs[-1].call.args.get("sql") != sql else _repaired(sql, runs[-1])
         relisted = self.turn.exchanges[-1].call.name in ("list_tables", "describe_table")
         if relisted or (repaired == sql and not self._tried("run_sql", sql)):
-            return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": sql}),))
+            return NextStep(self.answer.say("repairing", ""), (DemoCall("run_sql", {"sql": sql}),))
         if len(runs) == 1 and repaired != sql and not self._tried("run_sql", repaired):
-            return Decision(self.answer.say("repairing", ""), (Call("run_sql", {"sql": repaired}),))
+            return NextStep(self.answer.say("repairing", ""), (DemoCall("run_sql", {"sql": repaired}),))
         message = str((runs[-1].error or {}).get("message") or "")
         return self._finish("The query failed.", self.answer.failed(message, str(runs[-1].call.args.get("sql") or sql)))
 
-    def _stale(self, read: Understanding, failure: Exchange) -> tuple[Call, ...]:
+    def _stale(self, read: Understanding, failure: Exchange) -> tuple[DemoCall, ...]:
         """What to look at again, once, when the database does not know a name any more."""
         message = str((failure.error or {}).get("message") or "").lower()
         if not _UNKNOWN_NAME.search(message) or any(e.call.name == "list_tables" for e in self.turn.exchanges):
             return ()
         names = read.plan.tables() if read.plan is not None else []
-        return (Call("list_tables", {}), *(Call("describe_table", {"table": name}) for name in names[:4]))
+        return (DemoCall("list_tables", {}), *(DemoCall("describe_table", {"table": name}) for name in names[:4]))
 
-    def _finish(self, thought: str, text: str) -> Decision:
+    def _finish(self, thought: str, text: str) -> NextStep:
         left_out = [note for exchange in self.turn.exchanges for note in self._left_out(exchange)]
         told = "\n".join(dict.fromkeys(left_out))
-        return Decision(thought, answer=f"{text}\n\n```text\n{told}\n```" if told else text)
+        return NextStep(thought, answer=f"{text}\n\n```text\n{told}\n```" if told else text)
 
     def _left_out(self, exchange: Exchange) -> list[str]:
         """What a listing says of files that are not read."""
@@ -297,7 +299,7 @@ class _Mind:
         return [str(note) for note in notes or () if " left out" in str(note)]
 
 
-def _refused(turn: Turn) -> bool:
+def _refused(turn: DemoTurn) -> bool:
     """Whether a question of before was not answered, by what was said."""
     return any(text in turn.answer for text in PHRASES["cannot"].values())
 

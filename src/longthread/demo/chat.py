@@ -28,8 +28,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from longthread.context.system_prompt import KNOWLEDGE
-from longthread.demo.brain import Decision, decide
-from longthread.demo.talk import Call, Message
+from longthread.demo.brain import NextStep, decide
+from longthread.demo.talk import DemoCall, DemoMessage
 
 _OBSERVATION = "Observation:"
 _LIST_TABLES = "list_tables"
@@ -102,7 +102,7 @@ class DemoChatModel(BaseChatModel):
 def _reply(messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> AIMessage:
     talk = conversation_of(messages)
     native = bool(tools)
-    decision = decide(talk) if _may_ask(talk, tools) else Decision("", answer=_without_database(talk))
+    decision = decide(talk) if _may_ask(talk, tools) else NextStep("", answer=_without_database(talk))
     digest = _digest(talk)
     usage = _usage(messages, decision)
     facts = {"model_name": "demo", "finish_reason": "tool_calls" if decision.calls and native else "stop"}
@@ -116,7 +116,7 @@ def _reply(messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> 
     return AIMessage(content=text, tool_calls=calls, usage_metadata=usage, response_metadata=facts)
 
 
-def _may_ask(talk: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bool:
+def _may_ask(talk: Sequence[DemoMessage], tools: Sequence[dict[str, Any]]) -> bool:
     """Whether there is a database to ask: by a tool, or as the prompt tells."""
     if tools:
         return any(tool.get("function", {}).get("name") == _LIST_TABLES for tool in tools)
@@ -124,7 +124,7 @@ def _may_ask(talk: Sequence[Message], tools: Sequence[dict[str, Any]]) -> bool:
     return not prompts or any(_LIST_TABLES in text or KNOWLEDGE in text for text in prompts)
 
 
-def _without_database(talk: Sequence[Message]) -> str:
+def _without_database(talk: Sequence[DemoMessage]) -> str:
     asked = next((message.text for message in reversed(talk) if message.role == "user"), "")
     return _NO_DATABASE["zh" if _CJK.search(asked) else "en"]
 
@@ -137,7 +137,7 @@ _NO_DATABASE = {
 }
 
 
-def _as_json(decision: Decision) -> str:
+def _as_json(decision: NextStep) -> str:
     if decision.calls:
         call = decision.calls[0]  # the JSON protocol has room for one; the next reply asks for the next
         value: dict[str, Any] = {"thought": decision.thought, "action": call.name, "args": dict(call.args)}
@@ -146,33 +146,35 @@ def _as_json(decision: Decision) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def conversation_of(messages: Sequence[BaseMessage]) -> list[Message]:
+def conversation_of(messages: Sequence[BaseMessage]) -> list[DemoMessage]:
     """LangChain's messages as the demo model's, in both protocols."""
-    result: list[Message] = []
+    result: list[DemoMessage] = []
     for number, message in enumerate(messages):
         text = str(message.text)
         if isinstance(message, SystemMessage):
-            result.append(Message("system", text))
+            result.append(DemoMessage("system", text))
         elif isinstance(message, ToolMessage):
-            result.append(Message("tool", text, call_id=message.tool_call_id))
+            result.append(DemoMessage("tool", text, call_id=message.tool_call_id))
         elif isinstance(message, AIMessage):
             result.append(_assistant(message, text, number))
         elif isinstance(message, HumanMessage):
             kind = (message.additional_kwargs.get("longthread") or {}).get("kind")
             if kind == "digest":  # what stands for other messages asks nothing
-                result += [Message("system", text)] if KNOWLEDGE in text else []
+                result += [DemoMessage("system", text)] if KNOWLEDGE in text else []
                 continue
             observed = kind == "observation" or text.startswith(_OBSERVATION)
             result.append(
-                Message("tool", text.removeprefix(_OBSERVATION).strip()) if observed else Message("user", text)
+                DemoMessage("tool", text.removeprefix(_OBSERVATION).strip()) if observed else DemoMessage("user", text)
             )
     return result
 
 
-def _assistant(message: AIMessage, text: str, number: int) -> Message:
+def _assistant(message: AIMessage, text: str, number: int) -> DemoMessage:
     if message.tool_calls:
-        made = tuple(Call(call["name"], call["args"], call["id"] or f"call-{number}") for call in message.tool_calls)
-        return Message("assistant", text, calls=made)
+        made = tuple(
+            DemoCall(call["name"], call["args"], call["id"] or f"call-{number}") for call in message.tool_calls
+        )
+        return DemoMessage("assistant", text, calls=made)
     if text.lstrip().startswith("{"):
         try:
             value = json.loads(text)
@@ -180,20 +182,20 @@ def _assistant(message: AIMessage, text: str, number: int) -> Message:
             value = None
         if isinstance(value, dict) and isinstance(value.get("action"), str):
             args = value.get("args")
-            call = Call(value["action"], args if isinstance(args, dict) else {}, f"call-{number}")
-            return Message("assistant", text, calls=(call,))
+            call = DemoCall(value["action"], args if isinstance(args, dict) else {}, f"call-{number}")
+            return DemoMessage("assistant", text, calls=(call,))
         if isinstance(value, dict) and "finish" in value:
-            return Message("assistant", str(value["finish"]))
-    return Message("assistant", text)
+            return DemoMessage("assistant", str(value["finish"]))
+    return DemoMessage("assistant", text)
 
 
-def _digest(talk: Sequence[Message]) -> str:
+def _digest(talk: Sequence[DemoMessage]) -> str:
     """Differs with every state of the conversation, so that a call's id is never used twice in it."""
     state = [(message.role, message.text, message.call_id, [call.id for call in message.calls]) for message in talk]
     return hashlib.sha256(json.dumps(state, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
-def _usage(messages: Sequence[BaseMessage], decision: Decision) -> UsageMetadata:
+def _usage(messages: Sequence[BaseMessage], decision: NextStep) -> UsageMetadata:
     """An estimate: one token a Chinese character, one for four others."""
     given = sum(_tokens(str(message.text)) + 4 for message in messages)
     made = _tokens(decision.answer or decision.thought)

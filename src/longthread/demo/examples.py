@@ -6,13 +6,13 @@ import re
 
 from longthread.demo.glossary import glossary
 from longthread.demo.query.display import amounts
-from longthread.demo.schema import Schema, Table
+from longthread.demo.schema import DemoSchema, DemoTable
 from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 
 _UNIT = re.compile(r" (k?m|sq m) ?[23]?$", re.I)
 
 
-def examples_for(schema: Schema, language: str) -> list[str]:
+def examples_for(schema: DemoSchema, language: str) -> list[str]:
     """Three questions about the largest tables."""
     ranked = sorted(schema.tables.values(), key=lambda table: -(table.rows or 0))
     if not ranked:
@@ -42,11 +42,11 @@ def examples_for(schema: Schema, language: str) -> list[str]:
     return found[:3]
 
 
-def _joins_only(table: Table) -> bool:
+def _joins_only(table: DemoTable) -> bool:
     return bool(table.columns) and all(column.keyish for column in table.columns)
 
 
-def _category(table: Table) -> str | None:
+def _category(table: DemoTable) -> str | None:
     for column in table.columns:
         if column.kind == "text" and column.distinct is not None and 1 < column.distinct <= 50 and not column.keyish:
             return column.name
@@ -60,7 +60,7 @@ def _words(name: str, *, chinese: bool = False) -> str:
     return glossary().chinese(plain) or plain
 
 
-def _name(table: Table, *, chinese: bool = False) -> str:
+def _name(table: DemoTable, *, chinese: bool = False) -> str:
     words = table.words
     plain = (
         "".join(words)
@@ -72,7 +72,7 @@ def _name(table: Table, *, chinese: bool = False) -> str:
     return _words(plain, chinese=chinese)
 
 
-def _plural(table: Table) -> str:
+def _plural(table: DemoTable) -> str:
     name = _name(table)
     if is_cjk(name) or name.endswith("s"):
         return name

@@ -9,22 +9,22 @@ from importlib.resources import files
 
 from longthread.tools.analysis.schema_linking import atoms, is_cjk
 
-Key = tuple[str, ...]
+_Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Glossary:
     """`synonyms[key]` are the keys that mean the same; `hints[key]` those that often name a column of it."""
 
-    synonyms: dict[Key, tuple[Key, ...]]
-    hints: dict[Key, tuple[Key, ...]]
+    synonyms: dict[_Key, tuple[_Key, ...]]
+    hints: dict[_Key, tuple[_Key, ...]]
     longest: int
-    raw: dict[Key, tuple[str, ...]]
+    raw: dict[_Key, tuple[str, ...]]
     """The same synonyms as they are written, to search data for."""
     concepts: tuple[tuple[str, ...], ...] = ()
     """The words of each concept as they are written, with the names of its columns."""
 
-    def same(self, key: Key) -> tuple[Key, ...]:
+    def same(self, key: _Key) -> tuple[_Key, ...]:
         """The other keys of the same concepts."""
         return self.synonyms.get(key, ())
 
@@ -38,9 +38,9 @@ class Glossary:
             return ""
         return next((other for other in near[0] if is_cjk(other) and len(other) > 1), "")
 
-    def parts(self, key: Key) -> list[Key]:
+    def parts(self, key: _Key) -> list[_Key]:
         """A key cut into the longest glossary words it is made of, at least two; an unknown atom stands alone."""
-        pieces: list[Key] = []
+        pieces: list[_Key] = []
         at = 0
         longest = min(self.longest, len(key) - 1) or 1
         while at < len(key):
@@ -59,7 +59,7 @@ class Glossary:
                 yield "".join(other) if not other[0].isascii() else " ".join(other)
 
 
-def _rows() -> Iterator[tuple[list[str], list[Key]]]:
+def _rows() -> Iterator[tuple[list[str], list[_Key]]]:
     for strong, weak in _written():
         yield strong, [atoms(word) for word in weak]
 
@@ -75,9 +75,9 @@ def _written() -> Iterator[tuple[list[str], list[str]]]:
 @lru_cache(maxsize=1)
 def glossary() -> Glossary:
     """The packaged glossary, read once."""
-    synonyms: dict[Key, dict[Key, None]] = {}
-    hints: dict[Key, dict[Key, None]] = {}
-    raw: dict[Key, dict[str, None]] = {}
+    synonyms: dict[_Key, dict[_Key, None]] = {}
+    hints: dict[_Key, dict[_Key, None]] = {}
+    raw: dict[_Key, dict[str, None]] = {}
     for words, weak in _rows():
         strong = [atoms(word) for word in words]
         for key in strong:

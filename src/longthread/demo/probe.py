@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from longthread.demo.glossary import glossary
 from longthread.demo.query.dialect import literal, quote
-from longthread.demo.schema import Column, Ref, Schema, Table
-from longthread.demo.talk import Call, Exchange
-from longthread.demo.words.vocabulary import Found
+from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref
+from longthread.demo.talk import DemoCall, Exchange
+from longthread.demo.words.vocabulary import ProbedValue
 from longthread.tools.analysis.schema_linking import atoms, is_cjk
 
 _COLUMNS = ("found_in_table", "found_in_column", "found_value")
@@ -20,17 +20,17 @@ _ENOUGH = 5
 _MOST_FOUND_PER_COLUMN = 20
 
 
-def is_probe(call: Call) -> bool:
+def is_probe(call: DemoCall) -> bool:
     """Whether a call is such a look-up."""
     return call.name == "run_sql" and _COLUMNS[2] in str(call.args.get("sql") or "")
 
 
-def probed_words(call: Call) -> set[str]:
+def probed_words(call: DemoCall) -> set[str]:
     """The words a look-up was for, in lower case."""
     return {word.replace("''", "'") for word in _PATTERN.findall(str(call.args.get("sql") or ""))}
 
 
-def found_in(exchange: Exchange) -> Iterator[Found]:
+def found_in(exchange: Exchange) -> Iterator[ProbedValue]:
     """The values a look-up found."""
     if not is_probe(exchange.call):
         return
@@ -38,10 +38,10 @@ def found_in(exchange: Exchange) -> Iterator[Found]:
     if tuple(columns[:3]) != _COLUMNS:
         return
     for row in exchange.data.get("rows") or ():
-        yield Found(Ref(str(row[0]), str(row[1])), str(row[2]))
+        yield ProbedValue(Ref(str(row[0]), str(row[1])), str(row[2]))
 
 
-def probe_sql(words: Sequence[str], tables: Sequence[str], schema: Schema) -> str:
+def probe_sql(words: Sequence[str], tables: Sequence[str], schema: DemoSchema) -> str:
     """One query over the likely text columns of the tables, nearest first; empty when there is nothing to search."""
     wanted = variants(words)
     parts: list[str] = []
@@ -69,7 +69,7 @@ def _singular(word: str) -> str:
     return word
 
 
-def _searchable(table: Table, column: Column) -> bool:
+def _searchable(table: DemoTable, column: DemoColumn) -> bool:
     if column.kind in ("number", "date", "bool"):
         return False
     if column.kind == "unknown" and column.keyish:
@@ -78,7 +78,7 @@ def _searchable(table: Table, column: Column) -> bool:
     return not known
 
 
-def _part(table: Table, column: Column, words: Sequence[str], dialect: str, number: int) -> str:
+def _part(table: DemoTable, column: DemoColumn, words: Sequence[str], dialect: str, number: int) -> str:
     name = quote(column.name, dialect)
     text = name if column.kind == "text" else f"CAST({name} AS {'CHAR' if dialect == 'mysql' else 'TEXT'})"
     tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%', dialect)}" for word in words)

@@ -12,7 +12,7 @@ from longthread.demo.glossary import glossary
 from longthread.demo.talk import Exchange
 from longthread.tools.analysis.schema_linking import atoms, split_name
 
-Kind = Literal["number", "text", "date", "bool", "unknown"]
+ValueKind = Literal["number", "text", "date", "bool", "unknown"]
 
 _NUMBER = re.compile(r"int|num|dec|real|float|double|money|serial", re.I)
 _DATE = re.compile(r"date|time", re.I)
@@ -68,12 +68,12 @@ class Ref:
 
 
 @dataclass(frozen=True)
-class Column:
+class DemoColumn:
     """A column. `values` are its most frequent ones; `low` and `high` its range, where known."""
 
     name: str
     type: str = ""
-    kind: Kind = "unknown"
+    kind: ValueKind = "unknown"
     comment: str = ""
     values: tuple[Any, ...] = ()
     distinct: int | None = None
@@ -126,11 +126,11 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Table:
+class DemoTable:
     """A table. Before it is `described`, its columns are names alone."""
 
     name: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DemoColumn, ...] = ()
     comment: str = ""
     rows: int | None = None
     described: bool = False
@@ -138,7 +138,7 @@ class Table:
     links: tuple[Link, ...] = ()
     kind: Literal["table", "view"] = "table"
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DemoColumn:
         """The column of that name. Raises KeyError."""
         for column in self.columns:
             if column.name == name:
@@ -157,27 +157,27 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Schema:
+class DemoSchema:
     """The database as far as it is known. `listed` says whether the list of tables is."""
 
     source: str = ""
     dialect: str = "sqlite"
     listed: bool = False
-    tables: Mapping[str, Table] = None  # type: ignore[assignment]  # filled by schema_of
+    tables: Mapping[str, DemoTable] = None  # type: ignore[assignment]  # filled by schema_of
     links: tuple[Link, ...] = ()
 
-    def column(self, ref: Ref) -> Column:
+    def column(self, ref: Ref) -> DemoColumn:
         """The column a reference means."""
         return self.tables[ref.table].column(ref.column)
 
 
-def bases(tables: Iterable[Table]) -> list[Table]:
+def bases(tables: Iterable[DemoTable]) -> list[DemoTable]:
     """The tables without the views, which hold again what tables hold; all where there are only views."""
     every = list(tables)
     return [table for table in every if table.kind == "table"] or every
 
 
-def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> Schema:
+def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> DemoSchema:
     """The schema that the facts and the observations after them tell."""
     source, dialect = str(facts.get("source") or ""), str(facts.get("dialect") or "")
     listed = "tables" in facts
@@ -201,22 +201,22 @@ def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> S
         if name not in names:
             names.append(name)
     tables = {name: _table(name, about.get(name) or {}, columns.get(name) or (), described.get(name)) for name in names}
-    return Schema(source, dialect or "sqlite", listed, tables, tuple(_links(tables)))
+    return DemoSchema(source, dialect or "sqlite", listed, tables, tuple(_links(tables)))
 
 
-def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Mapping[str, Any] | None) -> Table:
+def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Mapping[str, Any] | None) -> DemoTable:
     comment, rows = str(about.get("comment") or ""), about.get("rows")
     view = "view" in (about.get("kind"), (full or {}).get("kind"))
     kind: Literal["table", "view"] = "view" if view else "table"
     if full is None:
         made = (_column({"name": item} if isinstance(item, str) else item) for item in columns)
-        return Table(name, tuple(made), comment, rows, kind=kind)
+        return DemoTable(name, tuple(made), comment, rows, kind=kind)
     primary = tuple(str(key) for key in full.get("primary_key") or ())
     links = tuple(
         Link(name, tuple(key["columns"]), str(key["table"]), tuple(key.get("references") or ()))
         for key in full.get("foreign_keys") or ()
     )
-    return Table(
+    return DemoTable(
         name=name,
         columns=tuple(_column(item) for item in full.get("columns") or ()),
         comment=str(full.get("comment") or comment),
@@ -228,8 +228,8 @@ def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Ma
     )
 
 
-def _column(data: Mapping[str, Any]) -> Column:
-    made = Column(
+def _column(data: Mapping[str, Any]) -> DemoColumn:
+    made = DemoColumn(
         name=str(data["name"]),
         type=str(data.get("type") or ""),
         comment=str(data.get("comment") or ""),
@@ -250,7 +250,7 @@ def _values(data: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys([*held, *(() if several else data.get("labels") or ())]))
 
 
-def _kind(column: Column) -> Kind:
+def _kind(column: DemoColumn) -> ValueKind:
     dated = bool(_DATE_WORDS & set(column.words[-1:])) or column.name.endswith(("日期", "时间", "日", "生日"))
     shown = [value for value in (column.low, column.high, *column.values) if value is not None]
     type_name = column.type.partition("(")[0]  # in parentheses may be the words of an enumeration
@@ -276,7 +276,7 @@ _YES = ("是", "有", "yes", "y", "true", "t")
 _NO = ("否", "无", "no", "n", "false", "f")
 
 
-def yes_no(column: Column) -> tuple[str, str] | None:
+def yes_no(column: DemoColumn) -> tuple[str, str] | None:
     """What a text column called 是否… or `is_…` writes for yes and no; None when it is no such column."""
     flag = column.words[:1] in (("is",), ("ha",), ("has",)) or column.name.startswith("是否")
     values = [value for value in column.values if isinstance(value, str)]
@@ -287,7 +287,7 @@ def yes_no(column: Column) -> tuple[str, str] | None:
     return (yes, no) if yes is not None and no is not None else None
 
 
-def _links(listed: Mapping[str, Table]) -> list[Link]:
+def _links(listed: Mapping[str, DemoTable]) -> list[Link]:
     """The keys between tables; a view holds what they hold already and joins nothing, unless there are only views."""
     found: list[Link] = []
     tables = {table.name: table for table in bases(listed.values())}
@@ -333,7 +333,7 @@ _COMMON_STEMS = frozenset(atom for word in _COMMON for atom in atoms(word))
 _COMMON_ZH = ("名称", "姓名", "状态", "类型", "日期", "时间", "备注", "说明", "描述", "类别", "性别", "金额", "数量")
 
 
-def _equal_names(tables: Mapping[str, Table], known: Sequence[Link]) -> list[Link]:
+def _equal_names(tables: Mapping[str, DemoTable], known: Sequence[Link]) -> list[Link]:
     """Columns of one name join two tables that nothing else joins, where one side holds each value once.
 
     Declared keys come first: where they lead from one table to the other, by others, a name is no shorter way. Two
@@ -369,30 +369,30 @@ def _declared_groups(tables: Iterable[str], known: Iterable[Link]) -> dict[str, 
     return group
 
 
-def _own_keys(table: Table, other: Table, column: Column) -> bool:
+def _own_keys(table: DemoTable, other: DemoTable, column: DemoColumn) -> bool:
     """Whether a name is that of both tables' own keys, and does not say that they are the other's."""
     names = {(_key(item) or "").lower() for item in (table, other)}
     return names == {column.name.lower()} and _names(other, _base(column) or ()) < 1.0
 
 
-def _heads(table: Table, column: Column) -> bool:
+def _heads(table: DemoTable, column: DemoColumn) -> bool:
     """Whether a column is where a key stands: it looks like one, comes first, or has the table's name in its own."""
     return column.keyish or column == table.columns[0] or bool(set(column.words) & set(table.words))
 
 
-def _tells_apart(column: Column) -> bool:
+def _tells_apart(column: DemoColumn) -> bool:
     """Whether a column of this name may lead to another table: no word that any table has, no date, no amount."""
     common = (len(column.words) == 1 and set(column.words) <= _COMMON_STEMS) or _base(column) == ()
     amount = column.kind in ("date", "bool") or (column.kind == "number" and not column.keyish)
     return not (common or amount or column.name in _COMMON_ZH)
 
 
-def key_of(table: Table) -> str | None:
+def key_of(table: DemoTable) -> str | None:
     """The column that identifies a row: the declared key, else a column named like one."""
     return _key(table)
 
 
-def _key(table: Table) -> str | None:
+def _key(table: DemoTable) -> str | None:
     if len(table.primary) == 1:
         return table.primary[0]
     if len(table.primary) > 1:
@@ -410,7 +410,7 @@ def _key(table: Table) -> str | None:
     return first.name if first.distinct is None or first.distinct == table.rows else None
 
 
-def _base(column: Column) -> tuple[str, ...] | None:
+def _base(column: DemoColumn) -> tuple[str, ...] | None:
     """The name of a key column without its key word: `artist_id` -> (artist,), `id` -> (); None when it is no key."""
     words = column.words
     for ending in _KEY_CHARS:
@@ -423,7 +423,7 @@ def _base(column: Column) -> tuple[str, ...] | None:
     return None
 
 
-def pointed_at(schema: Schema, name: str) -> list[str]:
+def pointed_at(schema: DemoSchema, name: str) -> list[str]:
     """The tables, not known any closer, that the key columns of a table seem to name."""
     found = []
     for column in schema.tables[name].columns:
@@ -434,7 +434,7 @@ def pointed_at(schema: Schema, name: str) -> list[str]:
     return found
 
 
-def _names(table: Table, base: tuple[str, ...]) -> float:
+def _names(table: DemoTable, base: tuple[str, ...]) -> float:
     """How well a key's base names the table: 1 the whole name, less for its end."""
     words = table.words
     if not base or not words:
@@ -453,11 +453,11 @@ def _prefixed(base: tuple[str, ...], key: tuple[str, ...] | None) -> bool:
     return bool(key) and len(base) > len(key or ()) > 1 and key is not None and (base[0], base[-1]) == (key[0], key[-1])
 
 
-def _inferred(tables: Mapping[str, Table], table: Table, column: Column) -> list[Link]:
+def _inferred(tables: Mapping[str, DemoTable], table: DemoTable, column: DemoColumn) -> list[Link]:
     base = _base(column)
     if not base or column.name == _key(table) or (table.primary == (column.name,)):
         return []
-    best: tuple[float, Table, str] | None = None
+    best: tuple[float, DemoTable, str] | None = None
     for other in tables.values():
         key = _key(other)
         if key is None or (other.name == table.name and key == column.name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from longthread.demo.schema import Schema
+from longthread.demo.schema import DemoSchema
 from longthread.demo.words.chunks import chunks_of
 from longthread.demo.words.vocabulary import vocabulary
 
@@ -30,7 +30,7 @@ class SchemaQuestion:
     counted: bool = False
 
 
-def schema_question(question: str, schema: Schema) -> SchemaQuestion | None:
+def schema_question(question: str, schema: DemoSchema) -> SchemaQuestion | None:
     """The question about the schema that this is, else None."""
     if _WHOLE.match(question.strip()):
         return SchemaQuestion()

@@ -15,7 +15,7 @@ _KNOWLEDGE = re.compile(r"```json longthread-knowledge\s*\n(.*?)\n```", re.DOTAL
 
 
 @dataclass(frozen=True)
-class Call:
+class DemoCall:
     """A tool call; `id` is empty until the model has made it."""
 
     name: str
@@ -24,12 +24,12 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Message:
+class DemoMessage:
     """One message. An observation is a `tool` message whose text is JSON."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[DemoCall, ...] = ()
     call_id: str = ""
 
 
@@ -37,7 +37,7 @@ class Message:
 class Exchange:
     """A call and what came back; `observation` is None when it cannot be read."""
 
-    call: Call
+    call: DemoCall
     observation: Mapping[str, Any] | None
 
     @property
@@ -61,7 +61,7 @@ class Exchange:
 
 
 @dataclass
-class Turn:
+class DemoTurn:
     """A question and what was done for it so far."""
 
     question: str
@@ -69,14 +69,14 @@ class Turn:
     answer: str = ""
 
 
-def turns_of(messages: Sequence[Message]) -> list[Turn]:
+def turns_of(messages: Sequence[DemoMessage]) -> list[DemoTurn]:
     """The turns of a conversation; "continue" goes on with the turn before it."""
-    turns: list[Turn] = []
-    waiting: dict[str, Call] = {}
+    turns: list[DemoTurn] = []
+    waiting: dict[str, DemoCall] = {}
     order: list[str] = []
     for message in messages:
         if message.role == "user" and not (turns and asks_to_continue(message.text)):
-            turns.append(Turn(message.text))
+            turns.append(DemoTurn(message.text))
         elif message.role == "assistant" and turns:
             turns[-1].answer = "" if message.calls else message.text
             for call in message.calls:
@@ -98,7 +98,7 @@ def _observation(text: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def facts_of(messages: Sequence[Message]) -> dict[str, Any]:
+def facts_of(messages: Sequence[DemoMessage]) -> dict[str, Any]:
     """The facts in the block of known facts; empty when there is none or it is no JSON object."""
     for message in messages:
         if message.role != "system":

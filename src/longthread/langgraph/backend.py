@@ -18,7 +18,7 @@ from longthread.store.open import open_store
 
 
 @dataclass(frozen=True, slots=True)
-class Backing:
+class Backend:
     """An open store, the portal to the event loop on which it was opened, and whose data is seen."""
 
     store: Driver
@@ -26,11 +26,11 @@ class Backing:
     user_id: str
 
 
-class Backed(Protocol):
+class BackendUser(Protocol):
     """A saver, or a store of items."""
 
     @property
-    def backing(self) -> Backing: ...
+    def backing(self) -> Backend: ...
 
 
 def expect_backed(given: Any, whose: str) -> None:
@@ -39,8 +39,12 @@ def expect_backed(given: Any, whose: str) -> None:
     Raises:
         InvalidInput: it is neither; `whose` names what it was given to.
     """
-    if not isinstance(getattr(given, "backing", None), Backing):
-        kind = "one that is not open yet" if isinstance(given, Opening) else f"something of type {type(given).__name__}"
+    if not isinstance(getattr(given, "backing", None), Backend):
+        kind = (
+            "one that is not open yet"
+            if isinstance(given, BackendOpener)
+            else f"something of type {type(given).__name__}"
+        )
         raise InvalidInput(
             reason=f"{whose} needs an open LongthreadSaver or LongthreadStore, and was given {kind}. Open one: "
             'with LongthreadSaver.from_conn_string("conversations.db") as saver.'
@@ -60,10 +64,10 @@ def expect_store(given: Any, whose: str) -> None:
         )
 
 
-B = TypeVar("B", bound=Backed)
+B = TypeVar("B", bound=BackendUser)
 
 
-class Opening(Generic[B]):
+class BackendOpener(Generic[B]):
     """A saver or store to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
 
     def __init__(self, address: str, make: Callable[[Driver], B], *, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import StreamTruncated
 from longthread.llm.http import Endpoint
-from longthread.messages.anthropic import Reply, to_request, tool_choice, tool_specs
+from longthread.messages.anthropic import AnthropicReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
 BASE_URL = "https://api.anthropic.com"
@@ -39,7 +39,7 @@ class AnthropicModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
         """One reply, see `ChatModel`."""
-        reply = Reply(self.name)
+        reply = AnthropicReply(self.name)
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
                 for text, thinking in reply.add(event.get("whole", event)):

@@ -13,7 +13,7 @@ from longthread.llm.models import context_window, name_of
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.driver import Driver
-from longthread.store.windows import Assumed
+from longthread.store.windows import AssumedWindow
 
 _ADDRESSES = (
     *("openai_api_base", "azure_endpoint", "anthropic_api_url", "groq_api_base"),
@@ -27,13 +27,13 @@ _READ_AGAIN = timedelta(hours=1)
 _logger = logging.getLogger(__name__)
 
 
-class Windows:
+class ContextWindows:
     """The windows of the models of one process. What an endpoint says is kept in the store for all."""
 
     def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._learned: dict[Assumed, tuple[int | None, datetime]] = {}
+        self._learned: dict[AssumedWindow, tuple[int | None, datetime]] = {}
 
     async def of(self, *models: BaseChatModel) -> int:
         """How many tokens fit into one call of any of these.
@@ -62,8 +62,8 @@ class Windows:
         except StoreError as error:
             _logger.warning("The context window of %s could not be stored: %s", assumed.model, error)
 
-    def _assumed(self, model: BaseChatModel) -> Assumed:
-        return Assumed(name_of(model), endpoint_of(model), context_window(model, self._settings))
+    def _assumed(self, model: BaseChatModel) -> AssumedWindow:
+        return AssumedWindow(name_of(model), endpoint_of(model), context_window(model, self._settings))
 
 
 def endpoint_of(model: BaseChatModel) -> str:

@@ -27,7 +27,7 @@ RAW_LIMIT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ActionCall:
     """The model wants the tool `action` to run."""
 
     thought: str
@@ -50,7 +50,7 @@ class Malformed:
     reason: str
 
 
-Reply = Call | Finish | Malformed
+ParsedReply = ActionCall | Finish | Malformed
 
 
 # Reading a reply.
@@ -61,7 +61,7 @@ _RUN = "run_sql"
 _KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "finish", "answer"})
 
 
-def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Collection[str] = ()) -> Reply:
+def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Collection[str] = ()) -> ParsedReply:
     """What a reply says. Never raises.
 
     `strict` is for a model that was told to speak JSON only. Without it, prose that shows no sign of a call is the
@@ -116,13 +116,13 @@ def _replies(
     return replies
 
 
-def _run_if_sql(reply: Reply, body: str, tools: Sequence[Tool], ran: Collection[str]) -> Reply:
-    if isinstance(reply, Call):
+def _run_if_sql(reply: ParsedReply, body: str, tools: Sequence[Tool], ran: Collection[str]) -> ParsedReply:
+    if isinstance(reply, ActionCall):
         return reply
     sql = sql_of(reply.text if isinstance(reply, Finish) else body)
     if sql is None or plain(sql) in ran or all(tool.name != _RUN for tool in tools):
         return reply
-    return Call(reply.thought if isinstance(reply, Finish) else "", _RUN, {"sql": sql})
+    return ActionCall(reply.thought if isinstance(reply, Finish) else "", _RUN, {"sql": sql})
 
 
 def _unfenced(text: str) -> str:
@@ -153,7 +153,7 @@ def _is_reply(data: Mapping[str, Any], strict: bool) -> bool:
     return ("action" in data or "finish" in data) and (strict or "thought" in data or data.keys() <= _KEYS)
 
 
-def _read(data: Mapping[str, Any], before: str) -> Reply:
+def _read(data: Mapping[str, Any], before: str) -> ParsedReply:
     """The reply that an object of the protocol says; `before` stands in for a missing thought."""
     thought = data.get("thought") or before
     thought = thought if isinstance(thought, str) else json.dumps(thought, ensure_ascii=False)
@@ -175,7 +175,7 @@ def _read(data: Mapping[str, Any], before: str) -> Reply:
         args = decode(args) if args.strip() else {}
     if not isinstance(args, dict):
         return Malformed('"args" must be a JSON object with the arguments of the tool.')
-    return Call(thought, action.strip(), args)
+    return ActionCall(thought, action.strip(), args)
 
 
 def _args(data: Mapping[str, Any]) -> Any:

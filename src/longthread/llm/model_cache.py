@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from longthread.llm.models import Models, model_name
+from longthread.llm.models import RunModels, model_name
 from longthread.settings import Settings
 
 MODELS = 16
@@ -18,7 +18,7 @@ _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_
 """What an agent's config says of its models, and the settings that say so for all."""
 
 
-class ModelShelf:
+class ModelCache:
     """The models of one process, as settings and agents' configs ask for them."""
 
     def __init__(self, settings: Settings, factory: ModelFactory) -> None:
@@ -26,7 +26,7 @@ class ModelShelf:
         self._factory = factory
         self._made: dict[str, BaseChatModel] = {}
 
-    def models(self, name: str | None, config: Mapping[str, Any]) -> Models:
+    def models(self, name: str | None, config: Mapping[str, Any]) -> RunModels:
         """The models of a run: as they are named, else as the agent's config, else as the settings say.
 
         Raises:
@@ -34,7 +34,7 @@ class ModelShelf:
         """
         chosen = model_name(name or config.get("model"), self._settings)
         fallback = config.get("fallback_model") or self._settings.fallback_model
-        return Models(
+        return RunModels(
             name=chosen,
             model=self._model(chosen, config),
             fallback=self._model(fallback, config) if fallback and fallback != chosen else None,

@@ -51,7 +51,7 @@ _TOOLS_REFUSED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class RunModels:
     """The model of a run, the one that takes over when it fails, and how often to try each again."""
 
     name: str

@@ -10,7 +10,7 @@ from typing import Any
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import StreamTruncated
 from longthread.llm.http import Endpoint, header_value
-from longthread.messages.chat_completions import Reply, to_request, tool_choice, tool_specs
+from longthread.messages.chat_completions import CompletionReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
 BASE_URL = "https://api.openai.com/v1"
@@ -55,7 +55,7 @@ class OpenAIModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
         """One reply, see `ChatModel`."""
-        reply, done = Reply(self.name), False
+        reply, done = CompletionReply(self.name), False
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
                 done = "done" in event or "whole" in event or done

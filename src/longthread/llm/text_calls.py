@@ -16,7 +16,7 @@ from typing import Any
 from longthread.messages.json_objects import decode, end_of_object
 from longthread.tools.tool import Tool
 
-Found = list[tuple[str, dict[str, Any]]]
+FoundCalls = list[tuple[str, dict[str, Any]]]
 """Objects of the protocol, each with the text before it."""
 
 _NAME = r"[A-Za-z_][\w.:-]{0,99}"
@@ -79,12 +79,12 @@ def label_free(text: str) -> str:
     return text.strip()
 
 
-def written_calls(body: str, tools: Sequence[Tool]) -> Found | str:
+def written_calls(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
     """The calls that a reply writes in another form than an object of JSON; or what is wrong with one of them.
 
     A call that has no end is not read: half a query would give a wrong answer that looks right.
     """
-    found: Found = []
+    found: FoundCalls = []
     marks = islice(_HEAD.finditer(body), _ATTEMPTS) if any(part in body for part in _HEAD_PARTS) else ()
     heads = [head for head in marks if body[max(0, head.start() - 1) : head.start()] not in _MENTIONS]
     heads += _named_elements(body, tools) if not heads else []
@@ -253,7 +253,7 @@ _NEXT = re.compile(
 _FINAL = re.compile(r"^[ \t>*#]*(?:Final[ _]Answer|Answer|最终答案|最终回答|答案|回答)[ \t*]*[:：][ \t*]*", re.I | re.M)
 
 
-def _react(body: str, tools: Sequence[Tool]) -> Found | str:
+def _react(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
     """The first `Action:` and its `Action Input:`. What the model wrote behind it as an observation, it made up."""
     for action in _ACTION.finditer(body):
         given = _INPUT.match(body, action.end())
@@ -311,7 +311,7 @@ _PYTHON_TAG = re.compile(
 _LONGEST = 20_000
 
 
-def _as_python(body: str, tools: Sequence[Tool]) -> Found | str:
+def _as_python(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
     text = _PYTHON_TAG.sub("", body).strip().rstrip(";")
     names = "|".join(re.escape(tool.name) for tool in tools) or "(?!)"
     start = re.compile(rf"\[?\s*(?:print\()?(?:\w+\.)?(?:{names})(?:\.call)?\(")

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from longthread.errors import RunInProgress, ThreadNotFound
 from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.leases import Alive, executed
+from longthread.store.leases import IsAlive, executed
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.maintenance.space import Say, silently
 from longthread.store.queries import Sql
-from longthread.store.tables import Table, Tables, read_tables
+from longthread.store.tables import StoreTable, Tables, read_tables
 from longthread.store.transfer.threads import thread_ids
 
 _SESSION = "session_id"
@@ -35,7 +35,7 @@ class Forgotten:
 
 
 async def forget_thread(
-    store: Driver, thread_id: str, *, user_id: str, alive: Alive | None = None, anew: bool = False
+    store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None, anew: bool = False
 ) -> Forgotten:
     """Delete a thread as `delete_thread` does, and take it out of the store's files.
 
@@ -54,7 +54,7 @@ async def forget_thread(
     return gone
 
 
-async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: Alive | None = None) -> Forgotten:
+async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None) -> Forgotten:
     """Delete a thread with all that is kept of it, also what was derived from it: index, vectors, summary, topics, and
     the memories that no other thread has said. With it go the threads below it. It cannot be undone.
 
@@ -74,7 +74,7 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: A
     return gone
 
 
-async def forget_user(store: Driver, user_id: str, *, alive: Alive | None = None, anew: bool = False) -> Forgotten:
+async def forget_user(store: Driver, user_id: str, *, alive: IsAlive | None = None, anew: bool = False) -> Forgotten:
     """Delete all threads of a user, all memories, and whatever else is the user's. It cannot be undone. The catalog is
     nobody's: what the user defined stays, and no longer says who defined it.
 
@@ -179,7 +179,7 @@ _MEMORIES = ("memories", "memory_sources", "memory_uses")
 
 
 async def _delete_thread(
-    tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: Alive | None, gone: Forgotten
+    tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: IsAlive | None, gone: Forgotten
 ) -> None:
     """Lock a thread, and delete it with those below it; what went is added to `gone`."""
     await log.lock(tx, thread_id)
@@ -201,7 +201,7 @@ async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
     return [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]
 
 
-async def _expect_idle(tx: Transaction, thread_id: str, alive: Alive | None) -> None:
+async def _expect_idle(tx: Transaction, thread_id: str, alive: IsAlive | None) -> None:
     run_id = None if alive is None else await executed(tx, thread_id, alive=alive)
     if run_id is not None:
         raise RunInProgress(thread=thread_id, run=run_id)
@@ -226,7 +226,7 @@ def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
             yield table.name, _SESSION
 
 
-def _of_users(tables: Tables) -> list[Table]:
+def _of_users(tables: Tables) -> list[StoreTable]:
     """The tables that say of each row whose it is, but for the threads', which go one by one."""
     return [table for table in tables.all if table.thread is None and _USER in table.by_name]
 

@@ -29,7 +29,7 @@ from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.memories import Candidate, Indexed, Owner
+from longthread.store.memories import Candidate, MemoryTerms, Owner
 
 LONGEST = 2000
 """Characters of a memory."""
@@ -44,7 +44,7 @@ _FULL_STOP = re.compile(r"(?<=[^\s.。])[.。]\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StoredMemory:
     """A memory that was told. `is_new`: none said the same before."""
 
     memory: Memory
@@ -52,7 +52,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class MemoryHit:
     """A memory that was found. `score` is comparable within one search; `shares` says whether words were shared, and
     `cosine` how near it is by meaning, 0 where that is not known."""
 
@@ -63,10 +63,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMemories:
     """What was found, the best first, and what people should know about how."""
 
-    hits: Sequence[Hit]
+    hits: Sequence[MemoryHit]
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
@@ -78,7 +78,7 @@ class Memories:
         self._asker = asker or Asker(None)
         self._background = Background()
 
-    async def remember(self, owner: Owner, statement: Statement) -> Remembered:
+    async def remember(self, owner: Owner, statement: Statement) -> StoredMemory:
         """Keep what is said. One that says the same is that memory, said again: the newest words count, and what
         is told of type, importance and expiry.
 
@@ -99,7 +99,7 @@ class Memories:
         async with self._store.reading() as tx:
             return await memories.list_(tx, owner, type_=type_, limit=limit)
 
-    async def search(self, owner: Owner, text: str, *, k: int = 10, seconds: float = QUERY_SECONDS) -> Found:
+    async def search(self, owner: Owner, text: str, *, k: int = 10, seconds: float = QUERY_SECONDS) -> FoundMemories:
         """The memories that say what is asked: by words, and by meaning when there is an embedder.
 
         An embedder that fails, or takes longer than `seconds`, is done without, and that is said.
@@ -110,14 +110,14 @@ class Memories:
         async with self._store.reading() as tx:
             there = await memories.candidates(tx, owner)
         if not there:
-            return Found(())
+            return FoundMemories(())
         vector, warnings = None, list[str]()
         if any(each.embedded for each in there):
             vector, warnings = await self._asker.vector(text, seconds)
         async with self._store.reading() as tx:
             near = await self._near(tx, owner, vector)
             hits = await _loaded(tx, owner, rank(there, text, near)[: max(0, k)])
-        return Found(hits, warnings)
+        return FoundMemories(hits, warnings)
 
     async def that_say(self, owner: Owner, text: str) -> list[Memory]:
         """The memories that have each telling word of a text; none for a text without words."""
@@ -185,12 +185,12 @@ class Memories:
             return await memories.delete_expired(tx, user_id=user_id)
 
 
-async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Remembered:
+async def remember(tx: Transaction, owner: Owner, statement: Statement) -> StoredMemory:
     """Keep what is said, in a transaction that has locked the thread that says it. See `Memories.remember`."""
     statement, agent_id = checked(statement), agent_of(owner)
     content = statement.content
     bag = Bag.of(content)
-    indexed = Indexed(said_of(content), form_of(content), bag.words, bag.packed())
+    indexed = MemoryTerms(said_of(content), form_of(content), bag.words, bag.packed())
     await memories.make_agent(tx, agent_id)
     for one, words in await memories.said_otherwise(tx, owner):
         await memories.put_said(tx, one, said_of(words))
@@ -207,7 +207,7 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Remem
     # What a person told by hand stays as told, whichever thread says it too.
     if statement.source is not None:
         await memories.add_source(tx, memory_id, statement.source, content)
-    return Remembered(await memories.find(tx, memory_id, user_id=owner.user_id), there is None)
+    return StoredMemory(await memories.find(tx, memory_id, user_id=owner.user_id), there is None)
 
 
 def checked(statement: Statement) -> Statement:
@@ -260,7 +260,7 @@ def said_of(content: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedMemory:
     """A memory's place among those found."""
 
     id: str
@@ -269,7 +269,7 @@ class Ranked:
     cosine: float
 
 
-def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[Ranked]:
+def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
     """Two rankings as one: each score as a share of its ranking's best, and their sum. Of equals the more important
     comes first."""
     by_words = scores({each.id: bag_of(each) for each in there}, weighed(text))
@@ -282,15 +282,15 @@ def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]
                 shares[one] = shares.get(one, 0.0) + weight * value / top
     order = sorted(shares, key=lambda one: (-round(shares[one], 3), -known[one].importance, one))
     cosines = dict(near)
-    return [Ranked(one, shares[one], one in by_words, cosines.get(one, 0.0)) for one in order]
+    return [RankedMemory(one, shares[one], one in by_words, cosines.get(one, 0.0)) for one in order]
 
 
-async def _loaded(tx: Transaction, owner: Owner, ranked: Sequence[Ranked]) -> list[Hit]:
+async def _loaded(tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory]) -> list[MemoryHit]:
     found = []
     for each in ranked:
         with suppress(MemoryNotFound):  # forgotten since it was looked at
             memory = await memories.find(tx, each.id, user_id=owner.user_id)
-            found.append(Hit(memory, each.score, each.shares, each.cosine))
+            found.append(MemoryHit(memory, each.score, each.shares, each.cosine))
     return found
 
 

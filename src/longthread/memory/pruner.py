@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from longthread.errors import StoreClosed
 from longthread.memory.search.recall import Recaller
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.manifest import Segment
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what goes on in the background."""
@@ -27,7 +27,7 @@ class Pruner:
     What it leaves undone, because it was closed or because a database failed, is due again with the thread's next turn.
     """
 
-    def __init__(self, store: Driver, policy: Policy, recaller: Recaller) -> None:
+    def __init__(self, store: Driver, policy: PruningPolicy, recaller: Recaller) -> None:
         self.policy = policy
         self._store = store
         self._recaller = recaller
@@ -40,7 +40,7 @@ class Pruner:
         *,
         count: int,
         view: Sequence[Segment],
-        kept: Kept | None,
+        kept: ThreadSummary | None,
         stale: bool = False,
         summarizer: Summarizer | None = None,
     ) -> None:

@@ -11,10 +11,10 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import Embedded, embed_thread
 from longthread.store.driver import Driver
 from longthread.store.index import shards
-from longthread.store.transfer.threads import Progress, each_thread
+from longthread.store.transfer.threads import TransferProgress, each_thread
 
 
-async def index_all(store: Driver, embedder: Embedder | None, progress: Progress) -> tuple[int, list[str]]:
+async def index_all(store: Driver, embedder: Embedder | None, progress: TransferProgress) -> tuple[int, list[str]]:
     """Index every thread, and give its entries vectors; how many threads there are, and what went wrong.
 
     Stopped at any moment, it goes on from there. An embedder that fails is not asked again.
@@ -50,6 +50,6 @@ async def index_all(store: Driver, embedder: Embedder | None, progress: Progress
 
 
 def _entries_done(
-    progress: Progress, at: Callable[[], tuple[int, int]], thread_id: str, number: int, total: int
+    progress: TransferProgress, at: Callable[[], tuple[int, int]], thread_id: str, number: int, total: int
 ) -> None:
     progress(*at(), f"{thread_id}: {number:,} of {total:,} entries")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from longthread.memory.memories import Hit, Memories
+from longthread.memory.memories import Memories, MemoryHit
 from longthread.model.memory import Memory
 from longthread.store.memories import Owner
 
@@ -44,7 +44,7 @@ async def fitting(memories: Memories, owner: Owner, question: str) -> list[Memor
     return _short(list(chosen.values())[:FEW])
 
 
-def _fits(hit: Hit, hits: Sequence[Hit]) -> bool:
+def _fits(hit: MemoryHit, hits: Sequence[MemoryHit]) -> bool:
     return hit.score >= SHARE * hits[0].score if hit.shares else hit.cosine >= NEAR
 
 

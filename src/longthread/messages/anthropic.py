@@ -106,7 +106,7 @@ def tool_choice(choice: str) -> dict[str, str]:
     return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
 
 
-class Reply:
+class AnthropicReply:
     """Puts the events of one reply together."""
 
     def __init__(self, model: str) -> None:

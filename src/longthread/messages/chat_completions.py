@@ -90,7 +90,7 @@ def tool_choice(choice: str) -> Any:
     return choice if choice in ("auto", "none", "required") else {"type": "function", "function": {"name": choice}}
 
 
-class Reply:
+class CompletionReply:
     """Puts the chunks of one reply together."""
 
     def __init__(self, model: str) -> None:

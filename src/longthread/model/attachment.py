@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-Kind = Literal["image", "document", "text", "audio", "video"]
+AttachmentKind = Literal["image", "document", "text", "audio", "video"]
 
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, AttachmentKind] = {
     **dict.fromkeys(("image", "image_url", "input_image", "image_generation_call"), "image"),
     **dict.fromkeys(("file", "input_file", "document", "media"), "document"),
     **dict.fromkeys(("audio", "input_audio"), "audio"),
@@ -29,7 +29,7 @@ _INLINE = re.compile(r"data:([^;,]{0,200})[^,]{0,200};base64,", re.IGNORECASE)
 _PDF = "JVBERi0"
 """How base64 begins of what begins with `%PDF-`."""
 
-Block = Mapping[str, Any]
+ContentBlock = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Attachment:
     that stand among its text.
     """
 
-    kind: Kind
+    kind: AttachmentKind
     mime: str = ""
     data: str = ""
     text: str = ""
@@ -47,7 +47,7 @@ class Attachment:
     images: int = 0
 
 
-def attachment_of(block: Block) -> Attachment | None:
+def attachment_of(block: ContentBlock) -> Attachment | None:
     """What a block of content holds that is no text of the message; None for a block of any other form."""
     type_ = block.get("type")
     kind = _KINDS.get(type_) if isinstance(type_, str) else None
@@ -69,7 +69,7 @@ def attachment_of(block: Block) -> Attachment | None:
     return found
 
 
-def _fields(block: Block) -> dict[str, Any]:
+def _fields(block: ContentBlock) -> dict[str, Any]:
     """What a block says, with what stands within it; `of` is what its source is."""
     fields = dict(block)
     for key in _WITHIN:
@@ -99,11 +99,11 @@ def _data(fields: Mapping[str, Any]) -> tuple[str, str]:
     return mime.lower(), ""
 
 
-def _kind(kind: Kind, mime: str) -> Kind:
+def _kind(kind: AttachmentKind, mime: str) -> AttachmentKind:
     """What a block holds whose type says no more than that it is a file."""
     if kind != "document":
         return kind
-    of: dict[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
+    of: dict[str, AttachmentKind] = {"image": "image", "audio": "audio", "video": "video"}
     return of.get(mime.partition("/")[0]) or ("text" if _TEXTS.match(mime) else "document")
 
 

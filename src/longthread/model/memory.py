@@ -43,7 +43,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemorySource:
     """Where a memory comes from: entries of a thread, and what was read there that others may have written."""
 
     thread_id: str
@@ -65,7 +65,7 @@ class Statement:
     type: MemoryType | None = None
     importance: float | None = None
     expires_at: datetime | None = None
-    source: Source | None = None
+    source: MemorySource | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _TOLD = {"n": _KWARGS, "u": _USAGE}
 _LATENCY = "latency_ms"
 _RAW = "raw"
 
-Fields = dict[str, Any]
+PayloadFields = dict[str, Any]
 
 
 def is_short(payload: bytes | None) -> bool:
@@ -31,21 +31,21 @@ def is_short(payload: bytes | None) -> bool:
     return payload is not None and payload.startswith(_MARK)
 
 
-def note_in(fields: Mapping[str, Any]) -> Fields:
+def note_in(fields: Mapping[str, Any]) -> PayloadFields:
     """The note among a message's fields; empty where there is none."""
     kwargs = fields.get(_KWARGS)
     note = kwargs.get(NOTE) if isinstance(kwargs, dict) else None
     return note if isinstance(note, dict) else {}
 
 
-def shortened(fields: Fields, text: str, metadata: Mapping[str, Any]) -> tuple[Fields, Fields]:
+def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> tuple[PayloadFields, PayloadFields]:
     """The fields of a payload with what can be told in short, and what the metadata is then.
 
     Args:
         text: the entry's text.
         metadata: what of the note is to be metadata, as the store keeps it.
     """
-    rest, short = dict(fields), Fields()
+    rest, short = dict(fields), PayloadFields()
     kept = dict(metadata)
     if (inserts := _inserts(fields, text, kept)) is not None:
         kwargs = {key: value for key, value in rest.pop(_KWARGS).items() if key != NOTE}
@@ -59,7 +59,7 @@ def shortened(fields: Fields, text: str, metadata: Mapping[str, Any]) -> tuple[F
     return ({SHORT: short} | rest if short else rest), kept
 
 
-def whole(fields: Fields, text: str, metadata: Mapping[str, Any] | str | None) -> Fields:
+def whole(fields: PayloadFields, text: str, metadata: Mapping[str, Any] | str | None) -> PayloadFields:
     """The fields of a payload, with nothing told in short; `metadata` may be JSON."""
     rest = dict(fields)
     short = rest.pop(SHORT, None)
@@ -95,9 +95,9 @@ def _inserts(fields: Mapping[str, Any], text: str, metadata: Mapping[str, Any]) 
     kwargs = fields.get(_KWARGS)
     if not isinstance(kwargs, dict) or not kwargs or next(reversed(kwargs)) != NOTE or type(kwargs[NOTE]) is not dict:
         return None
-    note: Fields = kwargs[NOTE]
+    note: PayloadFields = kwargs[NOTE]
     inserts: list[list[Any]] = []
-    kept: Fields = {}
+    kept: PayloadFields = {}
     for place, (key, value) in enumerate(note.items()):
         if key == _LATENCY and type(value) is int:
             inserts.append([place, value])

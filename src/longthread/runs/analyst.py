@@ -11,8 +11,8 @@ from typing import Any
 
 from longthread.context.business_terms import questions_of, taught
 from longthread.context.system_prompt import system_prompt
-from longthread.context.window import Past
-from longthread.context.window_cache import HotWindows
+from longthread.context.window import PreviousCall
+from longthread.context.window_cache import WindowCache
 from longthread.errors import (
     AgentOfThread,
     DefinitionNotFound,
@@ -24,17 +24,17 @@ from longthread.errors import (
     SourceMissing,
     ThreadNotFound,
 )
-from longthread.llm.context_windows import Windows
+from longthread.llm.context_windows import ContextWindows
 from longthread.llm.embedders import embedder_of
-from longthread.llm.model_cache import ModelFactory, ModelShelf
-from longthread.llm.models import Models, reply_limit, resolve_model
+from longthread.llm.model_cache import ModelCache, ModelFactory
+from longthread.llm.models import RunModels, reply_limit, resolve_model
 from longthread.llm.summarizer import summarizer_of
 from longthread.memory.background import Background
 from longthread.memory.forget import Forgotten, delete_thread
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
-from longthread.memory.summary.pruning import Policy
+from longthread.memory.summary.pruning import PruningPolicy
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
@@ -42,17 +42,17 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.runs.approval_api import Deciding
-from longthread.runs.assignment import Staff
+from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, own_tools
 from longthread.runs.cancel import call_off
 from longthread.runs.delegation import Delegates
-from longthread.runs.delegation_scope import Standing, standing_of
-from longthread.runs.events import Bell, EventStream
+from longthread.runs.delegation_scope import DelegationScope, standing_of
+from longthread.runs.events import EventStream, Notifier
 from longthread.runs.execute import execute
 from longthread.runs.handle import RunHandle, report
 from longthread.runs.process import may_be_alive
 from longthread.runs.run_context import RunContext
-from longthread.runs.start import Ask, Begun, begin, take_over
+from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.settings import Settings
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
@@ -67,10 +67,10 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.address import filled
 from longthread.tools.catalog.catalog import Catalog, address_again, named_address
-from longthread.tools.catalog.role import ANALYST_ROLE, Role, role_named, role_of_run
+from longthread.tools.catalog.role import ANALYST_ROLE, AgentRole, role_named, role_of_run
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
-from longthread.tools.registry import Workshop
+from longthread.tools.registry import ToolParts
 from longthread.tools.skills import load_skill_tool
 from longthread.tools.sources import Opener, RunSources
 from longthread.view.correction import corrected
@@ -85,17 +85,17 @@ class Analyst(Deciding):
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
         self.store = store
         self.settings = settings
-        self.bell = Bell()
+        self.bell = Notifier()
         self._opener = Opener(settings)
-        self._shelf = ModelShelf(settings, models)
+        self._shelf = ModelCache(settings, models)
         self.recaller = Recaller(store, embedder_of(settings))
-        self.pruner = Pruner(store, Policy.of(settings), self.recaller)
+        self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
-        self._hot = HotWindows(settings.memory_max_messages_per_thread)
+        self._hot = WindowCache(settings.memory_max_messages_per_thread)
         self._interpreters = Interpreters(cpython=settings.code_cpython)
         self._servers = Servers()
         self._background = Background()
-        self._windows = Windows(store, settings)
+        self._windows = ContextWindows(store, settings)
         self._running: dict[str, RunHandle] = {}
         self._given: dict[str, str] = {}
         self._factors: dict[str, float] = {}
@@ -141,7 +141,7 @@ class Analyst(Deciding):
         protocol: Protocol = "auto",
         max_steps: int | None = None,
         agent: str | None = None,
-        standing: Standing | None = None,
+        standing: DelegationScope | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
@@ -171,8 +171,8 @@ class Analyst(Deciding):
         models = self._shelf.models(model, config)
         async with self._sources(role, source, thread or thread_id, user_id, standing) as sources:
             own = sources.own
-            equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
-            asked = Ask(
+            equipment = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
+            asked = RunRequest(
                 thread_id=thread_id or new_id(),
                 user_id=user_id,
                 question=question,
@@ -186,7 +186,7 @@ class Analyst(Deciding):
             )
             begun = await begin(self.store, asked, self._hot)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user_id)
+            return self._execute(begun, Assignment(role, models, sources, equipment, standing, window), user_id)
 
     async def resume(
         self,
@@ -196,7 +196,7 @@ class Analyst(Deciding):
         model: str | None = None,
         max_steps: int | None = None,
         source: str | None = None,
-        standing: Standing | None = None,
+        standing: DelegationScope | None = None,
         claim: Lease | None = None,
     ) -> RunHandle:
         """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
@@ -233,10 +233,10 @@ class Analyst(Deciding):
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user_id, standing) as sources:
-            equipment = await role.tools(Workshop(sources.named, self._interpreters, self._servers))
+            equipment = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot, claim, model=models.name)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Staff(role, models, sources, equipment, standing, window), user_id)
+            return self._execute(begun, Assignment(role, models, sources, equipment, standing, window), user_id)
 
     async def stop(self, thread_id: str, *, user_id: str) -> None:
         """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
@@ -310,7 +310,7 @@ class Analyst(Deciding):
             return await self._thread_of(thread_id, user_id)
         return await self.thread(thread_id, user_id=user_id)
 
-    async def _role(self, agent: str | None, thread: Thread | None) -> Role:
+    async def _role(self, agent: str | None, thread: Thread | None) -> AgentRole:
         """The role of the agent that is asked: the one that is named, else the thread's, else the analyst."""
         if agent is None:
             return await self._role_of(thread) if thread and thread.agent_id else ANALYST_ROLE
@@ -320,7 +320,7 @@ class Analyst(Deciding):
             raise AgentOfThread(thread=thread.id, name=owner.agent.name)
         return ANALYST_ROLE if role.is_analyst else role
 
-    async def _role_of(self, thread: Thread) -> Role:
+    async def _role_of(self, thread: Thread) -> AgentRole:
         """The role of the agent that a conversation is with."""
         try:
             return await role_named(self.store, thread.agent_id or ANALYST)
@@ -332,7 +332,7 @@ class Analyst(Deciding):
 
     @asynccontextmanager
     async def _sources(
-        self, role: Role, spec: str | None, thread: Thread | str | None, user_id: str, standing: Standing
+        self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, standing: DelegationScope
     ) -> AsyncIterator[RunSources]:
         """What a run asks, or hands on. Closed when the block fails; else by who executes the run."""
         if spec is not None and not role.asks_data and not role.sub_agents:
@@ -383,7 +383,7 @@ class Analyst(Deciding):
             return configured
         return self._given.get(spec) or await address_again(self.store, spec)
 
-    def _execute(self, begun: Begun, staff: Staff, user_id: str) -> RunHandle:
+    def _execute(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunHandle:
         context = self._context(begun, staff, user_id)
         delegates = self._delegates(begun, staff, context, user_id)
         models = staff.models
@@ -412,7 +412,7 @@ class Analyst(Deciding):
         self._running[begun.run.thread_id] = handle
         return handle
 
-    def _prune(self, context: RunContext, begun: Begun, models: Models, user_id: str) -> None:
+    def _prune(self, context: RunContext, begun: StartedRun, models: RunModels, user_id: str) -> None:
         self.pruner.keep_up(
             Scope(user_id, begun.run.thread_id),
             count=begun.behind(context.window.spots),
@@ -422,7 +422,7 @@ class Analyst(Deciding):
             summarizer=summarizer_of(models.name, models.model),
         )
 
-    def _context(self, begun: Begun, staff: Staff, user_id: str) -> RunContext:
+    def _context(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunContext:
         models, role, source, window = staff.models, staff.role, staff.sources.own, staff.window
         told = role.disclosed(begun.run.agent, window=window)
         asked = source if role.asks_data else None
@@ -476,7 +476,7 @@ class Analyst(Deciding):
         context.tools = {tool.name: tool for tool in tools}
         return context
 
-    def _delegates(self, begun: Begun, staff: Staff, context: RunContext, user_id: str) -> Delegates:
+    def _delegates(self, begun: StartedRun, staff: Assignment, context: RunContext, user_id: str) -> Delegates:
         """The agents that a run may ask, and their tools in its context."""
         source = staff.sources.own.spec if staff.sources.own else None
         delegates = Delegates(self, begun.lease, user_id, staff.standing.below_it(begun.run, source))
@@ -484,13 +484,13 @@ class Analyst(Deciding):
         context.tools = {**context.tools, **{tool.name: tool for tool in tools}}
         return delegates
 
-    def _factor(self, model: str, past: Past | None) -> float:
+    def _factor(self, model: str, past: PreviousCall | None) -> float:
         """What a model's estimates are raised by: as its calls here have taught, or the thread's last one elsewhere."""
         factor = self._factors.get(model, 1.0)
         return corrected(factor, past.estimated, past.reported) if past is not None and past.model == model else factor
 
 
-def _source_notes(begun: Begun, source: Source | None) -> list[str]:
+def _source_notes(begun: StartedRun, source: Source | None) -> list[str]:
     """What is to be told of a source, in the first run of a thread on it."""
     if source is None or begun.last_event > 1 or begun.known.facts.tables:
         return []

@@ -12,7 +12,7 @@ from longthread.errors import LongthreadError, ModelUnavailable, SourceError, Th
 from longthread.model.approval import Approval, Decision
 from longthread.model.thread import Thread
 from longthread.runs.approvals import decide, instead, pending_of
-from longthread.runs.events import Bell
+from longthread.runs.events import Notifier
 from longthread.runs.execute import keep_lease
 from longthread.runs.handle import RunHandle
 from longthread.settings import Settings
@@ -26,7 +26,7 @@ class Deciding(ABC):
 
     store: Driver
     settings: Settings
-    bell: Bell
+    bell: Notifier
 
     @abstractmethod
     async def thread(self, thread_id: str, *, user_id: str) -> Thread:

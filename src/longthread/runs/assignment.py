@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longthread.llm.models import Models
-from longthread.runs.delegation_scope import Standing
-from longthread.tools.catalog.role import Equipment, Role
+from longthread.llm.models import RunModels
+from longthread.runs.delegation_scope import DelegationScope
+from longthread.tools.catalog.role import AgentRole, Equipment
 from longthread.tools.sources import RunSources
 
 
 @dataclass(frozen=True, slots=True)
-class Staff:
+class Assignment:
     """A role, its models, the sources that are open for it, its tools from the catalog, and where its run stands.
 
     `window` is the context window of its models, in tokens: that of the smaller one.
     """
 
-    role: Role
-    models: Models
+    role: AgentRole
+    models: RunModels
     sources: RunSources
     equipment: Equipment
-    standing: Standing
+    standing: DelegationScope
     window: int

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from longthread.builtin.chart import chart_tool
-from longthread.builtin.memories import FORGET, REMEMBER, Read, Remembering
-from longthread.builtin.pages import Room
+from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
+from longthread.builtin.pages import PageRoom
 from longthread.builtin.recall import recall_tool
-from longthread.context.window import Spot
+from longthread.context.window import WindowMessage
 from longthread.errors import LongthreadError
 from longthread.memory.memories import Memories
 from longthread.memory.relevant_memories import fitting
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.memory import Memory, Origin
 from longthread.runs.run_context import RunContext
-from longthread.runs.start import Begun
+from longthread.runs.start import StartedRun
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
@@ -43,7 +43,7 @@ _OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
 """Tools whose results nobody else has written."""
 
 
-def read_by(context: RunContext) -> Read | None:
+def read_by(context: RunContext) -> ReadMemories | None:
     """What the model of a run has read in this conversation that others may have written: results of tools. None where
     that is nothing."""
     spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
@@ -53,19 +53,19 @@ def read_by(context: RunContext) -> Read | None:
         names["the summary of the conversation"] = None
     own = {spot.entry.seq for spot in context.window.own_spots}
     seqs = tuple(spot.entry.seq for spot in reversed(results) if spot.entry.seq in own)
-    return Read(Origin(context.run.source, tuple(names)), seqs) if names else None
+    return ReadMemories(Origin(context.run.source, tuple(names)), seqs) if names else None
 
 
-def _named(spot: Spot) -> str:
+def _named(spot: WindowMessage) -> str:
     """A result as people know it: `run_sql q1`."""
     query = spot.query.label if spot.query is not None else ""
     return f"{spot.message.name} {query}".strip()
 
 
-def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -> Sequence[Tool]:
+def own_tools(keeper: Keeper, begun: StartedRun, context: RunContext, owner: Owner) -> Sequence[Tool]:
     """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
     thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
-    remembering = Remembering(
+    remembering = RunMemories(
         store=keeper.store,
         memories=keeper.memories,
         owner=owner,
@@ -81,9 +81,9 @@ def own_tools(keeper: Keeper, begun: Begun, context: RunContext, owner: Owner) -
         thread_id=thread_id,
         agent_id=owner.agent_id,
         top_k=keeper.settings.memory_recall_top_k,
-        before=Place(thread_id, asked),
+        before=EntryPlace(thread_id, asked),
         look_up=remembering.look_up,
-        room=lambda: Room(context.budget, context.family),
+        room=lambda: PageRoom(context.budget, context.family),
     )
     return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longthread.context.window import spots_of
-from longthread.context.window_cache import HotWindows
+from longthread.context.window_cache import WindowCache
 from longthread.errors import NothingToStop, RunElsewhere
 from longthread.model.run import Run
 from longthread.model.thread import Thread
@@ -15,7 +15,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 
 
-async def call_off(store: Driver, thread: Thread, hot: HotWindows, *, by: str) -> Run:
+async def call_off(store: Driver, thread: Thread, hot: WindowCache, *, by: str) -> Run:
     """End the thread's run, which waits, as one that was stopped, with a result for each call that it left open. In one
     transaction: whoever decides at the same time comes before it or too late.
 

@@ -16,8 +16,8 @@ from longthread.errors import InvalidInput, LongthreadError, NothingToResume, Ru
 from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
-from longthread.runs.delegation_scope import Caller, Standing
-from longthread.runs.events import Bell
+from longthread.runs.delegation_scope import DelegatingCall, DelegationScope
+from longthread.runs.events import Notifier
 from longthread.runs.handle import RunHandle
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
@@ -57,14 +57,14 @@ class Office(Protocol):
 
     store: Driver
     settings: Settings
-    bell: Bell
+    bell: Notifier
 
     async def ask(
-        self, question: str, *, thread_id: str | None, user_id: str, agent: str, standing: Standing
+        self, question: str, *, thread_id: str | None, user_id: str, agent: str, standing: DelegationScope
     ) -> RunHandle:
         """Begin a run."""
 
-    async def resume(self, thread_id: str, *, user_id: str, standing: Standing) -> RunHandle:
+    async def resume(self, thread_id: str, *, user_id: str, standing: DelegationScope) -> RunHandle:
         """Take over a run."""
 
 
@@ -75,7 +75,7 @@ class Delegates:
         standing: that of the agents: whom they answer is added for each call.
     """
 
-    def __init__(self, office: Office, lease: Lease, user_id: str, standing: Standing) -> None:
+    def __init__(self, office: Office, lease: Lease, user_id: str, standing: DelegationScope) -> None:
         self._office = office
         self._lease = lease
         self._user = user_id
@@ -131,7 +131,7 @@ class Delegates:
 
     async def _start(self, agent: Agent, task: str, thread_id: str | None, call_id: str, run: Run | None) -> None:
         """Begin the run that answers a call, or go on with it where its process died."""
-        standing = self._standing.answering(Caller(self._lease, call_id))
+        standing = self._standing.answering(DelegatingCall(self._lease, call_id))
         if run is None:
             await self._expect_own(agent, thread_id)
             handle = await self._office.ask(
@@ -203,7 +203,7 @@ def _answers(run: Run, call_id: str) -> bool:
     return run.answers is not None and run.answers.call_id == call_id
 
 
-def _observed(agent: Agent, tool: str, run: Run, standing: Standing) -> Observation:
+def _observed(agent: Agent, tool: str, run: Run, standing: DelegationScope) -> Observation:
     """What the caller is told of a run that has ended."""
     outcome, thread_id, queries = run.outcome, run.thread_id, run.outcome.get("queries") or ()
     if run.status == "finished":

@@ -28,7 +28,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class DelegatingCall:
     """An agent that asks another: its run, and the call in which it asks."""
 
     lease: Lease
@@ -36,7 +36,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DelegationScope:
     """Where a run stands. `depth` is how many threads its thread is below; `below` is what those that it asks may use,
     and `own` what it takes its own model calls from (None: only its own steps count). `source`, `model` and `protocol`
     are its caller's, for an agent that names no other."""
@@ -44,21 +44,23 @@ class Standing:
     depth: int
     below: Allowance
     own: Allowance | None = None
-    caller: Caller | None = None
+    caller: DelegatingCall | None = None
     source: str | None = None
     model: str | None = None
     protocol: Protocol = "auto"
 
-    def answering(self, caller: Caller) -> Standing:
+    def answering(self, caller: DelegatingCall) -> DelegationScope:
         """The standing of a run that answers a call."""
         return replace(self, caller=caller)
 
-    def below_it(self, run: Run, source: str | None) -> Standing:
+    def below_it(self, run: Run, source: str | None) -> DelegationScope:
         """The standing of those that a run with this one asks; `source` is what it asks itself, without password."""
-        return Standing(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
+        return DelegationScope(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
 
 
-async def standing_of(store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None) -> Standing:
+async def standing_of(
+    store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None
+) -> DelegationScope:
     """Where a run on a thread stands that no agent has asked for; `goes_on` is one that has begun already."""
     depth, used = 0, 0
     if thread is not None and (thread.parent_id is not None or goes_on is not None):
@@ -66,7 +68,7 @@ async def standing_of(store: Driver, settings: Settings, thread: Thread | None, 
             depth = await log.depth(tx, thread.id)
             if goes_on is not None:
                 used = await used_below(tx, thread.id, goes_on.id, levels=settings.max_delegation_depth)
-    return Standing(depth, Allowance(settings.max_delegated_steps, used))
+    return DelegationScope(depth, Allowance(settings.max_delegated_steps, used))
 
 
 async def used_below(tx: Transaction, thread_id: str, run_id: str, *, levels: int) -> int:

@@ -23,7 +23,7 @@ _TEXT_SECONDS = 0.06
 """Pieces of text that come faster than this are told together."""
 
 
-class Bell:
+class Notifier:
     """Wakes the watchers of this process when a run has told something new."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class EventStream:
     here. Text that has become a reply is told by the reply's step from then on (`reply`).
     """
 
-    def __init__(self, store: Driver, lease: Lease, bell: Bell, *, last: int = 0) -> None:
+    def __init__(self, store: Driver, lease: Lease, bell: Notifier, *, last: int = 0) -> None:
         self._store = store
         self._lease = lease
         self._bell = bell
@@ -204,7 +204,13 @@ def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_P
 
 
 async def watch(
-    store: Driver, bell: Bell, thread_id: str, run_id: str, *, after: int = 0, lives: Callable[[], bool] = lambda: True
+    store: Driver,
+    bell: Notifier,
+    thread_id: str,
+    run_id: str,
+    *,
+    after: int = 0,
+    lives: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Event]:
     """The run's events behind number `after`, as they come, whichever process executes it, up to its final one.
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from longthread.context.source_facts import Known, keep
+from longthread.context.source_facts import KnownFacts, keep
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
-from longthread.llm.models import Models, failure_reason
+from longthread.llm.models import RunModels, failure_reason
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
 from longthread.runs.loop import drive
@@ -29,7 +29,7 @@ RENEW_SECONDS = 5.0
 _logger = logging.getLogger(__name__)
 
 
-async def execute(context: RunContext, models: Models, known: Known) -> RunStatus:
+async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
     """Run the agent on a thread's hot window until the run ends, or waits for a person, and say how it ended.
 
     Raises:
@@ -70,7 +70,7 @@ async def _wait(context: RunContext) -> RunStatus:
     return "waiting"
 
 
-async def _end(context: RunContext, known: Known, status: RunStatus, outcome: Mapping[str, Any]) -> None:
+async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcome: Mapping[str, Any]) -> None:
     """Tell the run's end. What cannot be stored of it is told as a failure: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
     said = last if last.id == outcome.get("message_id") else None
@@ -83,7 +83,7 @@ async def _end(context: RunContext, known: Known, status: RunStatus, outcome: Ma
         await context.stream.end("failed", {"error": problem})
 
 
-async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> None:
+async def _keep_facts(context: RunContext, known: KnownFacts, tx: Transaction) -> None:
     """Keep what the run's entries have taught, so that the next run starts from it.
 
     Not while a call has no result: what comes in later would be folded without its call.
@@ -95,7 +95,7 @@ async def _keep_facts(context: RunContext, known: Known, tx: Transaction) -> Non
         await keep(tx, context.lease.thread_id, tip, facts_of(known.facts, entries), kept=known.kept)
 
 
-async def _work(context: RunContext, models: Models) -> tuple[RunStatus, dict[str, Any]]:
+async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict[str, Any]]:
     try:
         for note in context.source_notes:
             await context.stream.tell("warning", message=note)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from longthread.errors import LeaseLost
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
-from longthread.runs.events import Bell, watch
+from longthread.runs.events import Notifier, watch
 from longthread.store import runs
 from longthread.store.driver import Driver
 
@@ -24,7 +24,7 @@ class RunHandle:
     run: Run
     task: asyncio.Task[None]
     store: Driver
-    bell: Bell
+    bell: Notifier
     after: int = 0
 
     @property

@@ -19,7 +19,7 @@ _END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InspectedCall:
     """A call's view. `number` counts the thread's model calls from 1.
 
     `why_planned` says why it does not simply go on from the call before; empty where it does. `system` are the
@@ -41,7 +41,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ViewDifference:
     """What one call saw otherwise than another: entries by their seqs. `same` are the tokens that both begin with."""
 
     same: int
@@ -55,7 +55,7 @@ async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
     return [step for step in await runs.steps_from(tx, thread_id, 0) if segments_of(step.manifest)]
 
 
-async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
+async def look(tx: Transaction, calls: Sequence[Step], number: int) -> InspectedCall:
     """The view of call `number` of a thread's calls.
 
     Raises:
@@ -73,10 +73,10 @@ async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Look:
         earlier = await _entries(tx, before, segments_of(before.manifest), await Prompt.of_step(tx, before))
         why = _why(earlier, entries)
     system, tools = (prompt.system, [tool.name for tool in prompt.tools]) if prompt else ("", [])
-    return Look(number, step, segments, entries, why, system, tools)
+    return InspectedCall(number, step, segments, entries, why, system, tools)
 
 
-def difference(one: Look, other: Look) -> Difference:
+def difference(one: InspectedCall, other: InspectedCall) -> ViewDifference:
     """How `one` differs from `other`."""
     mine, theirs = ([seen for seen in each.entries if seen.how != "left out"] for each in (one, other))
     same = 0
@@ -86,7 +86,7 @@ def difference(one: Look, other: Look) -> Difference:
         same += left.tokens
     ours = {seen.seq: seen.how for seen in mine if seen.how not in TEXTS}
     others = {seen.seq: seen.how for seen in theirs if seen.how not in TEXTS}
-    return Difference(
+    return ViewDifference(
         same=same,
         entered=[seq for seq in ours if seq not in others],
         left=[seq for seq in others if seq not in ours],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from longthread.llm.models import Models
+from longthread.llm.models import RunModels
 from longthread.runs.budget import Budget
 from longthread.runs.outcome import is_over
 from longthread.runs.run_context import RunContext, open_calls
 from longthread.runs.steps import call_model, call_tools
 
 
-async def drive(context: RunContext, models: Models) -> None:
+async def drive(context: RunContext, models: RunModels) -> None:
     """Model, tools, model, … until a reply makes no call, the budget ends, or a person must decide.
 
     All that is said and done is in the log when it is over, and in the context's window. So a run that another process

@@ -7,8 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from longthread.context.citations import Query, citations
-from longthread.context.window import Spot
+from longthread.context.citations import CitedQuery, citations
+from longthread.context.window import WindowMessage
 from longthread.errors import JsonParseFailed
 from longthread.model.run import RunStatus
 from longthread.runs.budget import malformed_in_a_row
@@ -41,7 +41,7 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
     return "failed", {"error": error.described(), **shared}
 
 
-def _queries(spots: Sequence[Spot]) -> Iterator[Query]:
+def _queries(spots: Sequence[WindowMessage]) -> Iterator[CitedQuery]:
     """The labelled results of `run_sql`, in order."""
     names: dict[str | None, str] = {}
     for spot in spots:

@@ -11,10 +11,10 @@ from langchain_core.messages.tool import tool_call
 
 from longthread.llm.json_protocol import (
     OBSERVATION,
-    Call,
+    ActionCall,
     Finish,
     Malformed,
-    Reply,
+    ParsedReply,
     check_calls,
     cut_off,
     instructions,
@@ -87,11 +87,11 @@ async def _natively(context: RunContext, request: ChatRequest) -> AIMessage:
     return _read(context, message, reply)
 
 
-def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> Reply:
+def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> ParsedReply:
     """What the text of a reply says. A call that was written into it, and cut off, may lack its end."""
     tools = list(context.tools.values())
     reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
-    if isinstance(reply, Call) and cut_off(message):
+    if isinstance(reply, ActionCall) and cut_off(message):
         return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
     return reply
 
@@ -130,10 +130,10 @@ def as_text(system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]) 
     return f"{system}\n\n{instructions(list(tools))}".strip(), shown
 
 
-def _read(context: RunContext, message: AIMessage, reply: Call | Finish | Malformed) -> AIMessage:
+def _read(context: RunContext, message: AIMessage, reply: ActionCall | Finish | Malformed) -> AIMessage:
     raw = str(message.text)
     match reply:
-        case Call(thought, action, args):
+        case ActionCall(thought, action, args):
             call = tool_call(id=new_id(), name=action, args=dict(args))
             return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
         case Finish(thought, text):

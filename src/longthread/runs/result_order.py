@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """A call's result, and the index of the step that made it."""
 
     step: int
@@ -24,7 +24,7 @@ class Order:
     def __init__(self, calls: Sequence[str]) -> None:
         self.lock = asyncio.Lock()
         self._left = list(calls)
-        self._ready: dict[str, Result] = {}
+        self._ready: dict[str, CallResult] = {}
         self._over = {call: asyncio.Event() for call in calls}
 
     def end(self, call: str) -> None:
@@ -38,10 +38,10 @@ class Order:
                 return
             await over.wait()
 
-    def take(self, result: Result) -> list[Result]:
+    def take(self, result: CallResult) -> list[CallResult]:
         """Take in a result: those that can become entries now, in order. One that must wait is kept till then."""
         self._ready[result.message.tool_call_id] = result
-        due: list[Result] = []
+        due: list[CallResult] = []
         while self._left and self._left[0] in self._ready:
             due.append(self._ready.pop(self._left.pop(0)))
         return due

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from longthread.context.window import Past, Window
+from longthread.context.window import PreviousCall, Window
 from longthread.errors import LeaseLost
-from longthread.llm.context_windows import Windows
+from longthread.llm.context_windows import ContextWindows
 from longthread.llm.json_protocol import instructions
 from longthread.llm.live_text import LiveText, ends_unopened
 from longthread.llm.stream_recorder import CallRecorder
@@ -32,7 +32,7 @@ from longthread.runs.events import EventStream
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Held, Lease
+from longthread.store.runs import Lease, LeaseCheck
 from longthread.tools.tool import Tool
 from longthread.view.tokens import ANY, estimate, tools_tokens
 
@@ -72,7 +72,7 @@ class RunContext:
     settings: Settings
     tokens: int
     output: int
-    windows: Windows
+    windows: ContextWindows
     window: Window
     protocol: Protocol
     queries: int = 0
@@ -86,7 +86,7 @@ class RunContext:
     recorder: CallRecorder = field(init=False)
     family: str = ANY
     factor: float = 1.0
-    past: Past | None = None
+    past: PreviousCall | None = None
     summary: str = ""
     digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
@@ -185,7 +185,7 @@ class RunContext:
         """The ids of the calls in the window, shown or not."""
         return {call for spot in self.window.spots for call in spot.item.calls}
 
-    async def write(self, tx: Transaction, held: Held, messages: Sequence[BaseMessage]) -> list[Entry]:
+    async def write(self, tx: Transaction, held: LeaseCheck, messages: Sequence[BaseMessage]) -> list[Entry]:
         """Add messages of the run to the log, in a transaction that has checked the lease. Call `note` after it."""
         drafts = [draft_of(message, run_id=self.run.id) for message in messages]
         return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size, goes_on=True)

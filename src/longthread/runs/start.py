@@ -8,9 +8,9 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from longthread.context.source_facts import Known, known
-from longthread.context.window import Past, Spot, Window, spots_of
-from longthread.context.window_cache import Hot, HotWindows
+from longthread.context.source_facts import KnownFacts, known
+from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
+from longthread.context.window_cache import CachedWindow, WindowCache
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
 from longthread.messages.codec import draft_of
 from longthread.model.approval import Approval
@@ -25,18 +25,18 @@ from longthread.model.thread import Thread, title_of
 from longthread.model.wish import asks_to_continue
 from longthread.runs.approvals import superseded
 from longthread.runs.close_calls import closing_of
-from longthread.runs.delegation_scope import Caller
+from longthread.runs.delegation_scope import DelegatingCall
 from longthread.runs.process import may_be_alive, new_owner
 from longthread.runs.views import past_of
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Lease, Plan
+from longthread.store.runs import Lease, NewRun
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RunRequest:
     """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source, and
     None for an agent that has none. `caller` is who asks, where it is an agent."""
 
@@ -49,11 +49,11 @@ class Ask:
     protocol: Protocol
     max_steps: int
     agent: AgentRun = _ANALYST
-    caller: Caller | None = None
+    caller: DelegatingCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedRun:
     """A run that is ours to execute.
 
     `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
@@ -66,15 +66,15 @@ class Begun:
     run: Run
     lease: Lease
     window: Window
-    known: Known
-    hot: Hot
+    known: KnownFacts
+    hot: CachedWindow
     last_event: int
     shown: int = 0
     earlier: Sequence[Step] = ()
-    past: Past | None = None
+    past: PreviousCall | None = None
     approvals: Mapping[str, Approval] = field(default_factory=dict)
 
-    def behind(self, spots: Sequence[Spot]) -> int:
+    def behind(self, spots: Sequence[WindowMessage]) -> int:
         """How many messages stand behind the summary's mark, as the window is by now; where it does not reach back to
         the mark, no fewer than there are."""
         if spots[0].entry.parent_seq <= self.hot.mark:
@@ -82,7 +82,7 @@ class Begun:
         return spots[-1].entry.seq - max(self.hot.mark, self.thread.first_seq - 1)
 
 
-async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
+async def begin(store: Driver, ask: RunRequest, hot: WindowCache) -> StartedRun:
     """Store the user's message and start a run on it. When this returns, both survive anything.
 
     Calls that waited for a decision are not made, and said to have been superseded.
@@ -117,10 +117,12 @@ async def begin(store: Driver, ask: Ask, hot: HotWindows) -> Begun:
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     spots = _whole_units([*found.spots, *spots_of(added)])
-    return Begun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
+    return StartedRun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 
-async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease | None = None, *, model: str) -> Begun:
+async def take_over(
+    store: Driver, thread: Thread, hot: WindowCache, claim: Lease | None = None, *, model: str
+) -> StartedRun:
     """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
     goes on just there, with this model, and is this model's from now on.
 
@@ -152,10 +154,10 @@ async def take_over(store: Driver, thread: Thread, hot: HotWindows, claim: Lease
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
     history: dict[str, Any] = {"earlier": earlier, "past": past, "approvals": decided}
-    return Begun(thread, run, lease, window, facts, found, last_event=told, shown=told, **history)
+    return StartedRun(thread, run, lease, window, facts, found, last_event=told, shown=told, **history)
 
 
-async def _thread(tx: Transaction, ask: Ask) -> Thread:
+async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
     """The thread that is asked on, locked; a new one where there is none."""
     try:
         await log.position(tx, ask.thread_id)
@@ -173,7 +175,9 @@ async def _thread(tx: Transaction, ask: Ask) -> Thread:
     return thread
 
 
-async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: Hot, limit: int) -> tuple[list[Spot], int]:
+async def _spots_with_start(
+    tx: Transaction, thread: Thread, run: Run, hot: CachedWindow, limit: int
+) -> tuple[list[WindowMessage], int]:
     """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
     spots = hot.spots
     while True:
@@ -186,9 +190,9 @@ async def _spots_with_start(tx: Transaction, thread: Thread, run: Run, hot: Hot,
         spots = spots_of(await log.branch(tx, thread.id, thread.tip, limit=limit))
 
 
-def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
+def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> NewRun:
     """What the run is to do; `asked` is the seq that the user's message gets."""
-    return Plan(
+    return NewRun(
         run_id=run_id,
         question=continued.question if continued else ask.question,
         question_seq=continued.question_seq if continued else asked,
@@ -202,13 +206,13 @@ def _plan(ask: Ask, run_id: str, continued: Run | None, asked: int) -> Plan:
     )
 
 
-def _continued(before: Run | None, ask: Ask) -> Run | None:
+def _continued(before: Run | None, ask: RunRequest) -> Run | None:
     """The run that "continue" goes on with: only an unfinished one can be."""
     goes_on = before is not None and before.status != "finished" and asks_to_continue(ask.question)
     return before if goes_on else None
 
 
-def _question(ask: Ask, plan: Plan) -> Draft:
+def _question(ask: RunRequest, plan: NewRun) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     note |= {CONTINUES: True} if plan.continues is not None else {}
@@ -216,7 +220,7 @@ def _question(ask: Ask, plan: Plan) -> Draft:
     return draft_of(message, run_id=plan.run_id)
 
 
-def _whole_units(spots: Sequence[Spot]) -> list[Spot]:
+def _whole_units(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
     """The window from its first user message on: no answer or result in it lacks its question."""
     first = next((n for n, spot in enumerate(spots) if spot.entry.role == "user"), 0)
     return list(spots[first:])

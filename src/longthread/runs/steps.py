@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from longthread.builtin.chart_query import with_query
 from longthread.errors import LeaseLost, LongthreadError, StoreError
-from longthread.llm.models import Models
+from longthread.llm.models import RunModels
 from longthread.model.builtin import CHART
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
@@ -26,7 +26,7 @@ from longthread.model.run import Step
 from longthread.runs.approvals import ask_for, decided, gone, rejected, told_of_edit
 from longthread.runs.refit import composed, fitted
 from longthread.runs.request import ChatRequest
-from longthread.runs.result_order import Order, Result
+from longthread.runs.result_order import CallResult, Order
 from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
 from longthread.runs.views import Prompt
 from longthread.store import log, runs
@@ -34,7 +34,7 @@ from longthread.tools.tool import Observation, Tool, failed
 from longthread.view.correction import corrected
 
 
-async def call_model(context: RunContext, models: Models) -> None:
+async def call_model(context: RunContext, models: RunModels) -> None:
     """Compose the view, ask a model, and note what it saw, said and used. All attempts together are one step.
 
     Raises:
@@ -51,7 +51,7 @@ async def call_model(context: RunContext, models: Models) -> None:
     await _note_reply(context, _reply(message, context.message_id, clock), started, clock)
 
 
-async def _answered(context: RunContext, models: Models, request: ChatRequest) -> AIMessage:
+async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> AIMessage:
     """The reply of the run's model, or else of the one that takes over."""
     try:
         return await fitted(context, request, models.retries)
@@ -84,7 +84,7 @@ async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: AIMess
     earlier = context.earlier.get(call["id"])
     try:
         if earlier is not None and earlier.status == "done" and earlier.observation is not None:
-            await _note_result(context, order, Result(earlier.index, _result(call, earlier.observation)))
+            await _note_result(context, order, CallResult(earlier.index, _result(call, earlier.observation)))
             return
         if call["name"] == CHART:
             await order.before(call["id"])
@@ -174,7 +174,7 @@ async def _run_call(
     if label and observation.get("ok"):
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     category = tool.category if tool is not None and refused is None else ""
-    result = Result(index, _result(call, observation))
+    result = CallResult(index, _result(call, observation))
     await _note_result(
         context, order, result, observation=observation, category=category, marks=marks, started=started, clock=clock
     )
@@ -183,7 +183,7 @@ async def _run_call(
 async def _note_result(
     context: RunContext,
     order: Order,
-    result: Result,
+    result: CallResult,
     *,
     observation: Observation | None = None,
     category: str = "",

@@ -15,10 +15,10 @@ from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
 from longthread.context.window import (
     NOTES,
-    Fitted,
-    Past,
-    Spot,
-    Wanted,
+    FittedView,
+    PreviousCall,
+    ViewRequest,
+    WindowMessage,
     as_answered,
     digest_messages,
     fit,
@@ -40,29 +40,29 @@ from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 from longthread.tools.tool import Observation, Tool
 from longthread.view.budget import extra_budget
-from longthread.view.compose import Config
+from longthread.view.compose import ViewConfig
 from longthread.view.items import units_of
 from longthread.view.manifest import shown
-from longthread.view.tier1 import RECALLED, Digest
+from longthread.view.tier1 import RECALLED, DigestMessage
 
 _LOOKED_BACK = 8
 """Steps before a run's first that are looked at for the call before it."""
 
 
-def view_of(context: RunContext) -> Fitted:
+def view_of(context: RunContext) -> FittedView:
     """What the next model call of a run sees of its messages, and the manifest. The context takes note of it.
 
     Raises:
         WindowTooSmall: prompt and tools leave no room for messages.
     """
     settings, budget = context.settings, budget_of(context)
-    config = Config(
+    config = ViewConfig(
         full_recent=settings.memory_full_recent_count,
         tool_max=settings.memory_condensed_tool_max,
         max_length=settings.message_compress_max_length,
     )
     _leave_room(context, int(budget * config.summary))
-    wanted = Wanted(
+    wanted = ViewRequest(
         budget=budget,
         family=context.family,
         config=config,
@@ -77,7 +77,7 @@ def view_of(context: RunContext) -> Fitted:
         extra=extra_budget(context.tokens, budget),
     )
     fitted = fit(context.window.spots, wanted)
-    context.past = Past(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
+    context.past = PreviousCall(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
     context.digests = fitted.view.summary.text, fitted.notes
     context.budget = budget
     return fitted
@@ -85,11 +85,11 @@ def view_of(context: RunContext) -> Fitted:
 
 def _leave_room(context: RunContext, most: int) -> None:
     """Give up memories that have no room: what is shown of the others is shown whole."""
-    while context.memories and Digest.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
+    while context.memories and DigestMessage.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
         context.memories = context.memories[:-1]
 
 
-async def past_of(tx: Transaction, run: Run | None) -> Past | None:
+async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
     """The last model call of a run, or of the thread before it: what the next one goes on from, in any process."""
     if run is None:
         return None
@@ -103,7 +103,7 @@ async def past_of(tx: Transaction, run: Run | None) -> Past | None:
         return None
     last = calls[-1]
     prompt = await Prompt.stored(tx, last)
-    return Past(
+    return PreviousCall(
         segments=segments_of(last.manifest),
         summary=prompt.summary if prompt is not None else "",
         estimated=last.usage.get("estimated_tokens", 0),
@@ -239,7 +239,7 @@ async def sent(tx: Transaction, step: Step) -> Sent:
 
 async def seen_between(
     tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
-) -> list[Sequence[Spot]]:
+) -> list[Sequence[WindowMessage]]:
     """The messages of each segment, as the view had them; none of a text. Those before the entry `begins` may be gone.
 
     Raises:

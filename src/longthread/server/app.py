@@ -19,8 +19,8 @@ from longthread.runs.analyst import Analyst
 from longthread.server import problems
 from longthread.server.paths import EncodedPaths
 from longthread.server.routes import agents, approvals, chat, conversations, health
-from longthread.server.security import Gate
-from longthread.server.sources import SourcePolicy
+from longthread.server.security import RequestGuard
+from longthread.server.sources import AskableSources
 from longthread.server.state import Served
 from longthread.settings import Settings
 
@@ -38,7 +38,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with _opened(settings, models, analyst) as opened:
-            app.state.served = served = Served(opened, SourcePolicy(settings))
+            app.state.served = served = Served(opened, AskableSources(settings))
             try:
                 yield
             finally:
@@ -59,7 +59,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     _add_page(app)
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
-    app.add_middleware(Gate, host=settings.host, limit=12 * settings.max_question + 65_536)
+    app.add_middleware(RequestGuard, host=settings.host, limit=12 * settings.max_question + 65_536)
     return app
 
 

@@ -9,7 +9,7 @@ from fastapi import Path
 from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-Segment = Annotated[str, Path(), AfterValidator(unquote)]
+PathSegment = Annotated[str, Path(), AfterValidator(unquote)]
 """One part of a path, as `EncodedPaths` leaves it, decoded."""
 
 

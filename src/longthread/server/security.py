@@ -42,7 +42,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Gate:
+class RequestGuard:
     """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused."""
 
     def __init__(self, app: ASGIApp, *, host: str, limit: int) -> None:

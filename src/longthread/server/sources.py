@@ -10,7 +10,7 @@ from longthread.tools.analysis.address import shown
 DEMO = "demo"
 
 
-class SourcePolicy:
+class AskableSources:
     """On loopback, its user may ask whatever that user can open, as on the command line.
 
     Beyond it there is no login to tell callers apart, so nobody may make the server open files or connect to databases

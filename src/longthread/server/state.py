@@ -9,7 +9,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from longthread.runs.analyst import Analyst
-from longthread.server.sources import SourcePolicy
+from longthread.server.sources import AskableSources
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Served:
     """The analyst that a server serves. When `closing` is set, its streams end."""
 
     analyst: Analyst
-    sources: SourcePolicy
+    sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def close(self) -> None:

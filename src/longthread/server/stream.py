@@ -13,7 +13,7 @@ from ag_ui.core import BaseEvent, CustomEvent
 from longthread.errors import InvalidInput
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
-from longthread.runs.events import Bell, watch
+from longthread.runs.events import Notifier, watch
 from longthread.runs.process import may_be_alive
 from longthread.server.events import INTERRUPTED, Encoder
 from longthread.store import runs
@@ -78,7 +78,7 @@ class RunStream:
     `longthread.interrupted` when the run's process is gone.
     """
 
-    def __init__(self, store: Driver, bell: Bell, run: Run, *, read: Position, closing: asyncio.Event) -> None:
+    def __init__(self, store: Driver, bell: Notifier, run: Run, *, read: Position, closing: asyncio.Event) -> None:
         self._store = store
         self._bell = bell
         self._run = run

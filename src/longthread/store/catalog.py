@@ -32,7 +32,7 @@ _LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": 
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredDefinition:
     """A definition as it is. `recorded` is False where another program has changed it: the version that it then has is
     written by whoever uses or changes it next."""
 
@@ -56,22 +56,24 @@ async def lock(tx: Transaction) -> None:
     await tx.fetch("lock_catalog")
 
 
-async def definitions(tx: Transaction) -> list[Stored]:
+async def definitions(tx: Transaction) -> list[StoredDefinition]:
     """All definitions, by kind and name. The built-in ones are there, whether they have rows or not."""
     found = [_stored(row) for row in await tx.fetch("select_definitions")]
     mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
-    every = [*mine, *(Stored(each, recorded=True) for each in BUILTIN.values())]
+    every = [*mine, *(StoredDefinition(each, recorded=True) for each in BUILTIN.values())]
     return sorted(every, key=lambda each: (each.definition.kind, each.definition.name, each.definition.id))
 
 
-async def some(tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: Iterable[str] = ()) -> list[Stored]:
+async def some(
+    tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: Iterable[str] = ()
+) -> list[StoredDefinition]:
     """The definitions of a kind that have one of these ids or names, by name; the built-in ones among them."""
     ids, names = set(ids), set(names)
     asked = {"kind": kind, "ids": dump(sorted(ids)), "names": dump(sorted(names))}
     found = [_stored(row) for row in await tx.fetch("select_some_definitions", **asked)] if ids or names else []
     mine = [each for each in found if (kind, each.definition.id) not in BUILTIN]
     ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
-    every = [*mine, *(Stored(each, recorded=True) for each in ours)]
+    every = [*mine, *(StoredDefinition(each, recorded=True) for each in ours)]
     return sorted(every, key=lambda each: (each.definition.name, each.definition.id))
 
 
@@ -174,7 +176,7 @@ def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @decoder
-def _stored(row: Row) -> Stored:
+def _stored(row: Row) -> StoredDefinition:
     body: dict[str, Any] = json.loads(row["body"])
     body = {name: _EMPTY[name] if value is None and name in _EMPTY else value for name, value in body.items()}
     body = {name: value for name, value in body.items() if value or name not in _LATER.get(row["kind"], {})}
@@ -194,7 +196,7 @@ def _stored(row: Row) -> Stored:
         created_at=_moment(row["created_at"]),
         updated_at=_moment(row["updated_at"]),
     )
-    return Stored(found, recorded)
+    return StoredDefinition(found, recorded)
 
 
 @decoder

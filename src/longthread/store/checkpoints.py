@@ -13,7 +13,7 @@ from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft
 from longthread.store import incarnation, log
 from longthread.store.decoding import Decoding, decoder
-from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.encoding import dump
 
 _ENDLESS = 2**62
@@ -50,7 +50,7 @@ class Locked:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class NewestCheckpoint:
     """A namespace's newest checkpoint; `writes` counts those of its tasks that are in its body."""
 
     n: int
@@ -59,7 +59,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PutPlace:
     """Where something is to be stored: the thread, which is locked, and its namespace's newest checkpoint.
 
     `there` is the number of the checkpoint that was asked for, if that is there, and `tasks` whether tasks of another
@@ -67,7 +67,7 @@ class Place:
     """
 
     thread: Locked
-    head: Head | None
+    head: NewestCheckpoint | None
     there: int | None
     tasks: bool
 
@@ -136,7 +136,7 @@ def _locked(row: Row) -> Locked:
 
 async def place(
     tx: Transaction, thread_id: str, ns: str, *, user_id: str, checkpoint_id: str = "", written_id: str = ""
-) -> Place | None:
+) -> PutPlace | None:
     """Where to store something in a user's thread, which is locked; None when there is no such thread.
 
     Args:
@@ -149,11 +149,11 @@ async def place(
     row = await one(tx, "select_place", id=thread_id, ns=ns, user_id=user_id, **ids)
     if row is None:
         return None
-    head = Head(row["head_n"], row["head_id"], row["head_writes"]) if row["head_id"] is not None else None
-    return Place(_locked(row), head, row["there"], bool(row["tasks"]))
+    head = NewestCheckpoint(row["head_n"], row["head_id"], row["head_writes"]) if row["head_id"] is not None else None
+    return PutPlace(_locked(row), head, row["there"], bool(row["tasks"]))
 
 
-async def expect(tx: Transaction, place: Place, ns: str, *, user_id: str, written_id: str) -> None:
+async def expect(tx: Transaction, place: PutPlace, ns: str, *, user_id: str, written_id: str) -> None:
     """Lock a thread, and go on only if its place is this one, and no task of a checkpoint has rows. See
     `Transaction.expect`. That another checkpoint is not there need not be expected: to insert it again would fail.
     """
@@ -210,7 +210,9 @@ def _checkpoint(row: Row) -> CheckpointRow:
     return found if step is None else replace(found, metadata=_USUAL_METADATA % found.metadata)
 
 
-async def update_body(tx: Transaction, thread_id: str, ns: str, head: Head, body: bytes, writes: int) -> None:
+async def update_body(
+    tx: Transaction, thread_id: str, ns: str, head: NewestCheckpoint, body: bytes, writes: int
+) -> None:
     """Give the newest checkpoint another body, with so many writes of its tasks."""
     values = {"thread_id": thread_id, "ns": ns, "n": head.n, "id": head.id, "body": body}
     await tx.later("update_checkpoint_body", **values, writes=writes, before=head.writes)
@@ -312,7 +314,7 @@ async def look(
         last: nothing more will be asked in this transaction.
     """
     at = {"thread_id": thread_id, "ns": ns}
-    thread: Asked = "lock_thread", {"id": thread_id, "user_id": user_id}
+    thread: QueryCall = "lock_thread", {"id": thread_id, "user_id": user_id}
     if checkpoint_id is None:
         asked = thread, ("select_newest_checkpoint", at), ("select_writes_of_newest", at)
     else:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from longthread.errors import NumberNotStorable, TextNotStorable
 
 Row = Mapping[str, Any]
-Asked = tuple[str, Mapping[str, Any]]
+QueryCall = tuple[str, Mapping[str, Any]]
 """The name of a query, and its values."""
 CHANGED = "somebody else has changed what was known of it."
 """Why an expectation fails."""
@@ -34,7 +34,7 @@ class Transaction(Protocol):
         neither case nor accents nor spaces at the end are ignored."""
         ...
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         """The rows of several queries, of which none needs what another finds: a list for each, in their order.
 
         If one of them fails, the transaction has failed, as if it had been asked alone.
@@ -45,7 +45,7 @@ class Transaction(Protocol):
         """
         ...
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         """Tell what will be fetched in this transaction, which only reads: a server finds it while other work is done
         here. Whoever then fetches the same query with the same values has its rows, and learns there if it failed."""
         ...

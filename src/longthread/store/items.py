@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.index.vectors import numbers_of, told
 
-Measure = Literal["cosine", "l2", "inner_product"]
-Place = tuple[str, str]
+VectorMeasure = Literal["cosine", "l2", "inner_product"]
+ItemPlace = tuple[str, str]
 """An item's namespace, its parts joined by dots, and its key."""
 
 SEPARATOR = "."
@@ -58,7 +58,7 @@ class Item:
     embedded: str = ""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ItemPlace:
         return self.namespace, self.key
 
 
@@ -80,7 +80,7 @@ class Index:
 class Posting:
     """That an item says a term so many times; `words` are all that it says."""
 
-    place: Place
+    place: ItemPlace
     term: int
     count: int
     words: int
@@ -91,13 +91,15 @@ def text_of(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-async def find(tx: Transaction, user_id: str, place: Place, *, alive_at: str = "") -> Item | None:
+async def find(tx: Transaction, user_id: str, place: ItemPlace, *, alive_at: str = "") -> Item | None:
     """An item by its place."""
     row = await one(tx, "select_item", user_id=user_id, namespace=place[0], key=place[1], alive_at=alive_at)
     return _item(row) if row is not None else None
 
 
-async def find_all(tx: Transaction, user_id: str, places: Sequence[Place], *, alive_at: str = "") -> dict[Place, Item]:
+async def find_all(
+    tx: Transaction, user_id: str, places: Sequence[ItemPlace], *, alive_at: str = ""
+) -> dict[ItemPlace, Item]:
     """Those of the items that are there."""
     given = json.dumps(places, ensure_ascii=False)
     rows = await tx.fetch("select_items_at", user_id=user_id, places=given, alive_at=alive_at)
@@ -145,7 +147,7 @@ async def reindex(tx: Transaction, user_id: str, item: Item, index: Index) -> No
         await _write_index(tx, user_id, item.place, index)
 
 
-async def delete(tx: Transaction, user_id: str, place: Place) -> None:
+async def delete(tx: Transaction, user_id: str, place: ItemPlace) -> None:
     """Delete an item, if it is there."""
     await tx.run("delete_item", **_at(user_id, place))
 
@@ -158,13 +160,13 @@ async def refresh(tx: Transaction, user_id: str, found: Iterable[Item], now: dat
             await tx.run("refresh_item", **_at(user_id, item.place), expires_at=later)
 
 
-async def expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[Place]:
+async def expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[ItemPlace]:
     """Some of the items that have expired."""
     rows = await tx.fetch("select_expired_items", user_id=user_id, now=text_of(now), limit=limit)
     return [(row["namespace"], row["key"]) for row in rows]
 
 
-async def delete_expired(tx: Transaction, user_id: str, places: Iterable[Place], now: datetime) -> int:
+async def delete_expired(tx: Transaction, user_id: str, places: Iterable[ItemPlace], now: datetime) -> int:
     """Delete those of the items that still have expired; how many these are."""
     rows = [await tx.run("delete_expired_item", **_at(user_id, place), now=text_of(now)) for place in sorted(places)]
     return sum(rows)
@@ -189,8 +191,13 @@ async def extent(tx: Transaction, within: Within) -> tuple[int, int]:
 
 
 async def near(
-    tx: Transaction, within: Within, embedded: str, vector: NDArray[np.float32], measure: Measure, limit: int | None
-) -> list[tuple[Place, NDArray[np.float32]]]:
+    tx: Transaction,
+    within: Within,
+    embedded: str,
+    vector: NDArray[np.float32],
+    measure: VectorMeasure,
+    limit: int | None,
+) -> list[tuple[ItemPlace, NDArray[np.float32]]]:
     """Vectors of items that may be nearest to a vector: all of them, or those that are sure to hold the nearest
     `limit` items."""
     asked = {"embedded": embedded, "dims": len(vector), "numbers": told(vector), "measure": measure}
@@ -199,7 +206,7 @@ async def near(
     return [((row["namespace"], row["key"]), numbers_of(row)) for row in rows]
 
 
-async def _write_index(tx: Transaction, user_id: str, place: Place, index: Index) -> None:
+async def _write_index(tx: Transaction, user_id: str, place: ItemPlace, index: Index) -> None:
     at = _at(user_id, place)
     await tx.run("delete_item_terms", **at)
     await tx.run("delete_item_vectors", **at)
@@ -211,7 +218,7 @@ async def _write_index(tx: Transaction, user_id: str, place: Place, index: Index
     await tx.run_all("insert_item_vector", vectors)
 
 
-def _at(user_id: str, place: Place) -> dict[str, Any]:
+def _at(user_id: str, place: ItemPlace) -> dict[str, Any]:
     return {"user_id": user_id, "namespace": place[0], "key": place[1]}
 
 

@@ -10,19 +10,19 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
 from longthread.store.run_rows import text_of, time_of
 
-Alive = Callable[[str], bool]
+IsAlive = Callable[[str], bool]
 """Whether an owner may still be at work. False only where that is certain."""
 FURTHEST = timedelta(hours=1)
 """A lease that ends later than this is believed by nobody: it is given for seconds, and clocks differ by less."""
 
 
-def is_held(row: Row, alive: Alive) -> bool:
+def is_held(row: Row, alive: IsAlive) -> bool:
     """Whether somebody executes the run of a row. What another program has put there is no lease of ours."""
     owner, until, at = row["owner"], str(row["lease_until"]), now()
     return bool(owner) and at < until <= text_of(time_of(at) + FURTHEST) and alive(str(owner))
 
 
-async def executed(tx: Transaction, thread_id: str, *, alive: Alive) -> str | None:
+async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
     """The id of the thread's run that somebody executes now. Nothing else of the run is read."""
     row = await one(tx, "select_live_run", thread_id=thread_id)
     return str(row["id"]) if row is not None and is_held(row, alive) else None

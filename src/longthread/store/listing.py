@@ -7,10 +7,10 @@ from datetime import datetime
 
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction
-from longthread.store.leases import Alive, is_held
+from longthread.store.leases import IsAlive, is_held
 
 
-async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: Alive) -> dict[str, str]:
+async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive) -> dict[str, str]:
     """The status of each thread's last run, by thread; a thread that has had no run is not in it.
 
     A run's own status, or `interrupted` when it is unfinished, nobody executes it, and it waits for no decision. One
@@ -25,7 +25,7 @@ async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: st
     return {row["thread_id"]: _status(row, alive) for row in rows if row["thread_id"] in wanted}
 
 
-def _status(row: Row, alive: Alive) -> str:
+def _status(row: Row, alive: IsAlive) -> str:
     status = str(row["status"])
     if status == "running" and row["waiting_since"]:
         return "waiting"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from longthread.errors import MemoryNotFound
 from longthread.model.builtin import BUILTIN
-from longthread.model.memory import Memory, MemoryType, Origin, Source, Statement, Use, Used
+from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Use, Used
 from longthread.store import catalog, log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
@@ -34,7 +34,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class MemoryTerms:
     """What a memory is found by: a hash of what it says, and its terms as `form` says."""
 
     said: str
@@ -128,7 +128,7 @@ async def count(tx: Transaction, owner: Owner, *, now: str | None = None) -> int
     return int(row["memories"])
 
 
-async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: Statement, indexed: Indexed) -> bool:
+async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: Statement, indexed: MemoryTerms) -> bool:
     """Write a new memory; False when another transaction has just written one that says the same."""
     written = await tx.run(
         "insert_memory",
@@ -142,12 +142,12 @@ async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: State
     return written > 0
 
 
-async def update(tx: Transaction, memory_id: str, statement: Statement, indexed: Indexed) -> None:
+async def update(tx: Transaction, memory_id: str, statement: Statement, indexed: MemoryTerms) -> None:
     """Give a memory the words, the importance and the rest of what was said now."""
     await tx.run("update_memory", id=memory_id, **_values(statement, indexed))
 
 
-def _values(statement: Statement, indexed: Indexed) -> dict[str, Any]:
+def _values(statement: Statement, indexed: MemoryTerms) -> dict[str, Any]:
     expires = statement.expires_at
     return {
         "session_id": statement.source.thread_id if statement.source else None,
@@ -161,7 +161,7 @@ def _values(statement: Statement, indexed: Indexed) -> dict[str, Any]:
     }
 
 
-async def add_source(tx: Transaction, memory_id: str, source: Source, content: str) -> None:
+async def add_source(tx: Transaction, memory_id: str, source: MemorySource, content: str) -> None:
     """Note that a thread's entries say a memory. For who has locked the thread in this transaction."""
     there = await one(tx, "select_memory_source", memory_id=memory_id, thread_id=source.thread_id)
     seqs = sorted({*source.seqs, *(json.loads(there["seqs"]) if there else ())})
@@ -176,10 +176,10 @@ async def add_source(tx: Transaction, memory_id: str, source: Source, content: s
     )
 
 
-async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[Source]:
+async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[MemorySource]:
     """The entries that a memory comes from, the thread first that said it first."""
     rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
-    return [Source(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
+    return [MemorySource(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
 
 
 async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:

@@ -17,7 +17,7 @@ from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.event_view import events_of_run, events_of_step, last_of, marks_json, marks_of
-from longthread.store.leases import Alive
+from longthread.store.leases import IsAlive
 from longthread.store.log import now
 from longthread.store.run_blob import unpack
 from longthread.store.run_end import completed_steps, end_run
@@ -53,7 +53,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NewRun:
     """What a new run is to do. `question_seq` is the entry that holds the question, where there is one."""
 
     run_id: str
@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeaseCheck:
     """What the check of a lease has found: the locked thread's tip and number of entries, and what the run has told."""
 
     tip: int
@@ -79,7 +79,9 @@ class Held:
     marks: tuple[Mark, ...]
 
 
-async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, alive: Alive, tells: bool = False) -> Lease:
+async def begin(
+    tx: Transaction, thread_id: str, plan: NewRun, *, owner: str, alive: IsAlive, tells: bool = False
+) -> Lease:
     """Start a run on a thread and take its lease. A run whose owner died is ended first, as paused.
 
     `tells`: the run's stream begins with the event `started`, number 1.
@@ -116,7 +118,7 @@ async def begin(tx: Transaction, thread_id: str, plan: Plan, *, owner: str, aliv
     return Lease(thread_id, plan.run_id, owner)
 
 
-async def take_over(tx: Transaction, run: Run, *, owner: str, alive: Alive, model: str | None = None) -> Lease:
+async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive, model: str | None = None) -> Lease:
     """Take the lease of a run that its owner left unfinished. `model` is what goes on with it, where it is another.
 
     Raises:
@@ -152,7 +154,7 @@ async def renew(tx: Transaction, lease: Lease) -> None:
     await tx.run("renew_lease", thread_id=lease.thread_id, id=lease.run_id, lease_until=_lease_end())
 
 
-async def check(tx: Transaction, lease: Lease) -> Held:
+async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
     """Make sure, inside the transaction that is about to write, that the lease is still held. The thread is locked.
 
     Raises:
@@ -161,7 +163,7 @@ async def check(tx: Transaction, lease: Lease) -> Held:
     row = await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
     if row is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
-    return Held(
+    return LeaseCheck(
         tip=row["tip"],
         size=row["entry_count"],
         started_at=time_of(row["started_at"]),
@@ -178,7 +180,7 @@ async def end(
     *,
     said: Entry | None = None,
     event: int | None = None,
-    held: Held | None = None,
+    held: LeaseCheck | None = None,
 ) -> None:
     """End a run and give its lease back.
 
@@ -223,12 +225,12 @@ async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
     return [_run(row) for row in await tx.fetch("select_answers", thread_id=thread_id, run_id=run_id)]
 
 
-async def is_held(tx: Transaction, run: Run, *, alive: Alive) -> bool:
+async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
     """Whether somebody executes the run now."""
     return await leases.executed(tx, run.thread_id, alive=alive) == run.id
 
 
-async def standing(tx: Transaction, run: Run, *, alive: Alive) -> str:
+async def standing(tx: Transaction, run: Run, *, alive: IsAlive) -> str:
     """A run's status: `interrupted` when it is unfinished and nobody executes it."""
     return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
 
@@ -283,7 +285,7 @@ async def finish_step(
     usage: Mapping[str, int] | None = None,
     entry_seq: int | None = None,
     marks: Sequence[Mark] = (),
-    held: Held | None = None,
+    held: LeaseCheck | None = None,
 ) -> None:
     """Note how a step ended. What the entry `entry_seq` says as a reply or a result is not to be given too.
 
@@ -311,7 +313,7 @@ async def finish_step(
 
 
 async def add_step(
-    tx: Transaction, lease: Lease, step: Step, *, marks: Sequence[Mark] = (), held: Held | None = None
+    tx: Transaction, lease: Lease, step: Step, *, marks: Sequence[Mark] = (), held: LeaseCheck | None = None
 ) -> int:
     """Note a step that is over; its index in the thread, whatever `step.index` says.
 
@@ -456,7 +458,7 @@ async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, An
         return int(row["seq"]), json.loads(row["data"]) | queries
 
 
-async def _clear(tx: Transaction, thread_id: str, alive: Alive) -> None:
+async def _clear(tx: Transaction, thread_id: str, alive: IsAlive) -> None:
     live = await one(tx, "select_live_run", thread_id=thread_id)
     if live is None:
         return

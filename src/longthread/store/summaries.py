@@ -22,7 +22,7 @@ TOPICS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ThreadSummary:
     """A thread's summary. It tells of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
 
     `model` wrote it; None: it is the digest, which is kept beside it as data. `topics` are read for a view alone; what
@@ -49,10 +49,10 @@ class Summarised:
     entry_count: int
     first_seq: int
     born: str
-    kept: Kept | None
+    kept: ThreadSummary | None
 
 
-async def find(tx: Transaction, thread_id: str) -> Kept | None:
+async def find(tx: Transaction, thread_id: str) -> ThreadSummary | None:
     """A thread's summary with its topics; None where there is none, or none that has a mark."""
     row = await one(tx, "select_summary", thread_id=thread_id, topics=TOPICS)
     return _kept(row, thread_id) if row else None
@@ -69,11 +69,11 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     return Summarised(row["user_id"], *position, incarnation.born(row["incarnation"]), kept)
 
 
-def _kept(row: Row, thread_id: str) -> Kept | None:
+def _kept(row: Row, thread_id: str) -> ThreadSummary | None:
     if row["last_seq"] is None:
         return None  # another program's, which says nothing of where it ends
     with Decoding(thread_id, "the summary up to entry", row["last_seq"]):
-        return Kept(
+        return ThreadSummary(
             summary=row["summary"],
             message_count=int(row["message_count"] or 0),
             config_hash=row["config_hash"],
@@ -96,7 +96,7 @@ async def compressed(tx: Transaction, thread_id: str) -> Compressed | None:
         return Compressed(row["summary"], row["config_hash"], last, int(row["message_count"] or 0))
 
 
-async def save(tx: Transaction, thread_id: str, kept: Kept) -> None:
+async def save(tx: Transaction, thread_id: str, kept: ThreadSummary) -> None:
     """Keep a summary in the place of the one before. For who has locked the thread in this transaction."""
     values = {name: getattr(kept, name) for name in _COLUMNS}
     digest = dump(kept.digest)

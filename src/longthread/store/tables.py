@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from longthread.store.driver import Row, Transaction
 
-Kind = Literal["text", "integer", "real", "bytes"]
-Form = Literal["plain", "time", "json", "vector"]
+ColumnType = Literal["text", "integer", "real", "bytes"]
+ColumnForm = Literal["plain", "time", "json", "vector"]
 THREADS = "threads"
 ENTRIES = "entries"
 RUNS = "runs"
@@ -27,7 +27,7 @@ _OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StoreColumn:
     """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend. So is
     `size`, the bytes that a value takes.
 
@@ -36,8 +36,8 @@ class Column:
     """
 
     name: str
-    kind: Kind
-    form: Form
+    kind: ColumnType
+    form: ColumnForm
     required: bool
     has_default: bool
     read: str
@@ -46,18 +46,18 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class StoreTable:
     """A table. `key` names the columns of its primary key; `thread` the one that holds the id of the thread that a row
     belongs to, None in a table that threads share; `needs` the tables that it refers to."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[StoreColumn, ...]
     key: tuple[str, ...]
     thread: str | None
     needs: frozenset[str]
 
     @cached_property
-    def by_name(self) -> Mapping[str, Column]:
+    def by_name(self) -> Mapping[str, StoreColumn]:
         return {column.name: column for column in self.columns}
 
     @cached_property
@@ -80,20 +80,20 @@ class Table:
 class Tables:
     """All tables, each behind those that it refers to. The order is the same on every backend."""
 
-    all: tuple[Table, ...]
+    all: tuple[StoreTable, ...]
 
     @property
-    def of_threads(self) -> tuple[Table, ...]:
+    def of_threads(self) -> tuple[StoreTable, ...]:
         """Those whose rows belong to a thread; `threads` itself comes first. Not those that follow from them."""
         return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
 
     @property
-    def derived(self) -> tuple[Table, ...]:
+    def derived(self) -> tuple[StoreTable, ...]:
         """Those whose rows follow from what the thread's others hold."""
         return tuple(t for t in self.all if t.thread is not None and t.name.startswith(_DERIVED))
 
     @property
-    def shared(self) -> tuple[Table, ...]:
+    def shared(self) -> tuple[StoreTable, ...]:
         """Those whose rows belong to no thread. Not those that follow from others."""
         return tuple(t for t in self.all if t.thread is None and not t.name.startswith(_DERIVED))
 
@@ -105,7 +105,7 @@ class Tables:
     def __contains__(self, name: str) -> bool:
         return any(table.name == name for table in self.all)
 
-    def __getitem__(self, name: str) -> Table:
+    def __getitem__(self, name: str) -> StoreTable:
         return next(table for table in self.all if table.name == name)
 
 
@@ -119,7 +119,7 @@ async def read_tables(tx: Transaction) -> Tables:
     return Tables(_in_order(found))
 
 
-def canonical(column: Column, value: Any) -> Any:
+def canonical(column: StoreColumn, value: Any) -> Any:
     """A value in the one way of writing it that two equal ones share."""
     if value is None or column.form in {"plain", "vector"}:
         return value
@@ -131,9 +131,9 @@ def canonical(column: Column, value: Any) -> Any:
         return value
 
 
-def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> Table:
+def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> StoreTable:
     key = sorted((row for row in rows if row["key"]), key=lambda row: int(row["key"]))
-    return Table(
+    return StoreTable(
         name=name,
         columns=tuple(_column(row) for row in rows if (name, row["name"]) not in _OF_THE_STORE),
         key=tuple(row["name"] for row in key),
@@ -142,8 +142,8 @@ def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> Table:
     )
 
 
-def _column(row: Row) -> Column:
-    return Column(
+def _column(row: Row) -> StoreColumn:
+    return StoreColumn(
         name=row["name"],
         kind=row["kind"],
         form=row["form"],
@@ -161,8 +161,8 @@ def _thread_column(name: str, columns: Sequence[str]) -> str | None:
     return _THREAD_COLUMN if _THREAD_COLUMN in columns else None
 
 
-def _in_order(tables: Mapping[str, Table]) -> tuple[Table, ...]:
-    ordered: dict[str, Table] = {}
+def _in_order(tables: Mapping[str, StoreTable]) -> tuple[StoreTable, ...]:
+    ordered: dict[str, StoreTable] = {}
     while waiting := sorted(tables.keys() - ordered.keys(), key=_rank):
         name = next(name for name in waiting if tables[name].needs <= ordered.keys())
         ordered[name] = tables[name]

@@ -13,7 +13,7 @@ KEPT = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class AssumedWindow:
     """A window of `tokens` that a model is assumed to have. `endpoint` is where it is asked, without any secret: its
     provider, or the address of a server."""
 
@@ -22,7 +22,7 @@ class Assumed:
     tokens: int
 
 
-async def learned(tx: Transaction, assumed: Assumed, *, now: datetime | None = None) -> int | None:
+async def learned(tx: Transaction, assumed: AssumedWindow, *, now: datetime | None = None) -> int | None:
     """What an endpoint has said instead, in tokens; None: nothing yet, or so long ago that it is tried again."""
     since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="microseconds")
     row = await one(
@@ -31,7 +31,7 @@ async def learned(tx: Transaction, assumed: Assumed, *, now: datetime | None = N
     return int(row["tokens"]) if row else None
 
 
-async def learn(tx: Transaction, assumed: Assumed, tokens: int) -> None:
+async def learn(tx: Transaction, assumed: AssumedWindow, tokens: int) -> None:
     """Keep what an endpoint has said, in the place of what it said before."""
     await tx.run(
         "save_window",

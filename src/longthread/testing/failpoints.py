@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.store.driver import Asked, Row, Transaction
+from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.testing.wrapper import DriverWrapper
 
 Reach = Callable[[str], None]
@@ -73,10 +73,10 @@ class _Watched:
         self.reach(f"after {query}")
         return rows
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         await self.transaction.ahead(*asked)
 
     async def run(self, query: str, **values: Any) -> int:

@@ -15,7 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
 from longthread.messages.langchain import from_langchain, to_langchain
-from longthread.testing.scripted import ModelCall, Reply, Script, pieces, raw_calls, to_message
+from longthread.testing.scripted import ModelCall, Script, ScriptedReply, pieces, raw_calls, to_message
 
 
 class ScriptedChatModel(BaseChatModel):
@@ -29,7 +29,7 @@ class ScriptedChatModel(BaseChatModel):
     _shown: dict[int, tuple[BaseMessage, BaseMessage]] = PrivateAttr(default_factory=dict)
 
     def __init__(
-        self, script: Sequence[Reply] | Callable[[list[Any]], Any], *, loop: bool = False, **kwargs: Any
+        self, script: Sequence[ScriptedReply] | Callable[[list[Any]], Any], *, loop: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self._script = Script(script, loop=loop)

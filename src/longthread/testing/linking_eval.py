@@ -44,7 +44,7 @@ _OF_AREA = 12
 
 
 @dataclass(frozen=True)
-class Question:
+class LinkingQuestion:
     """A question, and the sets of tables of which any one is enough."""
 
     text: str
@@ -79,7 +79,7 @@ def _within(database: str, table: Table) -> Table:
     return replace(table, label=f"{database}.{table.label}", foreign_keys=keys)
 
 
-def read_questions(path: Path, schema: Schema) -> list[Question]:
+def read_questions(path: Path, schema: Schema) -> list[LinkingQuestion]:
     """The gold questions of a file whose tables are in the pool. Raises StatementsInvalid."""
     known = {label.casefold(): label for label in schema.tables}
     found = []
@@ -88,7 +88,7 @@ def read_questions(path: Path, schema: Schema) -> list[Question]:
             row = json.loads(line)
             needs = [_needed(sql, row["db"], known) for sql in row["sql"]]
             if any(needs):
-                found.append(Question(row["question"], [need for need in needs if need]))
+                found.append(LinkingQuestion(row["question"], [need for need in needs if need]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StatementsInvalid(where=path, reason=f"{type(error).__name__}: {error}.") from None
     return found
@@ -100,7 +100,7 @@ def _needed(sql: str, database: str, known: dict[str, str]) -> frozenset[str]:
     return frozenset(known[name] for name in names if name in known)
 
 
-def measured(schema: Schema, questions: Sequence[Question], ks: Sequence[int]) -> dict[str, Any]:
+def measured(schema: Schema, questions: Sequence[LinkingQuestion], ks: Sequence[int]) -> dict[str, Any]:
     """The share of questions of which all tables are among the first k, and what ranking costs."""
     likely = Likely(schema)
     hits = dict.fromkeys(ks, 0)

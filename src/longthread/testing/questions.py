@@ -1,6 +1,6 @@
 """Plain questions with hand-written SQL, and whether an answer to one is right.
 
-Pure: no database, no model. A caller runs the SQL and hands the rows over as `Table`s.
+Pure: no database, no model. A caller runs the SQL and hands the rows over as `ResultTable`s.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Literal, get_args
 from longthread.errors import InvalidInput
 
 Match = Literal["set", "ordered", "scalar"]
-Cell = str | None
+AnswerCell = str | None
 """A value in its normal form; two values are the same when these are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GoldQuestion:
     """A question and its gold SQL, any of which is right. `follows` is the id of the one before it on its thread."""
 
     id: str
@@ -34,7 +34,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """What a query returned, in the order in which it did."""
 
     columns: tuple[str, ...]
@@ -46,20 +46,20 @@ class Cited:
     """A query that an answer cites, and the rows it returns when it is run again."""
 
     sql: str
-    table: Table
+    table: ResultTable
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """Whether an answer is right, and if not, why."""
 
     right: bool
     reason: str = ""
 
 
-def read_questions(text: str) -> list[Question]:
+def read_questions(text: str) -> list[GoldQuestion]:
     """The questions of a JSON Lines file. Raises InvalidInput, naming the line, for one that is not a question."""
-    questions: list[Question] = []
+    questions: list[GoldQuestion] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -73,18 +73,18 @@ def read_questions(text: str) -> list[Question]:
     return questions
 
 
-def _question(data: Mapping[str, Any]) -> Question:
+def _question(data: Mapping[str, Any]) -> GoldQuestion:
     sql = data["sql"]
     if data["match"] not in get_args(Match):
         raise ValueError(f"match is one of {', '.join(get_args(Match))}")
-    return Question(
+    return GoldQuestion(
         **{name: data[name] for name in ("id", "db", "lang", "kind", "question", "match")},
         sql=(sql,) if isinstance(sql, str) else tuple(sql),
         follows=data.get("follows"),
     )
 
 
-def judge(question: Question, gold: Sequence[Table], answer: str, cited: Sequence[Cited]) -> Verdict:
+def judge(question: GoldQuestion, gold: Sequence[ResultTable], answer: str, cited: Sequence[Cited]) -> AnswerVerdict:
     """Whether `answer` is right: a query that it cites gives the rows of one of `gold`, and its words agree with them.
 
     A result of one row must be stated in words. Every number in the words must come from a cited query, its SQL, its
@@ -92,21 +92,21 @@ def judge(question: Question, gold: Sequence[Table], answer: str, cited: Sequenc
     """
     right = [table for table in gold if any(_same_rows(table, query.table, question.match) for query in cited)]
     if not right:
-        return Verdict(False, "no cited query returns the gold rows" if cited else "the answer cites no query")
+        return AnswerVerdict(False, "no cited query returns the gold rows" if cited else "the answer cites no query")
     words = _words(answer)
     if len(right[0].rows) == 1 and not any(_states(words, table) for table in right):
-        return Verdict(False, "the answer does not state the result")
+        return AnswerVerdict(False, "the answer does not state the result")
     known = _known_numbers(words, question.question, cited)
     stray = [number for number in _numbers(words) if not any(number.reads(value) for value in known)]
     if stray:
-        return Verdict(False, f"{stray[0].text} in the answer comes from no cited query")
-    return Verdict(True)
+        return AnswerVerdict(False, f"{stray[0].text} in the answer comes from no cited query")
+    return AnswerVerdict(True)
 
 
 # Rows.
 
 
-def normal(value: Any) -> Cell:
+def normal(value: Any) -> AnswerCell:
     """A cell's normal form: numbers to 6 significant digits, text trimmed, midnight dropped from a timestamp."""
     if value is None:
         return None
@@ -117,7 +117,7 @@ def normal(value: Any) -> Cell:
         return re.sub(r"^(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?$", r"\1", text)
 
 
-def _same_rows(gold: Table, table: Table, match: Match) -> bool:
+def _same_rows(gold: ResultTable, table: ResultTable, match: Match) -> bool:
     """Whether some choice of the columns of `table`, in some order, holds exactly the rows of `gold`."""
     if len(gold.rows) != len(table.rows) or len(gold.columns) > len(table.columns):
         return False
@@ -125,12 +125,16 @@ def _same_rows(gold: Table, table: Table, match: Match) -> bool:
     return _assign(wanted, found, (), ordered=match == "ordered")
 
 
-def _columns(table: Table) -> list[tuple[Cell, ...]]:
+def _columns(table: ResultTable) -> list[tuple[AnswerCell, ...]]:
     return [tuple(normal(row[index]) for row in table.rows) for index in range(len(table.columns))]
 
 
 def _assign(
-    wanted: Sequence[tuple[Cell, ...]], found: Sequence[tuple[Cell, ...]], chosen: tuple[int, ...], *, ordered: bool
+    wanted: Sequence[tuple[AnswerCell, ...]],
+    found: Sequence[tuple[AnswerCell, ...]],
+    chosen: tuple[int, ...],
+    *,
+    ordered: bool,
 ) -> bool:
     done = len(chosen)
     rows, partial = list(zip(*wanted[:done], strict=True)), list(zip(*(found[i] for i in chosen), strict=True))
@@ -200,7 +204,7 @@ def _known_numbers(words: str, question: str, cited: Sequence[Cited]) -> set[flo
     return known.union(number.value for number in _numbers("\n".join(texts)))
 
 
-def _states(words: str, gold: Table) -> bool:
+def _states(words: str, gold: ResultTable) -> bool:
     """Whether the words say every value of the (one) gold row."""
     stated = _numbers(words)
     return all(_stated(cell, words.casefold(), stated) for cell in gold.rows[0] if cell is not None)
@@ -219,23 +223,23 @@ def _stated(cell: Any, words: str, stated: Iterable[_Number]) -> bool:
 # Questions about the schema, which need no query.
 
 
-def judge_schema(gold: Table, other_names: Iterable[str], answer: str) -> Verdict:
+def judge_schema(gold: ResultTable, other_names: Iterable[str], answer: str) -> AnswerVerdict:
     """Whether `answer` names everything in the one column of `gold`, and few of the `other_names` besides."""
     names = {str(row[0]) for row in gold.rows}
     missing = sorted(name for name in names if not _named(name, answer))
     if missing:
-        return Verdict(False, f"the answer does not name {missing[0]}")
+        return AnswerVerdict(False, f"the answer does not name {missing[0]}")
     others = [name for name in set(other_names) - names if _named(name, answer)]
     if len(others) > len(names) // 2:
-        return Verdict(False, f"the answer also names {', '.join(sorted(others))}")
-    return Verdict(True)
+        return AnswerVerdict(False, f"the answer also names {', '.join(sorted(others))}")
+    return AnswerVerdict(True)
 
 
 def _named(name: str, answer: str) -> bool:
     return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", answer, re.IGNORECASE) is not None
 
 
-def tally(results: Iterable[tuple[str, Question, Verdict]]) -> dict[str, Any]:
+def tally(results: Iterable[tuple[str, GoldQuestion, AnswerVerdict]]) -> dict[str, Any]:
     """Counts over (set's name, question, verdict): in all, and by set, kind and language."""
     total: dict[str, Any] = {"questions": 0, "right": 0, "by_set": {}, "by_kind": {}, "by_lang": {}}
     for name, question, verdict in results:

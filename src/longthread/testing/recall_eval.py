@@ -25,7 +25,7 @@ from longthread.model.ids import new_id
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
-from longthread.store.transfer.threads import Progress
+from longthread.store.transfer.threads import TransferProgress
 
 USER = "eval"
 _PAGE = 2000
@@ -96,7 +96,11 @@ def _take(found: dict[str, Collection], row: Any) -> None:
 
 
 async def evaluate(
-    store: Driver, collections: Mapping[str, Collection], recaller: Recaller, ks: Sequence[int], progress: Progress
+    store: Driver,
+    collections: Mapping[str, Collection],
+    recaller: Recaller,
+    ks: Sequence[int],
+    progress: TransferProgress,
 ) -> dict[str, Any]:
     """Put the collections into a store, ask their questions, and take them out again; the measures."""
     threads = {name: f"eval-{new_id()}" for name in collections}

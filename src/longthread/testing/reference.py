@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft
 
-Content = tuple[object, ...]
+NodeContent = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,19 @@ class Node:
     behind: int
 
     @property
-    def content(self) -> Content:
+    def content(self) -> NodeContent:
         """What makes two drafts of one id the same."""
         return content_of(self.draft)
 
 
-def content_of(draft: Draft) -> Content:
+def content_of(draft: Draft) -> NodeContent:
     """What makes two drafts of one id the same."""
     calls = tuple((call.id, call.name, repr(dict(call.args))) for call in draft.tool_calls)
     return draft.id, draft.role, draft.text, draft.tool_call_id, draft.name, draft.payload, calls
 
 
 @dataclass(slots=True)
-class Tree:
+class ReferenceTree:
     """A thread. Entries before `first` were pruned."""
 
     user_id: str
@@ -52,11 +52,11 @@ class ReferenceLog:
     """`store/log.py` without a database. Errors are the same by type."""
 
     def __init__(self) -> None:
-        self.trees: dict[str, Tree] = {}
+        self.trees: dict[str, ReferenceTree] = {}
 
     def create_thread(self, thread_id: str, *, user_id: str) -> None:
         """Make a thread, or find it."""
-        if self.trees.setdefault(thread_id, Tree(user_id)).user_id != user_id:
+        if self.trees.setdefault(thread_id, ReferenceTree(user_id)).user_id != user_id:
             raise ThreadNotFound(thread=thread_id)
 
     def delete_thread(self, thread_id: str, *, user_id: str) -> None:
@@ -126,16 +126,16 @@ class ReferenceLog:
             tip = found[-1].parent_seq
         return found[::-1]
 
-    def _tree(self, thread_id: str) -> Tree:
+    def _tree(self, thread_id: str) -> ReferenceTree:
         if thread_id not in self.trees:
             raise ThreadNotFound(thread=thread_id)
         return self.trees[thread_id]
 
-    def _expect_node(self, thread_id: str, tree: Tree, seq: int) -> None:
+    def _expect_node(self, thread_id: str, tree: ReferenceTree, seq: int) -> None:
         if seq and seq not in tree.nodes:
             raise EntryNotFound(thread=thread_id, entry=seq)
 
-    def _place(self, tree: Tree, draft: Draft, parent_seq: int) -> Node:
+    def _place(self, tree: ReferenceTree, draft: Draft, parent_seq: int) -> Node:
         """The entry that says this here, or a new one: with the draft's id when that is free, else as a sibling.
 
         At the root, a sibling is found even when what it was the sibling of was pruned.

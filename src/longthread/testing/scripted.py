@@ -13,7 +13,7 @@ from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.messages.chat_completions import tool_specs
 from longthread.messages.message import Message, tool_call
 
-Reply = str | Message | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Exception | Callable[[list[Any]], Any]
+ScriptedReply = str | Message | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Exception | Callable[[list[Any]], Any]
 """One reply of a script:
 
 - a string: the raw text, well-formed or not;
@@ -35,7 +35,7 @@ class ScriptExhausted(AssertionError):  # a state of the script, told by a faile
 class Script:
     """Replies in order. One function instead of a list answers every call; `loop` begins again at the end."""
 
-    def __init__(self, replies: Sequence[Reply] | Callable[[list[Any]], Any], *, loop: bool = False) -> None:
+    def __init__(self, replies: Sequence[ScriptedReply] | Callable[[list[Any]], Any], *, loop: bool = False) -> None:
         self._replies: list[Any] = [replies] if callable(replies) else list(replies)
         self._loop = loop or callable(replies)
         self.used = 0
@@ -148,7 +148,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        script: Sequence[Reply] | Callable[[list[Any]], Any],
+        script: Sequence[ScriptedReply] | Callable[[list[Any]], Any],
         *,
         loop: bool = False,
         name: str = "scripted",

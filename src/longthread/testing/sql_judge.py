@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longthread.errors import SqlRefused
-from longthread.store.transfer.threads import Progress
-from longthread.testing.statements import Statement
+from longthread.store.transfer.threads import TransferProgress
+from longthread.testing.statements import JudgedStatement
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
@@ -20,7 +20,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.analysis.watch import GRACE
 from longthread.tools.tool import Tool
 
-Outcome = Literal["refused", "allowed", "bounded"]
+SqlOutcome = Literal["refused", "allowed", "bounded"]
 GOLD_DIALECT = "sqlite"
 """What gold is judged as where no source says otherwise."""
 _STOPPED = frozenset({"sql_timeout", "sql_too_large", "source_crashed"})
@@ -30,12 +30,12 @@ _SLACK = 3.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SqlVerdict:
     """What became of one statement. `allowed`: it was let through, and ended by itself where it was run."""
 
-    statement: Statement
+    statement: JudgedStatement
     dialect: str
-    outcome: Outcome
+    outcome: SqlOutcome
     reason: str = ""
     late: bool = False
     """Whether it went on after its limits had stopped it."""
@@ -54,19 +54,19 @@ class Verdict:
         return told | {"outcome": self.outcome, "reason": self.reason}
 
 
-def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def summary(verdicts: Sequence[SqlVerdict]) -> dict[str, Any]:
     """The counts; each statement is in one of them, and `failed` lists those that did not meet their `must`."""
     counts = {name: sum(one.outcome == name for one in verdicts) for name in ("refused", "allowed", "bounded")}
     return {"statements": len(verdicts)} | counts | {"failed": [one.to_json() for one in verdicts if one.failed]}
 
 
 async def judge(
-    statements: Sequence[Statement],
+    statements: Sequence[JudgedStatement],
     *,
     source: str | None = None,
     seconds: float = 5.0,
-    progress: Progress,
-) -> list[Verdict]:
+    progress: TransferProgress,
+) -> list[SqlVerdict]:
     """What becomes of each statement: in the guard, and, with a source of its dialect, when it is run there.
 
     `source` may be a folder with a database `NAME.sqlite` for each `db` that gold names. A statement that must be
@@ -87,16 +87,16 @@ async def judge(
     return verdicts
 
 
-def _guarded(statement: Statement, dialect: str, guard: Guard, asked: tuple[Source, Tool] | None) -> Verdict:
+def _guarded(statement: JudgedStatement, dialect: str, guard: Guard, asked: tuple[Source, Tool] | None) -> SqlVerdict:
     functions = asked[0].functions if asked else ()
     try:
         guard.check(statement.sql, functions=functions)
     except SqlRefused as error:
-        return Verdict(statement, dialect, "refused", str(error))
-    return Verdict(statement, dialect, "allowed")
+        return SqlVerdict(statement, dialect, "refused", str(error))
+    return SqlVerdict(statement, dialect, "allowed")
 
 
-async def _run(verdict: Verdict, run_sql: Tool, seconds: float) -> Verdict:
+async def _run(verdict: SqlVerdict, run_sql: Tool, seconds: float) -> SqlVerdict:
     """The verdict after the statement was run as a model's statement is."""
     started = time.monotonic()
     observation = await run_sql.call({"sql": verdict.statement.sql})
@@ -105,7 +105,7 @@ async def _run(verdict: Verdict, run_sql: Tool, seconds: float) -> Verdict:
         stopped = [note for note in observation["data"]["notes"] if "stopped" in note]
         return replace(verdict, outcome="bounded" if stopped else "allowed", reason=" ".join(stopped), late=late)
     error = observation["error"]
-    outcome: Outcome = (
+    outcome: SqlOutcome = (
         "bounded" if error["type"] in _STOPPED else "refused" if error["type"] in _REFUSED else verdict.outcome
     )
     return replace(verdict, outcome=outcome, reason=error["message"], late=late)
@@ -120,7 +120,7 @@ class _Opened:
         self._stack = stack
         self._known: dict[str, tuple[Source, Tool]] = {}
 
-    async def of(self, statement: Statement) -> tuple[Source, Tool] | None:
+    async def of(self, statement: JudgedStatement) -> tuple[Source, Tool] | None:
         """The source that a statement is run on, with its tool `run_sql`; None without a source."""
         if self._source is None:
             return None

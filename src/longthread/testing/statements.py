@@ -23,7 +23,7 @@ DIALECTS = {
 
 
 @dataclass(frozen=True)
-class Statement:
+class JudgedStatement:
     """One statement. `dialect` is None for gold, which is in the dialect of the database that is asked."""
 
     sql: str
@@ -32,13 +32,13 @@ class Statement:
     must: Must | None = None
 
 
-def read_statements(path: Path) -> list[Statement]:
+def read_statements(path: Path) -> list[JudgedStatement]:
     """The statements of a file, in their order.
 
     Raises:
         StatementsInvalid: a line is not as it should be; the message says which.
     """
-    found: list[Statement] = []
+    found: list[JudgedStatement] = []
     number = 0
     try:
         with path.open(encoding="utf-8") as lines:
@@ -58,17 +58,17 @@ def read_statements(path: Path) -> list[Statement]:
     return found
 
 
-def _statements(row: Mapping[str, Any]) -> Iterator[Statement]:
+def _statements(row: Mapping[str, Any]) -> Iterator[JudgedStatement]:
     if "dialect" not in row:
         for sql in [row["sql"]] if isinstance(row["sql"], str) else row["sql"]:
-            yield Statement(_text(sql), None, str(row["db"]), "allow")
+            yield JudgedStatement(_text(sql), None, str(row["db"]), "allow")
         return
     must = row.get("must")
     if must is not None and must not in get_args(Must):
         raise ValueError(f"must is {must!r}; it can be {', '.join(get_args(Must))}")
     if row["dialect"] not in DIALECTS:
         raise ValueError(f"the dialect is {row['dialect']!r}; it can be {', '.join(DIALECTS)}")
-    yield Statement(_text(row["sql"]), DIALECTS[row["dialect"]], None, must)
+    yield JudgedStatement(_text(row["sql"]), DIALECTS[row["dialect"]], None, must)
 
 
 def _text(sql: Any) -> str:

@@ -34,11 +34,11 @@ MODEL = "eval:gpt-5"
 
 _FAMILY = family_of(MODEL)
 
-Told = Callable[[int, int, str], None]
+WatchProgress = Callable[[int, int, str], None]
 
 
 @dataclass(slots=True)
-class Watch:
+class ViewWatch:
     """Measures each call. A prompt is the system's message with the tools, then messages; all sizes are estimates.
 
     `kept` are the tokens that a call's prompt had in common with the beginning of the one before, message by message;
@@ -111,7 +111,7 @@ def orphans(messages: Sequence[BaseMessage]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WatchReport:
     """What was measured. `cached` is the part of all that was sent which the call before had sent too."""
 
     turns: int
@@ -141,8 +141,8 @@ async def watch(
     language: Language = "en",
     seed: int = 0,
     database: str | None = None,
-    told: Told | None = None,
-) -> Report:
+    told: WatchProgress | None = None,
+) -> WatchReport:
     """Play a conversation of `count` turns through an analyst whose model has a window of so many tokens.
 
     Its store and its source are made in `folder`, unless the store's address is given as `database`.
@@ -156,7 +156,7 @@ async def watch(
     """
     source = folder / "events.sqlite"
     make_source(source, language, seed)
-    seen, chance, planted = Watch(), random.Random(seed + 1), list[Fact]()
+    seen, chance, planted = ViewWatch(), random.Random(seed + 1), list[Fact]()
     settings = Settings.load(
         env_file=None,
         data_dir=folder,
@@ -194,7 +194,7 @@ async def watch(
 class _Player:
     """The model's side of the conversation."""
 
-    seen: Watch
+    seen: ViewWatch
     chance: random.Random
     language: Language
     turn: Turn | None = None
@@ -240,8 +240,8 @@ async def _recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
     return count
 
 
-def _report(seen: Watch, budgets: Sequence[int], planted: Sequence[Fact], recalled: int, count: int) -> Report:
-    return Report(
+def _report(seen: ViewWatch, budgets: Sequence[int], planted: Sequence[Fact], recalled: int, count: int) -> WatchReport:
+    return WatchReport(
         turns=count,
         calls=len(seen.views),
         max_view_tokens=max(seen.views, default=0),

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from longthread.errors import ToolInvalid
 
 
-class Definition(Protocol):
+class DefinedTool(Protocol):
     """A tool as somebody defined it: document 002's columns. `parameters` is the JSON Schema of its arguments."""
 
     @property
@@ -21,7 +21,7 @@ class Definition(Protocol):
     def implementation(self) -> Mapping[str, Any]: ...
 
 
-class Fields:
+class ImplementationFields:
     """The fields of an implementation, each with a check. What they raise is ToolInvalid, which names the field."""
 
     def __init__(self, implementation: Mapping[str, Any], kind: str, known: Iterable[str]) -> None:

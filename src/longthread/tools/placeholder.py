@@ -15,19 +15,19 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
 @dataclass(frozen=True)
-class Place:
+class Placeholder:
     """Where the argument `name` stands."""
 
     name: str
 
 
-Parts = tuple[str | Place, ...]
+TemplateParts = tuple[str | Placeholder, ...]
 """A text that was taken apart: texts and places in turn, without empty texts."""
 
 
-def parts_of(text: str, properties: Mapping[str, Any]) -> Parts:
+def parts_of(text: str, properties: Mapping[str, Any]) -> TemplateParts:
     """The text, taken apart. Raises ToolInvalid: a place is not well-formed, or no argument has its name."""
-    parts: list[str | Place] = []
+    parts: list[str | Placeholder] = []
     for number, part in enumerate(_PLACE.split(text)):
         if number % 2:
             parts.append(_named(part, properties))
@@ -59,12 +59,12 @@ def is_scalar(types: frozenset[str]) -> bool:
     return bool(types) and types <= _SCALARS
 
 
-def _named(name: str, properties: Mapping[str, Any]) -> Place:
+def _named(name: str, properties: Mapping[str, Any]) -> Placeholder:
     if name not in properties:
         close = close_names(name, list(properties)) or list(properties)[:8]
         hint = f"The nearest are: {', '.join(close)}." if close else "The schema has none."
         raise ToolInvalid(problem=f"{{{{{name}}}}} is the place of an argument that the schema does not have. {hint}")
-    return Place(name)
+    return Placeholder(name)
 
 
 def _type(value: Any) -> str:

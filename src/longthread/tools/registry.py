@@ -10,25 +10,25 @@ from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
 from longthread.tools import api, code, mcp, query
 from longthread.tools.analysis.source import Source
-from longthread.tools.definition import Definition
+from longthread.tools.definition import DefinedTool
 from longthread.tools.tool import Observation, Tool
 
-Sources = Callable[[str], Awaitable[Source]]
+SourcesByName = Callable[[str], Awaitable[Source]]
 """Opens a source of the catalog by its name; whoever gives this closes it."""
 Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 """Raises ToolInvalid where an implementation does not do, for these parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class ToolParts:
     """What tools are built with: where their sources come from, what runs their code, and the MCP servers."""
 
-    sources: Sources
+    sources: SourcesByName
     interpreters: code.Interpreters
     servers: mcp.Servers
 
 
-Build = Callable[[Definition, Workshop], Awaitable[Sequence[Tool]]]
+Build = Callable[[DefinedTool, ToolParts], Awaitable[Sequence[Tool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: 
 
 
 async def build(
-    definition: ToolDefinition, workshop: Workshop, defaults: Mapping[str, Any] | None = None
+    definition: ToolDefinition, workshop: ToolParts, defaults: Mapping[str, Any] | None = None
 ) -> list[Tool]:
     """The tools that a definition makes: one, or those that an MCP server offers.
 
@@ -119,10 +119,10 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     return replace(tool, parameters={**tool.parameters, "properties": properties, "required": required}, call=call)
 
 
-def _one(build: Callable[[Definition, Workshop], Tool]) -> Build:
+def _one(build: Callable[[DefinedTool, ToolParts], Tool]) -> Build:
     """A type whose definitions make one tool, and wait for nothing."""
 
-    async def built(definition: Definition, workshop: Workshop) -> list[Tool]:
+    async def built(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
         return [build(definition, workshop)]
 
     return built

@@ -16,7 +16,7 @@ from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.catalog import Catalog, named_address
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
-from longthread.tools.registry import Workshop, build
+from longthread.tools.registry import ToolParts, build
 from longthread.tools.sources import Opener, RunSources
 from longthread.tools.tool import Tool
 
@@ -53,7 +53,7 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
             yield next(tool for tool in analysis_tools(sources.own) if tool.name == definition.function)
             return
         async with Interpreters(cpython=settings.code_cpython) as interpreters, Servers() as servers:
-            yield _chosen(await _built(definition, Workshop(sources.named, interpreters, servers)), definition, name)
+            yield _chosen(await _built(definition, ToolParts(sources.named, interpreters, servers)), definition, name)
     finally:
         await sources.close()
 
@@ -79,7 +79,7 @@ def _asked(definition: ToolDefinition, source: str | None) -> str:
     return source
 
 
-async def _built(definition: ToolDefinition, workshop: Workshop) -> list[Tool]:
+async def _built(definition: ToolDefinition, workshop: ToolParts) -> list[Tool]:
     if not definition.is_active:
         raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
     return await build(definition, workshop)

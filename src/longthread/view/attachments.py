@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Mapping
 
-from longthread.model.attachment import Attachment, Kind
+from longthread.model.attachment import Attachment, AttachmentKind
 from longthread.view.pdf import pages_in
 from longthread.view.tokens import ANY, IMAGE, estimate
 
@@ -20,7 +20,7 @@ AUDIO_SECOND = 32
 """Tokens of a second of sound, as Google counts it; OpenAI counts 10."""
 VIDEO_SECOND = 300
 """Tokens of a second of film with its sound, as Google counts it."""
-ELSEWHERE: Mapping[Kind, int] = {
+ELSEWHERE: Mapping[AttachmentKind, int] = {
     "image": IMAGE,
     "document": 5 * PAGE,
     "text": 5_000,

@@ -31,7 +31,7 @@ _LETTERS, _MARKS = _only(_LETTER), _only(_MARK)
 _NOT_BLANK = bytes(code for code, kind in enumerate(_KINDS) if kind not in (_SPACE, _OTHER_BLANK))
 
 
-class Kinds:
+class CharacterKinds:
     """The kinds of a text's characters."""
 
     def __init__(self, text: str) -> None:

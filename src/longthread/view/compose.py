@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import Item, Part, cost, cut_text, fitted, least, units_of, unthinking
+from longthread.view.items import ViewItem, ViewPart, cost, cut_text, fitted, least, units_of, unthinking
 from longthread.view.length import is_longer, shortened
-from longthread.view.tier1 import RECALLED, Digest, digest_of, share_of, tier1_of
+from longthread.view.tier1 import RECALLED, DigestMessage, digest_of, share_of, tier1_of
 from longthread.view.tokens import ANY
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class ViewConfig:
     """How a view is planned. `summary`, `condensed` and `whole` are shares of the budget (document 004 §4.1).
 
     `full_recent` messages at most are whole after planning (MEMORY_FULL_RECENT_COUNT), and condensed results have
@@ -36,13 +36,13 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class PreviousView:
     """The view of the call before: how each message that it knew went in, by key, and its summary.
 
     Messages that are not in `parts` are new. `gone` says that some of those that it showed are not to be had any more.
     """
 
-    parts: Mapping[str, Part]
+    parts: Mapping[str, ViewPart]
     summary: str = ""
     gone: bool = False
 
@@ -55,14 +55,14 @@ class View:
     `tokens` is what all of it costs. `grown` says that it begins with the view before.
     """
 
-    parts: Sequence[Part]
-    summary: Digest = field(default_factory=Digest)
-    recalled: Digest = field(default_factory=Digest)
+    parts: Sequence[ViewPart]
+    summary: DigestMessage = field(default_factory=DigestMessage)
+    recalled: DigestMessage = field(default_factory=DigestMessage)
     noted: int = 0
     grown: bool = False
 
     @property
-    def shown(self) -> list[Part]:
+    def shown(self) -> list[ViewPart]:
         """The parts that are seen."""
         return [part for part in self.parts if part.how != "left out"]
 
@@ -72,15 +72,15 @@ class View:
 
 
 def compose(
-    items: Sequence[Item],
+    items: Sequence[ViewItem],
     budget: int,
-    config: Config | None = None,
+    config: ViewConfig | None = None,
     *,
     summary: str = "",
     topics: Sequence[str] = (),
     recalled: str = "",
     noted: int = 0,
-    before: Before | None = None,
+    before: PreviousView | None = None,
 ) -> View:
     """Choose what is shown of `items`, oldest first, so that all of it costs at most `budget` tokens.
 
@@ -92,42 +92,44 @@ def compose(
         recalled: what belongs to this call alone. It stands behind everything that the next call begins with.
         noted: tokens of what else stands there.
     """
-    config = config or Config()
+    config = config or ViewConfig()
     family = items[0].family if items else ANY
     share = int(budget * config.summary)
     note = digest_of(f"{RECALLED}\n{recalled}" if recalled else "", share, family)
     room = budget - note.tokens - noted
     units = units_of(items)
     if before is not None and not before.gone:
-        kept = Digest.of(before.summary, family)
+        kept = DigestMessage.of(before.summary, family)
         parts = _grown(units, before, room - kept.tokens)
         if parts is not None and not _is_longer(units, parts, _beside(kept, config)):
             return View(_all(units, parts), kept, note, noted, grown=True)
     first = tier1_of(summary, topics, share_of(budget, config.summary), family)
     if config.max_length is not None and len(first.text) > config.max_length // 2:
-        first = Digest.of(cut_text(first.text, config.max_length // 2), family)
+        first = DigestMessage.of(cut_text(first.text, config.max_length // 2), family)
     # Behind another summary nothing begins where it did, and what is shown again only takes the room for what comes.
     start = _start_of(units, before) if before is not None and first.text == before.summary else None
     parts = _planned(units, room - first.tokens, _beside(first, config), before is not None, start)
     return View(_all(units, parts), first, note, noted)
 
 
-def _beside(first: Digest, config: Config) -> Config:
+def _beside(first: DigestMessage, config: ViewConfig) -> ViewConfig:
     """What is left for messages of the characters that all that is older may have."""
     return config if config.max_length is None else replace(config, max_length=config.max_length - len(first.text))
 
 
-Parts = dict[int, Sequence[Part]]
+ViewParts = dict[int, Sequence[ViewPart]]
 """Parts of units, by the unit's place."""
 
 
-def _all(units: Sequence[Sequence[Item]], parts: Parts) -> list[Part]:
-    return [part for n, unit in enumerate(units) for part in parts.get(n) or [Part(item, "left out") for item in unit]]
+def _all(units: Sequence[Sequence[ViewItem]], parts: ViewParts) -> list[ViewPart]:
+    return [
+        part for n, unit in enumerate(units) for part in parts.get(n) or [ViewPart(item, "left out") for item in unit]
+    ]
 
 
-def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts | None:
+def _grown(units: Sequence[Sequence[ViewItem]], before: PreviousView, room: int) -> ViewParts | None:
     """The view before with what is new at its end; None when that cannot be, or has no room."""
-    parts: Parts = {}
+    parts: ViewParts = {}
     left = sum(part.how != "left out" for part in before.parts.values())
     for n, unit in enumerate(units):
         known = before.parts.get(unit[0].key)
@@ -144,10 +146,12 @@ def _grown(units: Sequence[Sequence[Item]], before: Before, room: int) -> Parts 
     return parts if fits else None
 
 
-def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, again: bool, start: int | None) -> Parts:
+def _planned(
+    units: Sequence[Sequence[ViewItem]], room: int, config: ViewConfig, again: bool, start: int | None
+) -> ViewParts:
     """What is shown when nothing of it is given. `again`: another view was planned before; `start` is the place of the
     oldest unit that it showed, if this one can begin there."""
-    whole: Parts = {n: [item.whole for item in unit] for n, unit in enumerate(units)}
+    whole: ViewParts = {n: [item.whole for item in unit] for n, unit in enumerate(units)}
     fits = sum(cost(parts) for parts in whole.values()) <= room * (1 - (1 - config.low_water) / 2 if again else 1)
     if fits and not _is_longer(units, whole, config):
         return whole
@@ -163,16 +167,16 @@ def _planned(units: Sequence[Sequence[Item]], room: int, config: Config, again: 
     return _in_room(parts, room, pinned)
 
 
-def _pin(units: Sequence[Sequence[Item]]) -> int:
+def _pin(units: Sequence[Sequence[ViewItem]]) -> int:
     """The place of the newest user message, which is always shown."""
     return max((n for n, unit in enumerate(units) if unit[0].role == "user"), default=len(units) - 1)
 
 
-def _is_longer(units: Sequence[Sequence[Item]], parts: Parts, config: Config) -> bool:
+def _is_longer(units: Sequence[Sequence[ViewItem]], parts: ViewParts, config: ViewConfig) -> bool:
     return is_longer(parts, config.max_length, config.full_recent, _pin(units))
 
 
-def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Config) -> Parts:
+def _pinned(units: Sequence[Sequence[ViewItem]], pinned: int, room: int, config: ViewConfig) -> ViewParts:
     """The newest user message, and the newest unit: shown whatever their size, and whole as long as both fit beside
     the calls between them, condensed, as far as these have room in tier 2.
 
@@ -195,7 +199,7 @@ def _pinned(units: Sequence[Sequence[Item]], pinned: int, room: int, config: Con
     return {pinned: question, newest: parts}
 
 
-def _newest(unit: Sequence[Item], room: int, share: int, config: Config) -> Sequence[Part]:
+def _newest(unit: Sequence[ViewItem], room: int, share: int, config: ViewConfig) -> Sequence[ViewPart]:
     """The newest unit whole, or cut to its share beside its thinking; with all the room where it keeps that only so."""
     if cost(item.whole for item in unit) <= room:
         return [item.whole for item in unit]
@@ -207,7 +211,9 @@ def _newest(unit: Sequence[Item], room: int, share: int, config: Config) -> Sequ
     return wide if cost(narrow) > most or wide[0].how == "whole" else narrow
 
 
-def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room: int, config: Config) -> int:
+def _add_whole(
+    units: Sequence[Sequence[ViewItem]], parts: ViewParts, whole: ViewParts, room: int, config: ViewConfig
+) -> int:
     """Tier 3: the newest units whole, as far as they fit. Returns the place of the oldest of them."""
     left = int(room * config.whole * config.low_water) - sum(cost(each) for each in parts.values())
     count = sum(len(units[n]) for n in parts)
@@ -223,7 +229,7 @@ def _add_whole(units: Sequence[Sequence[Item]], parts: Parts, whole: Parts, room
 
 
 def _add_thoughts(
-    units: Sequence[Sequence[Item]], parts: Parts, turn: Sequence[int], room: int, config: Config
+    units: Sequence[Sequence[ViewItem]], parts: ViewParts, turn: Sequence[int], room: int, config: ViewConfig
 ) -> tuple[int, int] | None:
     """The units of the turn that goes on, at the places `turn`: with their thinking, which providers want back until
     the turn is over, and their results condensed. Where not all of them have room, the oldest go without.
@@ -247,13 +253,19 @@ def _add_thoughts(
     return edge, 0
 
 
-def _thought(unit: Sequence[Item], config: Config) -> Sequence[Part]:
+def _thought(unit: Sequence[ViewItem], config: ViewConfig) -> Sequence[ViewPart]:
     """A unit whose results are condensed, and the rest whole."""
     return [item.whole if item.answers is None else item.condensed(config.tool_max) for item in unit]
 
 
 def _add_condensed(
-    units: Sequence[Sequence[Item]], parts: Parts, edge: int, room: int, config: Config, start: int | None, spent: int
+    units: Sequence[Sequence[ViewItem]],
+    parts: ViewParts,
+    edge: int,
+    room: int,
+    config: ViewConfig,
+    start: int | None,
+    spent: int,
 ) -> None:
     """Tier 2: the units before place `edge`, condensed. Behind them, `spent` is what the turn's thinking is kept in.
 
@@ -278,12 +290,12 @@ def _add_condensed(
             parts[n] = shorter
 
 
-def _condensed(unit: Sequence[Item], most: int, config: Config) -> Sequence[Part]:
+def _condensed(unit: Sequence[ViewItem], most: int, config: ViewConfig) -> Sequence[ViewPart]:
     parts = [item.condensed(config.tool_max) for item in unit]
     return parts if cost(parts) <= most else unthinking(unit, most, config.tool_max)
 
 
-def _start_of(units: Sequence[Sequence[Item]], before: Before) -> int | None:
+def _start_of(units: Sequence[Sequence[ViewItem]], before: PreviousView) -> int | None:
     """The place of the oldest unit that the view before showed, if the new one can begin there."""
     if before.gone:
         return None
@@ -291,7 +303,7 @@ def _start_of(units: Sequence[Sequence[Item]], before: Before) -> int | None:
     return next((n for n, unit in enumerate(units) if unit[0].key in shown), None)
 
 
-def _in_room(parts: Parts, room: int, pinned: int) -> Parts:
+def _in_room(parts: ViewParts, room: int, pinned: int) -> ViewParts:
     """The parts without the oldest, where even so they have no room: many calls at once, say."""
     used = sum(cost(each) for each in parts.values())
     for n in sorted(parts):

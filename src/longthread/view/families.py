@@ -11,7 +11,7 @@ from string import ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class TokenCosts:
     """Tokens by piece, for one family.
 
     Words cost `word`, and `word_break` for each break that is likely within them. `scripts` are costs of a character.
@@ -142,8 +142,8 @@ COMMON_HANGUL = frozenset(
 )
 """The same of Korean."""
 
-FAMILIES: dict[str, Costs] = {
-    "any": Costs(
+FAMILIES: dict[str, TokenCosts] = {
+    "any": TokenCosts(
         word=0.92,
         word_break=1.09,
         title=-0,
@@ -199,7 +199,7 @@ FAMILIES: dict[str, Costs] = {
             "astral": 4,
         },
     ),
-    "cl100k": Costs(
+    "cl100k": TokenCosts(
         word=0.92,
         word_break=1.07,
         title=0.03,
@@ -255,7 +255,7 @@ FAMILIES: dict[str, Costs] = {
             "astral": 4,
         },
     ),
-    "o200k": Costs(
+    "o200k": TokenCosts(
         word=0.92,
         word_break=1.01,
         title=-0,
@@ -311,7 +311,7 @@ FAMILIES: dict[str, Costs] = {
             "astral": 4,
         },
     ),
-    "claude": Costs(
+    "claude": TokenCosts(
         word=0.92,
         word_break=1.06,
         title=-0,
@@ -367,7 +367,7 @@ FAMILIES: dict[str, Costs] = {
             "astral": 3.06,
         },
     ),
-    "deepseek": Costs(
+    "deepseek": TokenCosts(
         word=0.92,
         word_break=1.08,
         title=-0,

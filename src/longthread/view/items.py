@@ -22,7 +22,7 @@ _CUT = 20
 
 
 @dataclass(frozen=True)
-class Item:
+class ViewItem:
     """A message, as far as the composer cares. What is computed from it is computed once.
 
     `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the
@@ -43,8 +43,8 @@ class Item:
     silent: bool = False
     family: str = ANY
     # Not of an item that is made from this one.
-    _condensed: dict[int, Part] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _cut: dict[tuple[int | None, bool], Part] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _condensed: dict[int, ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _cut: dict[tuple[int | None, bool], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def text_tokens(self) -> int:
@@ -57,11 +57,11 @@ class Item:
         return self.text_tokens + self.extra + self.thinking + self.other + MESSAGE_OVERHEAD
 
     @cached_property
-    def whole(self) -> Part:
+    def whole(self) -> ViewPart:
         """It, whole."""
-        return Part(self, "whole", tokens=self.tokens)
+        return ViewPart(self, "whole", tokens=self.tokens)
 
-    def condensed(self, limit: int = TOOL_MAX) -> Part:
+    def condensed(self, limit: int = TOOL_MAX) -> ViewPart:
         """It, without its thinking, and of a result at most about `limit` characters; whole, where that is all.
 
         One that is silent is left out: providers refuse messages that say nothing.
@@ -70,7 +70,7 @@ class Item:
             self._condensed[limit] = self._made_condensed(limit)
         return self._condensed[limit]
 
-    def cut(self, limit: int | None, *, bare: bool = False) -> Part:
+    def cut(self, limit: int | None, *, bare: bool = False) -> ViewPart:
         """It, its text cut to about `limit` characters if that is given; `bare` without the arguments of its calls.
 
         What else it holds is left out.
@@ -80,28 +80,28 @@ class Item:
             tokens = self.text_tokens if text is None or text == self.text else estimate(text, self.family)
             tokens += (BARE_CALL * len(self.calls) if bare else self.extra) + MESSAGE_OVERHEAD
             self._cut.clear()  # texts that are cut may be long: the newest is what the next view asks for
-            self._cut[limit, bare] = Part(self, "cut", text, tokens, bare, limit)
+            self._cut[limit, bare] = ViewPart(self, "cut", text, tokens, bare, limit)
         return self._cut[limit, bare]
 
     def is_condensable(self, limit: int = TOOL_MAX) -> bool:
         """Whether condensing changes it."""
         return self.thinking > 0 or (self.role == "tool" and is_condensable(self.text, limit))
 
-    def _made_condensed(self, limit: int) -> Part:
+    def _made_condensed(self, limit: int) -> ViewPart:
         if self.silent:
-            return Part(self, "left out")
+            return ViewPart(self, "left out")
         text = condense_result(self.text, limit) if self.role == "tool" else self.text
         if text == self.text and not self.thinking:
             return self.whole
         told = None if limit == TOOL_MAX else limit
         if text == self.text:
-            return Part(self, "condensed", tokens=self.tokens - self.thinking, limit=told)
+            return ViewPart(self, "condensed", tokens=self.tokens - self.thinking, limit=told)
         tokens = self.extra + MESSAGE_OVERHEAD + estimate(text, self.family)
-        return Part(self, "condensed", text, tokens, limit=told)
+        return ViewPart(self, "condensed", text, tokens, limit=told)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ViewPart:
     """How an item went into the view; `text` is what its text became where it was shortened.
 
     What is not whole has no thinking. `bare` says that the arguments of its calls are left out too: each call costs
@@ -109,7 +109,7 @@ class Part:
     was condensed to, where it was not `TOOL_MAX`.
     """
 
-    item: Item
+    item: ViewItem
     how: How
     text: str | None = None
     tokens: int = 0
@@ -117,14 +117,14 @@ class Part:
     limit: int | None = None
 
 
-def units_of(items: Iterable[Item]) -> list[list[Item]]:
+def units_of(items: Iterable[ViewItem]) -> list[list[ViewItem]]:
     """Group each call with its results, and drop what has lost its other half.
 
     A result belongs to the nearest call before it that has its id: ids may come again in a long conversation. Calls of
     one message may share an id too, or have none: as many results are theirs.
     """
-    units: list[list[Item]] = []
-    waiting: dict[str, list[list[Item]]] = {}
+    units: list[list[ViewItem]] = []
+    waiting: dict[str, list[list[ViewItem]]] = {}
     for item in items:
         if item.answers is None:
             units.append([item])
@@ -137,12 +137,12 @@ def units_of(items: Iterable[Item]) -> list[list[Item]]:
     return [unit for unit in units if len(unit) == 1 + len(unit[0].calls)]
 
 
-def cost(parts: Iterable[Part]) -> int:
+def cost(parts: Iterable[ViewPart]) -> int:
     """The tokens of some parts."""
     return sum(part.tokens for part in parts)
 
 
-def fitted(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Part]:
+def fitted(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
     """A unit in at most `budget` tokens if that can be: whole; its results cut; its thinking left out as well.
 
     Providers want the thinking of a call back with its results, and it cannot be cut: it goes last.
@@ -156,7 +156,7 @@ def fitted(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Par
     return unthinking(unit, budget, limit)
 
 
-def unthinking(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list[Part]:
+def unthinking(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
     """A unit without its thinking in at most `budget` tokens if that can be: its texts cut in the middle, then without
     arguments."""
     parts = [item.condensed(limit) if item.thinking else item.whole for item in unit]
@@ -168,19 +168,19 @@ def unthinking(unit: Sequence[Item], budget: int, limit: int = TOOL_MAX) -> list
     return _shared(parts, budget)
 
 
-def least(unit: Sequence[Item]) -> int:
+def least(unit: Sequence[ViewItem]) -> int:
     """What a unit costs at least, its texts cut, its thinking and its arguments left out."""
     return sum(_least(item) for item in unit)
 
 
-def _least(item: Item) -> int:
+def _least(item: ViewItem) -> int:
     calls = min(item.extra, BARE_CALL * len(item.calls))
     return min(item.tokens, calls + _CUT + MESSAGE_OVERHEAD)
 
 
-def _shared(parts: Sequence[Part], budget: int) -> list[Part]:
+def _shared(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
     """The parts, what can be cut of each cut to its share of the budget; what one does not need is for the others."""
-    shown: dict[int, Part] = {}
+    shown: dict[int, ViewPart] = {}
     fixed = [min(part.tokens, _fixed(part)) for part in parts]
     left, open_ = budget - sum(fixed), sorted(range(len(parts)), key=lambda n: parts[n].tokens - fixed[n])
     for place, n in enumerate(open_):
@@ -189,17 +189,17 @@ def _shared(parts: Sequence[Part], budget: int) -> list[Part]:
     return [shown[n] for n in range(len(parts))]
 
 
-def _fixed(part: Part) -> int:
+def _fixed(part: ViewPart) -> int:
     """What a part costs whatever its text is cut to."""
     return (BARE_CALL * len(part.item.calls) if part.bare else part.item.extra) + MESSAGE_OVERHEAD
 
 
-def _bare(part: Part) -> Part:
+def _bare(part: ViewPart) -> ViewPart:
     """The part without the arguments of its calls, where that makes it cheaper."""
     return part.item.cut(None, bare=True) if part.item.extra > BARE_CALL * len(part.item.calls) else part
 
 
-def _cut(part: Part, budget: int) -> Part:
+def _cut(part: ViewPart, budget: int) -> ViewPart:
     """The part's text cut so that it costs at most `budget` tokens, if that can be."""
     if part.tokens <= budget:
         return part
@@ -212,7 +212,7 @@ def _cut(part: Part, budget: int) -> Part:
     return part if cut.text == item.text and not item.other else cut
 
 
-def cut_item(item: Item, limit: int) -> str:
+def cut_item(item: ViewItem, limit: int) -> str:
     """An item's text cut to about `limit` characters, and how many other things are left out; below 0 nothing."""
     text = cut_text(item.text, limit)
     if not item.beside or limit < 0:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from longthread.view.items import Part
+from longthread.view.items import ViewPart
 
 _LEAST = 20
 """Characters of a result below which it is no longer cut: with less it is left out."""
 
-Parts = Mapping[int, Sequence[Part]]
+_Parts = Mapping[int, Sequence[ViewPart]]
 """Parts of units, by the unit's place."""
 
 
-def older(parts: Parts, recent: int, pinned: int) -> list[int]:
+def older(parts: _Parts, recent: int, pinned: int) -> list[int]:
     """The places of the units before the newest `recent` messages, but for the pinned one, which is always in."""
     count, places = 0, []
     for n in sorted(parts, reverse=True):
@@ -23,12 +23,12 @@ def older(parts: Parts, recent: int, pinned: int) -> list[int]:
     return places[::-1]
 
 
-def is_longer(parts: Parts, most: int | None, recent: int, pinned: int) -> bool:
+def is_longer(parts: _Parts, most: int | None, recent: int, pinned: int) -> bool:
     """Whether the older messages have more than `most` characters. None: they may have any."""
     return most is not None and _length(parts[n] for n in older(parts, recent, pinned)) > most
 
 
-def shortened(parts: Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[Part]]:
+def shortened(parts: _Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[ViewPart]]:
     """The parts, the older ones in at most `most` characters: their results cut further, then the oldest left out."""
     places = older(parts, recent, pinned)
     results = sum(part.item.role == "tool" for n in places for part in parts[n])
@@ -42,15 +42,15 @@ def shortened(parts: Parts, most: int, recent: int, pinned: int) -> dict[int, Se
     return shown
 
 
-def _cut(part: Part, limit: int) -> Part:
+def _cut(part: ViewPart, limit: int) -> ViewPart:
     if part.item.role != "tool" or len(_text(part)) <= limit:
         return part
     return part.item.cut(limit, bare=part.bare)
 
 
-def _length(units: Iterable[Sequence[Part]]) -> int:
+def _length(units: Iterable[Sequence[ViewPart]]) -> int:
     return sum(len(_text(part)) for unit in units for part in unit)
 
 
-def _text(part: Part) -> str:
+def _text(part: ViewPart) -> str:
     return part.item.text if part.text is None else part.text

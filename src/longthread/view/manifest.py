@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from longthread.model.manifest import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import Item, Part
+from longthread.view.items import ViewItem, ViewPart
 
 Way = tuple[How, Why | None]
 """What a segment says of its entries: how they went in, and why some did not."""
@@ -29,7 +29,7 @@ _ORDER: Sequence[Way] = (
 """The ways that a segment may have, the one first that says most plainly what was done."""
 
 
-def segments(parts: Iterable[tuple[int, Part, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
+def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
     """The manifest of a view's parts: each with the seq of its entry and, where it was left out, why.
 
     `tool_max` is what results were condensed to.
@@ -59,7 +59,7 @@ def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segmen
     return Segment(first, last, how, tokens, why)
 
 
-def shown(segment: Segment, item: Item) -> Part | None:
+def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
     """How an entry of a segment went into the view; None when it was left out."""
     if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
         return None
@@ -69,12 +69,12 @@ def shown(segment: Segment, item: Item) -> Part | None:
     return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX)
 
 
-def is_observed(item: Item) -> bool:
+def is_observed(item: ViewItem) -> bool:
     """Whether the item is a call or a result."""
     return item.role == "tool" or bool(item.calls)
 
 
-def _ways(part: Part, why: Why | None, tool_max: int) -> frozenset[Way]:
+def _ways(part: ViewPart, why: Why | None, tool_max: int) -> frozenset[Way]:
     """The ways of a segment that the part fits into; none for one that stands alone."""
     if part.how == "cut":
         return _NONE

@@ -37,7 +37,7 @@ _LONG_WORD = b"a" * (_LONGEST_WORD + 1)
 
 
 def _features() -> NDArray[np.float64]:
-    """A row for each number of `Pairs` that is a sum over pairs of kinds: what each pair adds to it."""
+    """A row for each number of `CharacterPairs` that is a sum over pairs of kinds: what each pair adds to it."""
     rows = np.zeros((9, _KINDS, _KINDS))
     rows[0, _UPPER:, :_UPPER] = 1
     for two, cost in BIGRAMS.items():
@@ -56,7 +56,7 @@ def _features() -> NDArray[np.float64]:
 _FEATURES = _features()
 
 
-class Pairs:
+class CharacterPairs:
     """What of a text its pairs of characters tell.
 
     Attributes:

@@ -17,14 +17,14 @@ LEAST = 56
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class DigestMessage:
     """A message that stands for others. Without a text there is none, and it costs nothing."""
 
     text: str = ""
     tokens: int = 0
 
     @classmethod
-    def of(cls, text: str, family: str) -> Digest:
+    def of(cls, text: str, family: str) -> DigestMessage:
         """The text as it is."""
         return cls(text, estimate(text, family) + MESSAGE_OVERHEAD) if text else cls()
 
@@ -42,29 +42,29 @@ def tier1(summary: str, topics: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
-def tier1_of(summary: str, topics: Sequence[str], budget: int, family: str) -> Digest:
+def tier1_of(summary: str, topics: Sequence[str], budget: int, family: str) -> DigestMessage:
     """Tier 1 in at most `budget` tokens: the summary is cut in the middle, and of the topics the last ones go where
     they would take more than half."""
-    whole = Digest.of(tier1(summary, topics), family)
+    whole = DigestMessage.of(tier1(summary, topics), family)
     if whole.tokens <= budget:
         return whole
     names = list(topics)
-    while names and Digest.of(tier1("", names), family).tokens > budget // 2:
+    while names and DigestMessage.of(tier1("", names), family).tokens > budget // 2:
         names.pop()
     index = tier1("", names)
-    room = budget - Digest.of(index, family).tokens
+    room = budget - DigestMessage.of(index, family).tokens
     while True:
         told = digest_of(tier1(summary, ()), room, family).text
-        fitted = Digest.of("\n\n".join(text for text in (told, index) if text), family)
+        fitted = DigestMessage.of("\n\n".join(text for text in (told, index) if text), family)
         if fitted.tokens <= budget:
             return fitted
         room -= fitted.tokens - budget
 
 
-def digest_of(text: str, budget: int, family: str) -> Digest:
+def digest_of(text: str, budget: int, family: str) -> DigestMessage:
     """The text, cut in the middle to at most `budget` tokens."""
-    shown, limit = Digest.of(text, family), len(text)
+    shown, limit = DigestMessage.of(text, family), len(text)
     while shown.tokens > budget:
         limit = int(limit * 0.95 * max(0, budget - MESSAGE_OVERHEAD) / shown.tokens)
-        shown = Digest.of(cut_middle(text, limit) if limit > 80 else "", family)
+        shown = DigestMessage.of(cut_middle(text, limit) if limit > 80 else "", family)
     return shown

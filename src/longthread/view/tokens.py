@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
-from longthread.view.characters import Kinds
-from longthread.view.families import BIGRAMS, FAMILIES, Costs
-from longthread.view.pairs import Pairs, words_in
+from longthread.view.characters import CharacterKinds
+from longthread.view.families import BIGRAMS, FAMILIES, TokenCosts
+from longthread.view.pairs import CharacterPairs, words_in
 from longthread.view.scripts import scripts_of
 
 MESSAGE_OVERHEAD = 6
@@ -76,7 +76,7 @@ def tools_tokens(definitions: str, count: int, family: str = ANY) -> int:
 class Estimator:
     """Counts by the costs of one family. What a piece costs is computed once."""
 
-    def __init__(self, costs: Costs) -> None:
+    def __init__(self, costs: TokenCosts) -> None:
         self._costs = costs
         self._words: Callable[[bytes], float] = lru_cache(1 << 16)(self._words_cost)
         self._blanks: Callable[[str], float] = lru_cache(1 << 10)(self._blanks_cost)
@@ -85,16 +85,16 @@ class Estimator:
 
     def count(self, text: str) -> float:
         """The tokens of a text."""
-        total = self._by_pairs(Pairs(text)) if len(text) > _LONG else self._by_pieces(Kinds(text))
+        total = self._by_pairs(CharacterPairs(text)) if len(text) > _LONG else self._by_pieces(CharacterKinds(text))
         return total if text.isascii() else total + self._outside(text)
 
-    def _by_pieces(self, kinds: Kinds) -> float:
+    def _by_pieces(self, kinds: CharacterKinds) -> float:
         """What is within ASCII."""
         letters, marks = kinds.letters, kinds.marks
         total = sum(map(self._words, letters)) + sum(map(self._marks, marks))
         return total + self._between(kinds, len(letters), len(marks))
 
-    def _by_pairs(self, pairs: Pairs) -> float:
+    def _by_pairs(self, pairs: CharacterPairs) -> float:
         """What is within ASCII, to the same result."""
         costs, (alone, more), (single, runs, changes, same) = self._costs, pairs.capitals, pairs.marks
         total = costs.word * pairs.words + costs.word_break * pairs.breaks + costs.title * pairs.titles
@@ -102,7 +102,7 @@ class Estimator:
         total += costs.mark * single + costs.marks * runs + costs.mark_change * changes + costs.mark_same * same
         return total + self._between(pairs, pairs.letter_runs, single + runs)
 
-    def _between(self, found: Kinds | Pairs, words: int, marks: int) -> float:
+    def _between(self, found: CharacterKinds | CharacterPairs, words: int, marks: int) -> float:
         """What is neither in one of so many words nor a mark, and the marks that are too many beside words."""
         costs, groups = self._costs, found.digit_groups
         total = costs.digits * groups + costs.digit * found.digits
@@ -111,7 +111,7 @@ class Estimator:
         # Beside words and numbers, most marks are parts of what these cost.
         return total + costs.mark_alone * max(0, marks - words - groups) + found.controls
 
-    def _all_blanks(self, found: Kinds | Pairs) -> float:
+    def _all_blanks(self, found: CharacterKinds | CharacterPairs) -> float:
         total = sum(count * self._blanks(blank) for blank, count in found.blanks)
         return total if found.blanks_alone else total + sum(map(self._together, _BLANKS.findall(found.text)))
 

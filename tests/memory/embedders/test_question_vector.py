@@ -12,7 +12,7 @@ from longthread.errors import StoreFull
 from longthread.memory import reindex
 from longthread.memory.embedders import question_vector
 from longthread.memory.embedders.embedder import Vectors, reason_of
-from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker, Rest
+from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker, EmbedderPause
 from longthread.memory.memories import Memories
 from longthread.memory.reindex import index_all
 from longthread.memory.search import recall
@@ -66,7 +66,7 @@ class Remote(HashEmbedder):
 
 
 def test_a_rest_grows_with_each_failure_and_ends_with_success(clock: Clock) -> None:
-    rest, seen = Rest(), []
+    rest, seen = EmbedderPause(), []
     assert rest.seconds_left == 0
     for _ in range(7):
         rest.failed()

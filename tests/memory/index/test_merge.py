@@ -11,7 +11,14 @@ from tests.memory.talking import say
 
 from longthread.memory.index import indexer, merge
 from longthread.memory.index.indexer import drop_index, index_thread
-from longthread.memory.index.postings import Document, Part, Segment, build, join_segments, least_bucket_above
+from longthread.memory.index.postings import (
+    IndexDocument,
+    IndexSegment,
+    SegmentPart,
+    build,
+    join_segments,
+    least_bucket_above,
+)
 from longthread.memory.search.recall import Question, Recaller
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -19,18 +26,18 @@ from longthread.store.index import recall
 from longthread.store.index.recall import Extent, Scope
 
 
-def document(seq: int) -> Document:
+def document(seq: int) -> IndexDocument:
     """An entry of few words, some of them everywhere; every seventh entry cannot be found."""
-    return Document(seq, {"all": 1, f"w{seq % 50}": 2, f"own{seq}": 1}, words=3 + seq % 4, at=1_000 * seq)
+    return IndexDocument(seq, {"all": 1, f"w{seq % 50}": 2, f"own{seq}": 1}, words=3 + seq % 4, at=1_000 * seq)
 
 
-def segment(first: int, last: int) -> Segment:
+def segment(first: int, last: int) -> IndexSegment:
     return build(first, last, [document(seq) for seq in range(first, last + 1) if seq % 7])
 
 
-def parts(ends: Sequence[int]) -> list[Part]:
+def parts(ends: Sequence[int]) -> list[SegmentPart]:
     made = [segment(begin + 1, end) for begin, end in pairwise(ends)]
-    return [Part(s.first, s.last, s.entries, s.words, s.times, list(s.buckets.values())) for s in made]
+    return [SegmentPart(s.first, s.last, s.entries, s.words, s.times, list(s.buckets.values())) for s in made]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID, mark_rows, spre
 from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.merge import merge_segments
-from longthread.memory.index.postings import Document, Part, build, hash_of, join_segments, look_up
+from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
 from longthread.memory.index.query import ParsedQuery, has_time
 from longthread.memory.index.terms import terms
 from longthread.memory.search.recall import Question, Recaller
@@ -135,17 +135,17 @@ def test_a_building_is_no_day() -> None:
 @given(st.sets(st.integers(0, 400)), st.integers(1, 400))
 def test_a_mark_is_where_it_was_set_however_segments_are_put_together(places: set[int], cut: int) -> None:
     assert spread_out(mark_rows(np.array(sorted(places), dtype=np.int64))).nonzero()[0].tolist() == sorted(places)
-    documents = [Document(seq, {"a": 1}, 1, seq, marks=[USER_SAID] if seq in places else []) for seq in range(401)]
+    documents = [IndexDocument(seq, {"a": 1}, 1, seq, marks=[USER_SAID] if seq in places else []) for seq in range(401)]
     whole = build(0, 400, documents)
     halves = [build(part[0].seq, part[-1].seq, part) for part in (documents[:cut], documents[cut:])]
-    parts = [Part(h.first, h.last, h.entries, h.words, h.times, list(h.buckets.values())) for h in halves]
+    parts = [SegmentPart(h.first, h.last, h.entries, h.words, h.times, list(h.buckets.values())) for h in halves]
     assert join_segments(parts) == whole
     found = {value: p for data in whole.buckets.values() for value, p in look_up(data, [USER_SAID, HAS_TIME]).items()}
     assert set(found) == ({USER_SAID} if places else set())
 
 
 def test_a_posting_says_whether_the_term_is_the_speaker_s_name() -> None:
-    documents = [Document(1, {"ann": 2}, 1, 1, speaker=["ann"]), Document(2, {"ann": 70_000}, 1, 2)]
+    documents = [IndexDocument(1, {"ann": 2}, 1, 1, speaker=["ann"]), IndexDocument(2, {"ann": 70_000}, 1, 2)]
     [data] = build(1, 2, documents).buckets.values()
     postings = look_up(data, [hash_of("ann")])[hash_of("ann")]
     assert postings.counts.tolist() == [2, 0x7FFF]

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longthread.memory.index import ranking
-from longthread.memory.index.postings import Document, Postings, build, by_bucket, hash_of, look_up
-from longthread.memory.index.ranking import FADE, NEIGHBOUR, REACH, Block, Corpus, best, lay_out, score, spread
+from longthread.memory.index.postings import IndexDocument, Postings, build, by_bucket, hash_of, look_up
+from longthread.memory.index.ranking import FADE, NEIGHBOUR, REACH, Corpus, RankingBlock, best, lay_out, score, spread
 
 
 def ranked(
     documents: list[dict[str, int]], asked: list[str], *, cut: int | None = None, weight: float = 1.0
 ) -> dict[int, float]:
     """The scores of entries 1, 2, …; with `cut`, in two segments."""
-    rows = [Document(seq, terms, sum(terms.values()), seq) for seq, terms in enumerate(documents, 1)]
+    rows = [IndexDocument(seq, terms, sum(terms.values()), seq) for seq, terms in enumerate(documents, 1)]
     cut = len(rows) if cut is None else cut
     segments = [build(part[0].seq, part[-1].seq, part) for part in (rows[:cut], rows[cut:]) if part]
     hashes = [hash_of(term) for term in asked]
@@ -29,7 +29,7 @@ def ranked(
             if bucket in segment.buckets:
                 found |= look_up(segment.buckets[bucket], hashes)
         if found:
-            blocks.append(Block("t", segment.first, found))
+            blocks.append(RankingBlock("t", segment.first, found))
     if not blocks:
         return {}
     layout = lay_out(blocks)
@@ -102,7 +102,7 @@ def test_what_fades_before_a_segment_is_of_its_own_thread() -> None:
     def only(at: int) -> Postings:
         return Postings(np.array([[at], [1], [5]], dtype="<u2"))
 
-    layout = lay_out([Block("a", 1, {1: only(3)}), Block("b", 100, {1: only(0)})])
+    layout = lay_out([RankingBlock("a", 1, {1: only(3)}), RankingBlock("b", 100, {1: only(0)})])
     scores = score(layout, {1: 1.0}, Corpus(1000, 5000))
     there = list(layout.entries_at(np.flatnonzero(scores).tolist()))
     around_a = [("a", seq) for seq in range(4 - REACH, 4 + REACH + 1)]
@@ -141,7 +141,7 @@ def test_the_best_are_the_first_of_all_in_order(values: list[float], count: int)
 
 @given(st.dictionaries(st.integers(1, 5000), st.dictionaries(WORDS, st.integers(1, 9), min_size=1), max_size=100))
 def test_a_segment_gives_back_what_was_put_into_it(entries: dict[int, dict[str, int]]) -> None:
-    rows = [Document(seq, terms, 7, 0) for seq, terms in sorted(entries.items())]
+    rows = [IndexDocument(seq, terms, 7, 0) for seq, terms in sorted(entries.items())]
     segment = build(1, 5000, rows)
     for word in "abcde":
         value = hash_of(word)

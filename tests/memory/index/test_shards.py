@@ -16,9 +16,9 @@ from longthread.memory.index import compaction
 from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.postings import FORM
-from longthread.memory.index.shards import Area, Library
+from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.reindex import index_all
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -33,11 +33,11 @@ QUESTIONS = ["the harbour crane and its invoice", "港口起重机 good morning"
 TABLES = ("recall_volumes", "recall_volume_postings", "recall_bound", "recall_loose")
 
 
-class Apart(Library):
+class Apart(ShardIndex):
     """Reads each thread by its own index."""
 
-    async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> Area:
-        return Area(scope, await recall.threads_in(tx, scope, form=FORM))
+    async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
+        return SearchArea(scope, await recall.threads_in(tx, scope, form=FORM))
 
 
 async def asked(recaller: Recaller, questions: Sequence[Question]) -> list[list[tuple[str, int, float]]]:
@@ -88,7 +88,7 @@ async def test_the_same_is_found_whatever_happens_to_threads(store: Driver) -> N
 
     await say(store, texts(chance), thread_id=names[3])  # it goes on, and is not even indexed
     await expect_the_same(store, everything())
-    await expect_the_same(store, everything(before=Place(names[5], 2)))
+    await expect_the_same(store, everything(before=EntryPlace(names[5], 2)))
     assert (await rows(store))["recall_loose"] == 3
 
     async with store.writing() as tx:

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from longthread.memory.index import signature_index
-from longthread.memory.index.signature_index import Asked, Leveled, Shelf, by_both, put_together
+from longthread.memory.index.signature_index import (
+    QuantizedNumbers,
+    QuestionSignature,
+    SignatureIndex,
+    by_both,
+    put_together,
+)
 from longthread.store.index.signatures import Signatures, signed
-from longthread.store.index.vectors import Head
+from longthread.store.index.vectors import BlockHead
 
 DIMS = 128
 
@@ -24,9 +30,9 @@ def block(count: int, seed: int) -> Signatures:
     return Signatures.of(range(1, count + 1), drawn(count, seed))
 
 
-def told(made: Shelf, asked: Asked | None = None) -> dict[tuple[str, int], tuple[float, float]]:
+def told(made: SignatureIndex, asked: QuestionSignature | None = None) -> dict[tuple[str, int], tuple[float, float]]:
     """What a shelf says of each entry."""
-    asked = asked or Asked.of(drawn(1, 99)[0], made)
+    asked = asked or QuestionSignature.of(drawn(1, 99)[0], made)
     found = {}
     for slab in made.slabs:
         rows = slab.rows_in(None)
@@ -40,7 +46,7 @@ def test_a_shelf_that_grew_says_the_same_as_one_made_at_once(monkeypatch: pytest
     chance = random.Random(3)
     threads = {f"t{n:02}": (chance.randint(1, 30), n) for n in range(20)}
     stamps = dict.fromkeys(threads, 0)
-    grown, there = None, set[Head]()
+    grown, there = None, set[BlockHead]()
     for step in range(60):
         if step:
             name = chance.choice([*threads, f"t{chance.randint(0, 40):02}"])
@@ -49,7 +55,7 @@ def test_a_shelf_that_grew_says_the_same_as_one_made_at_once(monkeypatch: pytest
             else:
                 threads[name] = (chance.randint(1, 60), step)
                 stamps[name] = step
-        heads = [Head(name, 0, f"2:{stamps[name]}") for name in sorted(threads)]
+        heads = [BlockHead(name, 0, f"2:{stamps[name]}") for name in sorted(threads)]
         blocks = {head: block(*threads[head.thread_id]) for head in heads}
         grown = put_together(heads, {head: blocks[head] for head in heads if head not in there}, grown)
         there = set(heads)
@@ -62,11 +68,11 @@ def test_a_shelf_that_grew_says_the_same_as_one_made_at_once(monkeypatch: pytest
 
 
 def test_a_thread_that_grows_has_only_its_last_slab_made_anew() -> None:
-    heads = [Head("t", n, "2:") for n in range(40)]
+    heads = [BlockHead("t", n, "2:") for n in range(40)]
     blocks = {head: block(1000, head.block) for head in heads}
     before = put_together(heads, blocks, None)
     assert [len(slab.seqs) for slab in before.slabs] == [16000, 16000, 8000]
-    for after_heads in ([*heads[:39], Head("t", 39, "2:more")], [*heads, Head("t", 40, "2:")]):
+    for after_heads in ([*heads[:39], BlockHead("t", 39, "2:more")], [*heads, BlockHead("t", 40, "2:")]):
         new = after_heads[-1]
         after = put_together(after_heads, {new: block(1000, 7)}, before)
         assert [slab.heads[-1] for slab in after.slabs][-1] == new
@@ -75,8 +81,8 @@ def test_a_thread_that_grows_has_only_its_last_slab_made_anew() -> None:
 
 
 def test_the_rows_of_some_entries_say_the_same_as_among_all() -> None:
-    made = put_together([Head("t", 0, "2:")], {Head("t", 0, "2:"): block(300, 1)}, None)
-    asked, [slab] = Asked.of(drawn(1, 99)[0], made), made.slabs
+    made = put_together([BlockHead("t", 0, "2:")], {BlockHead("t", 0, "2:"): block(300, 1)}, None)
+    asked, [slab] = QuestionSignature.of(drawn(1, 99)[0], made), made.slabs
     rows = slab.rows_in({"t": [(5, 9), (200, 400)], "u": [(1, 300)]})
     assert slab.places(rows) == [("t", seq) for seq in (*range(5, 10), *range(200, 301))]
     some = slab.by_signs(asked, rows)
@@ -90,14 +96,14 @@ def test_what_is_told_by_few_bits_is_about_the_product() -> None:
     signs = np.where(drawn(200, 1) > 0, np.float32(1), np.float32(-1))
     asked = drawn(1, 2)[0]
     for bits, error in ((2, 0.4), (3, 0.25), (6, 0.05)):
-        told_so = Leveled.of(asked, bits).products(np.ascontiguousarray(signed(signs).T))
+        told_so = QuantizedNumbers.of(asked, bits).products(np.ascontiguousarray(signed(signs).T))
         assert np.abs(told_so - signs @ asked).std() < error
 
 
 def test_nothing() -> None:
     empty = put_together([], {}, None)
     assert (empty.slabs, empty.size) == ([], 0)
-    head = Head("t", 0, "2:")
+    head = BlockHead("t", 0, "2:")
     full = put_together([head], {head: block(3, 1)}, empty)
     assert len(told(full)) == 3
     assert put_together([], {}, full).slabs == []

@@ -22,7 +22,7 @@ from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing.embedding import HashEmbedder
 
 MINE = Scope("u", "t")
@@ -77,7 +77,7 @@ async def come_again(store: Driver) -> None:
         data = b"".join([line async for line in export_lines(tx, ["t"], lambda *_: None)])
     async with store.writing() as tx:
         await log.delete_thread(tx, "t", user_id="u")
-    await import_threads(store, io.BytesIO(data), "x.jsonl", Into("u"), lambda *_: None)
+    await import_threads(store, io.BytesIO(data), "x.jsonl", ImportTarget("u"), lambda *_: None)
 
 
 async def test_a_pass_with_nothing_to_do_reads_one_row_however_long_the_thread_is(store: Driver) -> None:

@@ -191,7 +191,7 @@ async def test_the_same_question_reads_no_signatures_twice_and_new_ones_are_seen
     read: list[int] = []
     real = vectors.signatures
 
-    async def counted(*asked: object) -> dict[vectors.Head, vectors.Signatures]:
+    async def counted(*asked: object) -> dict[vectors.BlockHead, vectors.Signatures]:
         found = await real(*asked)  # type: ignore[arg-type]
         read.append(len(found))
         return found

@@ -20,7 +20,7 @@ from longthread.memory.index import indexer, vectors
 from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.terms import FORM as TERMS
 from longthread.memory.search import recall as recalling
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import MEANING, Hit, Question, Recaller, fuse
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
@@ -204,8 +204,8 @@ async def test_times_and_what_came_before(store: Driver) -> None:
     await say(store, ["late walrus"])
     assert await found(store, "walrus", until=between, k=1) == ["early walrus"]
     assert await found(store, "walrus", since=between) == ["late walrus"]
-    assert "late walrus" not in await found(store, "walrus", before=Place("t", len(FILLER) + 2), k=100)
-    assert await found(store, "walrus", since=between, before=Place("t", 2)) == []
+    assert "late walrus" not in await found(store, "walrus", before=EntryPlace("t", len(FILLER) + 2), k=100)
+    assert await found(store, "walrus", since=between, before=EntryPlace("t", 2)) == []
 
 
 async def test_neighbours_are_those_on_the_same_branch(store: Driver) -> None:
@@ -244,7 +244,7 @@ async def test_no_more_stands_around_a_hit_than_there_is(store: Driver) -> None:
 
 async def test_what_the_model_sees_anyway_does_not_stand_around_a_hit(store: Driver) -> None:
     await say(store, ["one", "the walrus", "which walrus?", "this one"])
-    asked = Question("walrus", MINE, neighbours=2, before=Place("t", 3))
+    asked = Question("walrus", MINE, neighbours=2, before=EntryPlace("t", 3))
     [hit] = (await Recaller(store).find(asked)).hits[:1]
     assert (hit.entry.text, [entry.text for entry in hit.around]) == ("the walrus", ["one"])
 
@@ -391,8 +391,8 @@ async def test_meaning_finds_what_no_word_does(store: Driver) -> None:
 
 
 def test_what_all_texts_have_in_common_for_an_embedder_does_not_count() -> None:
-    words = [(Place("t", n), 10.0 - n) for n in range(1, 9)]
-    near = [(Place("t", 200 - n), 0.8 - n / 300) for n in range(180)]
+    words = [(EntryPlace("t", n), 10.0 - n) for n in range(1, 9)]
+    near = [(EntryPlace("t", 200 - n), 0.8 - n / 300) for n in range(180)]
     biased = [(place, (value + 9) / 10) for place, value in near]
     plain = fuse(words, near)
     assert [place for place, _ in fuse(words, biased)][:20] == [place for place, _ in plain][:20]
@@ -402,29 +402,29 @@ def test_what_all_texts_have_in_common_for_an_embedder_does_not_count() -> None:
 
 
 def test_among_texts_that_are_all_alike_the_nearest_counts_much_more_than_the_others() -> None:
-    named, meant = Place("t", 500), Place("t", 700)
-    near = [(meant, 0.95), *((Place("t", n), 0.9) for n in range(1, 200)), (named, 0.9)]
+    named, meant = EntryPlace("t", 500), EntryPlace("t", 700)
+    near = [(meant, 0.95), *((EntryPlace("t", n), 0.9) for n in range(1, 200)), (named, 0.9)]
     words = [(named, 10.0), (meant, 9.0)]
     assert [place for place, _ in fuse(words, near)][:2] == [meant, named]
     assert dict(fuse([], near))[named] == 0
 
 
 def test_what_is_near_counts_for_the_entry_beside_it_too_if_that_was_found() -> None:
-    near = [(Place("t", 50), 0.9), *((Place("t", 2 * n), 0.1) for n in range(100, 150))]
-    words = [(Place("t", n), 2.0) for n in (10, 51, 90)]
+    near = [(EntryPlace("t", 50), 0.9), *((EntryPlace("t", 2 * n), 0.1) for n in range(100, 150))]
+    words = [(EntryPlace("t", n), 2.0) for n in (10, 51, 90)]
     assert [place.seq for place, _ in fuse(words, near)][:4] == [51, 10, 90, 50]
 
 
 def test_what_keywords_find_is_found_with_an_embedder_too() -> None:
-    words = [(Place("t", 1), 2.0), (Place("t", 5), 1.0)]
+    words = [(EntryPlace("t", 1), 2.0), (EntryPlace("t", 5), 1.0)]
     assert [place for place, _ in fuse(words, [])] == [place for place, _ in words]
-    near = [(Place("t", 9), 0.9), (Place("t", 1), 0.8)]
-    assert {place for place, _ in fuse(words, near)} == {Place("t", n) for n in (1, 5, 9)}
+    near = [(EntryPlace("t", 9), 0.9), (EntryPlace("t", 1), 0.8)]
+    assert {place for place, _ in fuse(words, near)} == {EntryPlace("t", n) for n in (1, 5, 9)}
 
 
 def test_neither_the_scale_of_the_scores_nor_that_of_the_cosines_decides_the_order() -> None:
-    words = [(Place("t", n), 20.0 / n) for n in range(1, 60)]
-    near = [(Place("t", 7 * n % 61), 0.9 - n / 100) for n in range(1, 60)]
+    words = [(EntryPlace("t", n), 20.0 / n) for n in range(1, 60)]
+    near = [(EntryPlace("t", 7 * n % 61), 0.9 - n / 100) for n in range(1, 60)]
     order = [place for place, _ in fuse(words, near)]
     larger = [(place, 7 * value) for place, value in words]
     closer = [(place, value / 4 + 0.7) for place, value in near]
@@ -432,8 +432,8 @@ def test_neither_the_scale_of_the_scores_nor_that_of_the_cosines_decides_the_ord
 
 
 def test_of_one_entry_alone_the_meaning_counts_in_full() -> None:
-    assert fuse([], [(Place("t", 1), 0.9)]) == [(Place("t", 1), pytest.approx(MEANING))]
-    assert fuse([], [(Place("t", 1), -0.1)]) == []
+    assert fuse([], [(EntryPlace("t", 1), 0.9)]) == [(EntryPlace("t", 1), pytest.approx(MEANING))]
+    assert fuse([], [(EntryPlace("t", 1), -0.1)]) == []
 
 
 async def test_vectors_of_another_model_are_replaced(store: Driver) -> None:

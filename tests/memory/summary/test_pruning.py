@@ -11,24 +11,23 @@ from tests.memory.threads import branch_of, counted, kept_of, talk, topics_of, t
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.digest import tokens_of
-from longthread.memory.summary.pruning import Policy, left_out, prune_thread
-from longthread.memory.summary.summaries import Config
+from longthread.memory.summary.pruning import PruningPolicy, left_out, prune_thread
+from longthread.memory.summary.summaries import SummaryConfig
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.manifest import Segment
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy as RetentionPolicy
-from longthread.store.maintenance.retention import Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.testing.failpoints import Failpoints
 
-POLICY = Policy(max_messages=40, threshold=10)
+POLICY = PruningPolicy(max_messages=40, threshold=10)
 
 
-async def pass_over(store: Driver, thread_id: str = "t", policy: Policy = POLICY, **given: Any) -> Any:
+async def pass_over(store: Driver, thread_id: str = "t", policy: PruningPolicy = POLICY, **given: Any) -> Any:
     return await prune_thread(store, thread_id, policy, extract=counted, **given)
 
 
@@ -55,7 +54,7 @@ async def test_the_oldest_go_into_the_summary_and_the_window_begins_with_a_quest
 
 async def test_the_documented_numbers(store: Driver) -> None:
     await talk(store, "t", 55)
-    kept = await prune_thread(store, "t", Policy())
+    kept = await prune_thread(store, "t", PruningPolicy())
     assert kept is not None
     assert kept.message_count == 220 - 200 + 20
 
@@ -122,7 +121,7 @@ async def test_what_a_view_had_no_room_for_is_summarised_and_nothing_else(store:
 async def test_a_broken_off_run_keeps_its_question_in_the_window(store: Driver) -> None:
     await talk(store, "t", 3)
     async with store.writing() as tx:
-        plan = Plan("r", "", None, "m", "auto", 12, question_seq=9)
+        plan = NewRun("r", "", None, "m", "auto", 12, question_seq=9)
         await runs.begin(tx, "t", plan, owner="gone", alive=lambda owner: False)
     await talk(store, "t", 10, first=4)
     assert (await pass_over(store)).last_seq == 8
@@ -218,17 +217,17 @@ async def test_back_before_the_mark_it_is_made_anew(store: Driver) -> None:
 async def test_made_in_another_way_it_is_made_anew(store: Driver) -> None:
     await talk(store, "t", 12)
     first = await pass_over(store)
-    other = Policy(40, 10, Config(max_tokens=200))
+    other = PruningPolicy(40, 10, SummaryConfig(max_tokens=200))
     second = await pass_over(store, policy=other)
     assert (second.last_seq, second.message_count) == (first.last_seq, first.message_count)
     assert second.config_hash != first.config_hash
     assert tokens_of(second.summary) <= 200 < tokens_of(first.summary)
     assert await mentions(store) == [("answers", 7), ("questions", 7)]
     async with store.writing() as tx:
-        await summaries.save(tx, "t", summaries.Kept("x", 27, other.summary.hash, 1, 28))
+        await summaries.save(tx, "t", summaries.ThreadSummary("x", 27, other.summary.hash, 1, 28))
     assert await pass_over(store, policy=other) == second, "it said that it told of one entry less"
     async with store.writing() as tx:
-        await summaries.save(tx, "t", summaries.Kept("", 28, other.summary.hash, 1, 28))
+        await summaries.save(tx, "t", summaries.ThreadSummary("", 28, other.summary.hash, 1, 28))
     assert await pass_over(store, policy=other) == second
 
 

@@ -9,7 +9,7 @@ from tests.memory.talking import say
 from tests.store.samples import all_of
 
 from longthread.memory.search.recall import Question, Recaller
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.spans import STRETCH, ranges_of, stretches
 from longthread.store import log, topics
 from longthread.store.driver import Driver
@@ -146,7 +146,7 @@ async def test_time_and_topic_narrow_together_for_words_and_for_meaning(store: D
 async def test_a_pass_says_which_stretch_is_about_what(store: Driver) -> None:
     said = [*SERVERS, *SHOP, *MEMORY]
     await say(store, [*said, "last question", "last answer"])
-    policy = Policy(max_messages=4)
+    policy = PruningPolicy(max_messages=4)
     await prune_thread(store, "t", policy)
     found = dict(await counted(store))
     assert {"connection pool", "churn rate", "数据库设计"} <= found.keys()

@@ -11,13 +11,13 @@ from tests.memory.summary.test_pruning import POLICY, pass_over
 from tests.memory.threads import branch_of, kept_of, talk, topics_of
 
 from longthread.memory.summary.digest import tokens_of
-from longthread.memory.summary.pruning import Policy
-from longthread.memory.summary.summaries import INPUT_TOKENS, Config, Part, transcript
+from longthread.memory.summary.pruning import PruningPolicy
+from longthread.memory.summary.summaries import INPUT_TOKENS, SummaryConfig, SummaryPart, transcript
 from longthread.memory.summary.topic_names import Mentions
 from longthread.model.entry import Entry
 from longthread.store import summaries
 from longthread.store.driver import Driver
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 
 
 class Writer:
@@ -65,7 +65,7 @@ async def test_the_next_summary_stands_behind_the_one_before(store: Driver) -> N
 
 
 async def test_over_the_limit_the_old_one_becomes_a_third_and_then_all_of_it_is_shortened(store: Driver) -> None:
-    policy = Policy(40, 10, Config(max_tokens=100))
+    policy = PruningPolicy(40, 10, SummaryConfig(max_tokens=100))
     await talk(store, "t", 12)
     await pass_over(store, policy=policy, summarizer=Writer("old " * 60))
     await talk(store, "t", 8, first=13)
@@ -84,7 +84,7 @@ async def test_over_the_limit_the_old_one_becomes_a_third_and_then_all_of_it_is_
 
 @pytest.mark.parametrize("reply", ["shorten", "word " * 800], ids=["fails", "too long"])
 async def test_a_summary_is_never_above_its_limit(store: Driver, reply: str) -> None:
-    policy = Policy(40, 10, Config(max_tokens=100))
+    policy = PruningPolicy(40, 10, SummaryConfig(max_tokens=100))
     await talk(store, "t", 12)
     wrong = RuntimeError("no") if reply == "shorten" else reply
     kept = await pass_over(store, policy=policy, summarizer=Writer("word " * 300, wrong))
@@ -150,7 +150,7 @@ async def test_a_model_that_fails_later_leaves_the_old_summary_with_the_digest_o
 async def test_however_often_a_model_fails_its_words_stay_and_one_digest_behind_them(
     store: Driver, chinese: bool
 ) -> None:
-    policy = Policy(40, 10, Config(max_tokens=400))
+    policy = PruningPolicy(40, 10, SummaryConfig(max_tokens=400))
     written = " ".join(f"host{n} has port {7000 + n}." for n in range(20))
     await talk(store, "t", 12, chinese=chinese)
     assert (await pass_over(store, policy=policy, summarizer=Writer(written))).summary == written
@@ -222,7 +222,7 @@ async def test_a_pass_that_is_cancelled_while_a_model_writes_leaves_the_digest(s
 async def test_switched_off_no_model_is_asked(store: Driver) -> None:
     await talk(store, "t", 12)
     writer = Writer("never")
-    kept = await pass_over(store, policy=Policy(40, 10, Config(enabled=False)), summarizer=writer)
+    kept = await pass_over(store, policy=PruningPolicy(40, 10, SummaryConfig(enabled=False)), summarizer=writer)
     assert writer.asked == []
     assert kept.summary.startswith("Asked before:")
 
@@ -235,19 +235,19 @@ async def test_what_no_store_can_hold_is_replaced_in_a_models_text(store: Driver
 async def test_a_model_reads_no_more_than_it_can(store: Driver) -> None:
     await talk(store, "t", 300)
     entries = await branch_of(store, "t")
-    part = Part.of(entries)
+    part = SummaryPart.of(entries)
     read = transcript(part)
     assert tokens_of(read) <= INPUT_TOKENS * 1.4
     assert read.startswith("Asked before")
     assert read.endswith("\nassistant: It is 300.")
-    assert transcript(Part.of(entries[:8])).startswith("user: How about 1?")
+    assert transcript(SummaryPart.of(entries[:8])).startswith("user: How about 1?")
 
 
 def test_a_model_reads_system_messages_and_topics_are_made_of_them_but_not_of_the_prompt() -> None:
     rule = "Refunds by Quetzalcoatl Bank. Quetzalcoatl Bank needs a form."
     prompt = Entry("1", "system", "Follow Huitzilopochtli Rules. Huitzilopochtli Rules hold.", seq=1)
     said = [Entry("2", "user", "Hello", seq=2, parent_seq=1), Entry("3", "system", rule, seq=3, parent_seq=2)]
-    assert transcript(Part.of([prompt, *said])) == f"system: …\nuser: Hello\nsystem: {rule}"
+    assert transcript(SummaryPart.of([prompt, *said])) == f"system: …\nuser: Hello\nsystem: {rule}"
     mentions = Mentions()
     mentions.add([prompt, *said])
     topics = {span.topic for span in mentions.spans}
@@ -256,14 +256,14 @@ def test_a_model_reads_system_messages_and_topics_are_made_of_them_but_not_of_th
 
 
 def test_a_hash_tells_settings_apart_and_no_models() -> None:
-    assert Config().hash == Config().hash
-    assert len({Config().hash, Config(enabled=False).hash, Config(max_tokens=900).hash}) == 3
+    assert SummaryConfig().hash == SummaryConfig().hash
+    assert len({SummaryConfig().hash, SummaryConfig(enabled=False).hash, SummaryConfig(max_tokens=900).hash}) == 3
 
 
 async def test_a_summary_without_a_text_is_no_cache(store: Driver) -> None:
     await talk(store, "t", 12)
     kept = await pass_over(store)
-    empty = Kept("", kept.message_count, kept.config_hash, 1, kept.last_seq)
+    empty = ThreadSummary("", kept.message_count, kept.config_hash, 1, kept.last_seq)
     async with store.writing() as tx:
         await summaries.save(tx, "t", empty)
     assert await pass_over(store, policy=POLICY) == kept

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp.protocol import offers, protocol_server
-from longthread.server.mcp.serve import PATH, Choice, create_app
+from longthread.server.mcp.serve import PATH, ClientRights, create_app
 from longthread.server.mcp.transcripts import Transcripts
 from longthread.server.serve import Server, listen
 
@@ -24,9 +24,9 @@ ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 
 @asynccontextmanager
-async def listening(analyst: Analyst, choice: Choice | None = None) -> AsyncIterator[tuple[str, Server]]:
+async def listening(analyst: Analyst, choice: ClientRights | None = None) -> AsyncIterator[tuple[str, Server]]:
     """The server on a socket of this machine, with its URL."""
-    app: Starlette = create_app(analyst.settings, analyst, choice or Choice())
+    app: Starlette = create_app(analyst.settings, analyst, choice or ClientRights())
     ready: asyncio.Queue[str] = asyncio.Queue()
     with listen("127.0.0.1", 0) as listener:
         server = Server(app, listener, on_ready=ready.put_nowait)

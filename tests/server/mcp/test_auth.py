@@ -12,7 +12,7 @@ from tests.server.mcp.clients import called, listening, over_http
 from tests.server.mcp.conftest import Open
 
 from longthread.errors import ServerError
-from longthread.server.mcp.serve import Choice, run_http
+from longthread.server.mcp.serve import ClientRights, run_http
 from longthread.settings import Settings
 
 TOKEN = "a-token-of-this-test"
@@ -83,7 +83,7 @@ async def test_what_is_too_large_or_no_message_is_refused(open_analyst: Open) ->
 def test_nobody_else_s_machine_is_served_without_a_token(backend: str, tmp_path: Path) -> None:
     settings = Settings.load(env_file=None, data_dir=tmp_path, host="0.0.0.0", port=0)
     with pytest.raises(ServerError, match="LONGTHREAD_MCP_TOKEN is not set"):
-        run_http(settings, Choice())
+        run_http(settings, ClientRights())
     settings = Settings.load(env_file=None, data_dir=tmp_path, host="0.0.0.0", port=0, mcp_token="secret")
     with pytest.raises(ServerError, match="16 characters"):
-        run_http(settings, Choice())
+        run_http(settings, ClientRights())

@@ -17,7 +17,7 @@ from longthread import Catalog
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.run import Run
 from longthread.runs.analyst import Analyst
-from longthread.server.mcp.serve import Choice
+from longthread.server.mcp.serve import ClientRights
 from longthread.server.mcp.thread_tools import PAGE_CHARS
 from longthread.store import log, runs
 from longthread.store.queries import Sql
@@ -364,7 +364,7 @@ async def test_sources_and_agents_of_the_catalog_may_be_named(open_analyst: Open
 async def test_any_source_may_be_named_where_that_is_allowed(open_analyst: Open, tmp_path: Any) -> None:
     (tmp_path / "sums.csv").write_text("a,b\n1,2\n")
     analyst = await open_analyst(GatedModel([ANSWER]))
-    async with listening(analyst, Choice(any_source=True)) as (url, _), over_http(url) as client:
+    async with listening(analyst, ClientRights(any_source=True)) as (url, _), over_http(url) as client:
         answer = await called(client, "ask", question="How many?", source=str(tmp_path / "sums.csv"))
         thread = await analyst.thread(answer["thread"], user_id=analyst.settings.user)
         assert "sums.csv" in str(thread.source)

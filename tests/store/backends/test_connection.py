@@ -12,13 +12,13 @@ import pytest
 from longthread.errors import StoreError
 from longthread.store import log
 from longthread.store.backends import sqlite
-from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import one
 from longthread.store.open import open_store
 
 
 async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path) -> None:
-    connection = await Connection.open(tmp_path / "c.db")
+    connection = await StoreConnection.open(tmp_path / "c.db")
     begun, go_on = threading.Event(), threading.Event()
 
     def work(database: sqlite3.Connection) -> None:

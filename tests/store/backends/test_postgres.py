@@ -282,7 +282,7 @@ async def test_of_two_processes_that_begin_a_run_one_is_refused(store: Driver, s
 
     async def begin(driver: Driver, run_id: str) -> None:
         async with driver.writing() as tx:
-            plan = runs.Plan(run_id, "q", None, "m", "auto", 1)
+            plan = runs.NewRun(run_id, "q", None, "m", "auto", 1)
             await runs.begin(tx, "t", plan, owner=run_id, alive=lambda _: True)
 
     for _ in range(10):
@@ -299,7 +299,7 @@ async def test_a_lease_taken_over_is_lost_for_whoever_waited_meanwhile(
 ) -> None:
     await extend(store, "a")
     async with store.writing() as tx:
-        plan = runs.Plan("r", "q", None, "m", "auto", 1)
+        plan = runs.NewRun("r", "q", None, "m", "auto", 1)
         lease = await runs.begin(tx, "t", plan, owner="first", alive=lambda _: True)
         run = await runs.find_run(tx, "t", "r")
     assert run is not None

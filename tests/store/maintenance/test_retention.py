@@ -19,11 +19,11 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.tables import read_tables
 from longthread.store.transfer.threads import count_threads
 
-KEEP_CHECKPOINTS = Policy(checkpoints=None)
+KEEP_CHECKPOINTS = RetentionPolicy(checkpoints=None)
 
 
 def silent(done: int, total: int, what: str) -> None:
@@ -34,11 +34,11 @@ def dead(owner: str) -> bool:
     return False
 
 
-async def pruned(store: Driver, policy: Policy, *, apply: bool = True, alive: Any = alive) -> Pruned:
+async def pruned(store: Driver, policy: RetentionPolicy, *, apply: bool = True, alive: Any = alive) -> Pruned:
     return await prune(store, Retention(policy, CheckpointKeeper(), alive), silent, apply=apply)
 
 
-def entries_before(turn: int, *, window: int = 8, **more: Any) -> Policy:
+def entries_before(turn: int, *, window: int = 8, **more: Any) -> RetentionPolicy:
     return replace(KEEP_CHECKPOINTS, entries_before=at(turn), window=window, **more)
 
 

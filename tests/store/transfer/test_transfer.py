@@ -26,12 +26,12 @@ from longthread.store.queries import Sql
 from longthread.store.tables import read_tables
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.copy import compare_stores, copy_store
-from longthread.store.transfer.import_archive import Into, import_threads
-from longthread.store.transfer.threads import Outcome, thread_ids
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
+from longthread.store.transfer.threads import TransferOutcome, thread_ids
 from longthread.testing.contract.history import run_id, seen, turns
 from longthread.testing.contract.runs import alive, begun, taken_over
 
-YOURS = Into(user_id="u")
+YOURS = ImportTarget(user_id="u")
 
 SHARED = {
     *("agents", "skills", "tools", "memories", "memory_sources", "memory_uses"),
@@ -58,7 +58,7 @@ async def exported(store: Driver, *names: str, user_id: str | None = None) -> by
         return b"".join([line async for line in export_lines(tx, wanted, silent)])
 
 
-async def imported(store: Driver, data: bytes, into: Into = YOURS) -> Outcome:
+async def imported(store: Driver, data: bytes, into: ImportTarget = YOURS) -> TransferOutcome:
     return await import_threads(store, io.BytesIO(data), "x.jsonl", into, silent)
 
 
@@ -222,7 +222,7 @@ async def test_a_thread_that_differs_is_refused_and_the_others_come(store: Drive
 async def test_an_import_under_another_id_is_the_same_thread(store: Driver) -> None:
     await fill(store, "a")
     data = await exported(store, "a")
-    into = Into("u", thread_id="copy")
+    into = ImportTarget("u", thread_id="copy")
     assert (await imported(store, data, into)).written == 1
     assert (await imported(store, data, into)).same == 1
     first, second = lines(data), lines(await exported(store, "copy"))
@@ -241,12 +241,12 @@ async def test_threads_of_others_come_only_when_it_is_said_whose_they_become(sto
     await fill(store, "a", user_id="alice")
     data = await exported(store)
     with pytest.raises(InvalidInput, match="--user bob makes them yours"):
-        await imported(store, data, Into("bob"))
+        await imported(store, data, ImportTarget("bob"))
     with pytest.raises(InvalidInput, match="--as"):
-        await imported(store, (await two_threads(store)), Into("u", thread_id="x"))
-    taken = await imported(store, data, Into("bob", takes_over=True))
+        await imported(store, (await two_threads(store)), ImportTarget("u", thread_id="x"))
+    taken = await imported(store, data, ImportTarget("bob", takes_over=True))
     assert [str(refusal) for refusal in taken.refused] == ["thread a (its id is taken by another user)"]
-    assert (await imported(store, data, Into("bob", takes_over=True, thread_id="b"))).written == 1
+    assert (await imported(store, data, ImportTarget("bob", takes_over=True, thread_id="b"))).written == 1
     async with store.reading() as tx:
         assert (await log.find_thread(tx, "b", user_id="bob")).title == "title"
         assert (await log.find_thread(tx, "a", user_id="alice")).title == "title"
@@ -361,7 +361,7 @@ async def test_an_export_of_an_older_schema_gets_defaults(store: Driver) -> None
 
     data = rewritten(await exported(store), older)
     assert (await imported(store, data)).same == 1
-    assert (await imported(store, data, Into("u", thread_id="b"))).written == 1
+    assert (await imported(store, data, ImportTarget("u", thread_id="b"))).written == 1
     assert of(lines(await exported(store, "b")), "threads")[0]["status"] == "active"
 
 

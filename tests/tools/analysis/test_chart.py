@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from longthread.errors import ColumnNotFound, InvalidInput
-from longthread.tools.analysis.chart import AGGREGATES, MARKS, MOST_ROWS, Data, Wanted, chart, with_rows
+from longthread.tools.analysis.chart import AGGREGATES, MARKS, MOST_ROWS, ChartRequest, Data, chart, with_rows
 
 COLUMNS = ["country", "year", "day", "month", "at", "launches", "mass.kg", "部门[名称]", "it's", "launches", "empty"]
 ROWS = [
@@ -34,7 +34,7 @@ def schema() -> Draft7Validator:
 def made(mark: Any, columns: Any = COLUMNS, rows: Any = ROWS, **wanted: Any) -> dict[str, Any]:
     """The chart with its rows, which Vega-Lite's schema allows."""
     data = Data(columns, rows)
-    drawn = chart(Wanted(mark, **wanted), data, "q1")
+    drawn = chart(ChartRequest(mark, **wanted), data, "q1")
     assert drawn.spec["data"] == {"name": "q1"}
     whole = with_rows(drawn.spec, data)
     for spec in (drawn.spec, whole):
@@ -107,14 +107,14 @@ def test_a_bar_may_lie() -> None:
 )
 def test_what_cannot_be_shown_is_told_with_what_could(wanted: dict[str, Any], problem: str) -> None:
     with pytest.raises((ColumnNotFound, InvalidInput), match=problem):
-        chart(Wanted("bar", **wanted), Data(COLUMNS, ROWS), "q1")
+        chart(ChartRequest("bar", **wanted), Data(COLUMNS, ROWS), "q1")
 
 
 def test_an_arc_needs_slices_and_no_rows_are_no_chart() -> None:
     with pytest.raises(InvalidInput, match="size of a slice"):
-        chart(Wanted("arc", x="country"), Data(COLUMNS, ROWS), "q1")
+        chart(ChartRequest("arc", x="country"), Data(COLUMNS, ROWS), "q1")
     with pytest.raises(InvalidInput, match="no rows"):
-        chart(Wanted("bar", x="a", y="b"), Data(["a", "b"], []), "q1")
+        chart(ChartRequest("bar", x="a", y="b"), Data(["a", "b"], []), "q1")
     assert made("arc", color="country", y="launches")["encoding"]["theta"]["field"] == "launches"
 
 
@@ -125,7 +125,7 @@ def test_a_name_is_found_in_another_case() -> None:
 def test_many_rows_are_cut_and_many_names_are_told() -> None:
     rows = [[f"n{number}", number] for number in range(MOST_ROWS + 10)]
     data = Data(["name", "n"], rows)
-    drawn = chart(Wanted("bar", x="name", y="n", color="name"), data, "q1")
+    drawn = chart(ChartRequest("bar", x="name", y="n", color="name"), data, "q1")
     assert any(f"first {MOST_ROWS} of {MOST_ROWS + 10}" in note for note in drawn.notes)
     assert any("hard to read" in note for note in drawn.notes) and any("tell apart" in note for note in drawn.notes)
     assert len(with_rows(drawn.spec, data)["data"]["values"]) == MOST_ROWS

@@ -21,7 +21,7 @@ from tests.sheets import sheet
 
 from longthread.tools.analysis import Source
 from longthread.tools.analysis.cell import LARGEST, iso
-from longthread.tools.analysis.export.table import Format, write
+from longthread.tools.analysis.export.table import TableFormat, write
 
 Opened = Callable[..., Awaitable[Source]]
 _TEXT = {"sqlite": "TEXT", "duckdb": "VARCHAR", "postgresql": "text", "mysql": "CHAR"}
@@ -48,7 +48,7 @@ class Asked:
         pairs = zip(self.values, self.told(f"SELECT {', '.join(casts)}{self.ending}"), strict=True)
         return [iso(str(text)) if value.text is None else value.text for value, text in pairs]
 
-    async def file(self, format_: Format, sql: str | None = None) -> bytes:
+    async def file(self, format_: TableFormat, sql: str | None = None) -> bytes:
         """The result as a file."""
         made = io.BytesIO()
 
@@ -109,7 +109,7 @@ def _as_javascript(digits: str) -> int:
 
 
 async def test_csv_has_all_digits_and_a_mark(asked: Asked) -> None:
-    text = (await asked.file(Format.CSV)).decode()
+    text = (await asked.file(TableFormat.CSV)).decode()
     assert text.startswith("\ufeffc0,c1,")
     [_, row] = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     pairs = {value.sql: field for value, field in zip(asked.values, row, strict=True)}
@@ -118,11 +118,13 @@ async def test_csv_has_all_digits_and_a_mark(asked: Asked) -> None:
 
 async def test_xlsx_and_parquet_have_what_csv_has(asked: Asked, tmp_path: Path) -> None:
     texts = asked.texts()
-    for value, (kind, text), wanted in zip(asked.values, sheet(await asked.file(Format.XLSX))[1], texts, strict=True):
+    for value, (kind, text), wanted in zip(
+        asked.values, sheet(await asked.file(TableFormat.XLSX))[1], texts, strict=True
+    ):
         assert (text or "") == wanted.replace("\0", "\ufffd"), value.sql
         is_number = isinstance(value.cell, int | float) and abs(value.cell) < 10**15
         assert (kind is None) == (is_number or value.cell is None or value.sql.startswith("0.1234")), value.sql
-    (tmp_path / "v.parquet").write_bytes(await asked.file(Format.PARQUET))
+    (tmp_path / "v.parquet").write_bytes(await asked.file(TableFormat.PARQUET))
     [row] = duckdb.read_parquet(str(tmp_path / "v.parquet")).fetchall()
     for value, held, wanted in zip(asked.values, row, texts, strict=True):
         if isinstance(held, float):
@@ -137,9 +139,9 @@ async def test_a_result_without_rows_has_its_columns(asked: Asked, ask: Any, tmp
     )
     found = (await ask(asked.source, "run_sql", sql=sql))["data"]
     assert (found["columns"], found["rows"], found["total"]) == (["a", "b", "c d"], [], 0)
-    assert (await asked.file(Format.CSV, sql)).decode() == "\ufeffa,b,c d\r\n"
-    assert [[text for _, text in row] for row in sheet(await asked.file(Format.XLSX, sql))] == [["a", "b", "c d"]]
-    (tmp_path / "e.parquet").write_bytes(await asked.file(Format.PARQUET, sql))
+    assert (await asked.file(TableFormat.CSV, sql)).decode() == "\ufeffa,b,c d\r\n"
+    assert [[text for _, text in row] for row in sheet(await asked.file(TableFormat.XLSX, sql))] == [["a", "b", "c d"]]
+    (tmp_path / "e.parquet").write_bytes(await asked.file(TableFormat.PARQUET, sql))
     assert duckdb.read_parquet(str(tmp_path / "e.parquet")).columns == ["a", "b", "c d"]
 
 
@@ -155,12 +157,12 @@ async def test_a_column_has_one_form(asked: Asked, ask: Any) -> None:
     sql = _OF_A_COLUMN[asked.source.dialect]
     found = (await ask(asked.source, "run_sql", sql=sql))["data"]
     assert found["rows"] == [["9007199254740993"], ["2"], [None]]
-    assert [row[0] for row in sheet(await asked.file(Format.XLSX, sql))[1:]] == [
+    assert [row[0] for row in sheet(await asked.file(TableFormat.XLSX, sql))[1:]] == [
         ("inlineStr", "9007199254740993"), ("inlineStr", "2"), (None, None)
     ]  # fmt: skip
 
 
 async def test_a_csv_file_of_ours_is_read_back(asked: Asked, opened: Opened, ask: Any, tmp_path: Path) -> None:
-    (tmp_path / "back.csv").write_bytes(await asked.file(Format.CSV, "SELECT 1 AS id, '王芳' AS name, -1.5 AS n"))
+    (tmp_path / "back.csv").write_bytes(await asked.file(TableFormat.CSV, "SELECT 1 AS id, '王芳' AS name, -1.5 AS n"))
     found = (await ask(await opened(tmp_path / "back.csv"), "run_sql", sql="SELECT id, name, n FROM back"))["data"]
     assert (found["columns"], found["rows"]) == (["id", "name", "n"], [[1, "王芳", -1.5]])

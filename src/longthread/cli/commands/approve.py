@@ -25,17 +25,19 @@ if TYPE_CHECKING:
     from longthread.runs.analyst import Analyst
     from longthread.runs.handle import RunHandle
 
-Thread = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
-Call = Annotated[str | None, typer.Option("--call", help="One of the calls that wait: its id, or the beginning of it.")]
+ThreadArgument = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+CallOption = Annotated[
+    str | None, typer.Option("--call", help="One of the calls that wait: its id, or the beginning of it.")
+]
 
 _YES, _NO, _EDIT = {"y", "yes", "是", "好"}, {"n", "no", "否", "不"}, {"e", "edit", "改", "编辑"}
 
 
 def approve(
-    thread: Thread,
-    call: Call = None,
+    thread: ThreadArgument,
+    call: CallOption = None,
     args: Annotated[str | None, typer.Option("--args", help="Make the call with these arguments, as JSON.")] = None,
-    source: options.Source = None,
+    source: options.SourceOption = None,
     model: options.Model = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
@@ -46,10 +48,10 @@ def approve(
 
 
 def reject(
-    thread: Thread,
-    call: Call = None,
+    thread: ThreadArgument,
+    call: CallOption = None,
     reason: Annotated[str | None, typer.Option("--reason", help="Why; the model is told.")] = None,
-    source: options.Source = None,
+    source: options.SourceOption = None,
     model: options.Model = None,
     as_json: options.AsJson = False,
     database: options.Database = None,

@@ -30,12 +30,12 @@ _MOST_WRONG = 0.1
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    source: options.Source = None,
-    thread: options.Thread = None,
+    source: options.SourceOption = None,
+    thread: options.ThreadOption = None,
     model: options.Model = None,
     max_steps: options.MaxSteps = None,
-    protocol: options.Protocol = "auto",
-    agent: options.Agent = None,
+    protocol: options.ProtocolOption = "auto",
+    agent: options.AgentOption = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -62,7 +62,7 @@ def ask(
 
 def resume(
     thread: Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")],
-    source: options.Source = None,
+    source: options.SourceOption = None,
     model: options.Model = None,
     max_steps: options.MaxSteps = None,
     as_json: options.AsJson = False,

@@ -23,12 +23,12 @@ from longthread.store import attributes, log
 from longthread.store.driver import Transaction
 
 T = TypeVar("T")
-Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+_Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 _NEVER = "never"
 
 
 def tag(
-    thread: Name,
+    thread: _Name,
     tags: Annotated[list[str] | None, typer.Argument(help="Tags to add.")] = None,
     remove: Annotated[list[str] | None, typer.Option("--remove", "-r", help="A tag to take away.")] = None,
     as_json: options.AsJson = False,
@@ -49,7 +49,7 @@ def tag(
 
 
 def metadata(
-    thread: Name,
+    thread: _Name,
     values: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Values to set: JSON, or else a text.")
     ] = None,
@@ -76,7 +76,7 @@ def metadata(
 
 
 def expire(
-    thread: Name,
+    thread: _Name,
     when: Annotated[
         str | None, typer.Argument(help="A date or time such as 2027-05-08, from now on such as 30d, or never.")
     ] = None,

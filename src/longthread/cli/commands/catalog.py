@@ -24,7 +24,7 @@ from longthread.store.open import why_none
 if TYPE_CHECKING:  # what checks definitions takes time to load, and other commands do not need it
     from longthread.tools.catalog.catalog import Catalog
     from longthread.tools.catalog.changes import Change
-    from longthread.tools.catalog.documents import Document
+    from longthread.tools.catalog.documents import DefinitionDocument
     from longthread.tools.catalog.names import Names
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ Files = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
-Name = Annotated[str, typer.Argument(help="Its name, or its id.")]
+_Name = Annotated[str, typer.Argument(help="Its name, or its id.")]
 _COLOURS = {"+": "green", "~": "yellow", "=": "dim", "-": "red"}
 
 
@@ -56,7 +56,7 @@ def commands(kind: Kind) -> typer.Typer:
 
     @app.command(help=f"One {kind} as YAML, which may be changed and applied again.")
     def show(
-        name: Name,
+        name: _Name,
         version: Annotated[int | None, typer.Option("--version", min=1, help="As it was in this version.")] = None,
         history: Annotated[bool, typer.Option("--history", help="All its versions: who made them, and when.")] = False,
         as_json: options.AsJson = False,
@@ -75,7 +75,7 @@ def commands(kind: Kind) -> typer.Typer:
 
     @app.command(help=f"Delete a {kind}. Its versions can still be shown.")
     def delete(
-        name: Name,
+        name: _Name,
         force: Annotated[
             bool, typer.Option("--force", help="Take it out of what uses it; an agent's conversations go with it.")
         ] = False,
@@ -119,7 +119,9 @@ def _apply(files: Sequence[str], kind: Kind | None, *, dry_run: bool, as_json: b
     apply_documents(read_paths(files, stdin, kind=kind), dry_run=dry_run, as_json=as_json, database=database)
 
 
-def apply_documents(documents: Sequence[Document], *, dry_run: bool, as_json: bool, database: str | None) -> None:
+def apply_documents(
+    documents: Sequence[DefinitionDocument], *, dry_run: bool, as_json: bool, database: str | None
+) -> None:
     """Apply definitions that were read, and tell what has changed."""
     from longthread.tools.catalog.catalog import Catalog
     from longthread.tools.catalog.changes import lines

@@ -29,12 +29,12 @@ _HELP = "Ask away. Ctrl-C stops an answer; /quit, /exit or Ctrl-D leaves. The co
 
 
 def chat(
-    source: options.Source = None,
-    thread: options.Thread = None,
+    source: options.SourceOption = None,
+    thread: options.ThreadOption = None,
     model: options.Model = None,
     max_steps: options.MaxSteps = None,
-    protocol: options.Protocol = "auto",
-    agent: options.Agent = None,
+    protocol: options.ProtocolOption = "auto",
+    agent: options.AgentOption = None,
     database: options.Database = None,
 ) -> None:
     """Hold a conversation with a database, or with another agent."""
@@ -51,7 +51,7 @@ def chat(
             analyst = runner.run(stack.enter_async_context(Analyst.open(settings)))
             new = {"may_be_new": source is not None or agent is not None, "else_new": settings.source is not None}
             thread_id = runner.run(find_thread(analyst.store, thread, user=settings.user, **new))
-            asking = Asking(
+            asking = ChatOptions(
                 thread_id=thread_id or new_id(),
                 source=source,
                 model=model,
@@ -69,7 +69,7 @@ def chat(
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ChatOptions:
     """How the next question is asked. Once the thread has a source, none need be named."""
 
     thread_id: str
@@ -80,7 +80,7 @@ class Asking:
     agent: str | None
 
 
-async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: Asking) -> Asking:
+async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: ChatOptions) -> ChatOptions:
     handle: RunHandle | None
     try:
         if terminal.asks and asks_to_continue(question) and await _waits(analyst, asking.thread_id):

@@ -20,9 +20,9 @@ from longthread.settings import Settings
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.maintenance.status import StoreStatus, status_of
 from longthread.store.open import open_store
-from longthread.store.transfer.copy import Comparison, compare_stores, copy_store
+from longthread.store.transfer.copy import CopyComparison, compare_stores, copy_store
 from longthread.store.transfer.identity import refuse_same_place
-from longthread.store.transfer.threads import Outcome, Refusal
+from longthread.store.transfer.threads import Refusal, TransferOutcome
 
 db = typer.Typer(help="Look at the store, bring it up to date, copy it, prune it, index it.", no_args_is_help=True)
 db.command("prune")(prune_)
@@ -70,7 +70,7 @@ def copy(
     addresses = [Settings.load(database=given).database for given in (source, target)]
     refuse_same_place(*addresses)
 
-    async def work() -> tuple[Outcome, Comparison, str]:
+    async def work() -> tuple[TransferOutcome, CopyComparison, str]:
         async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
             with shown("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)

@@ -30,7 +30,7 @@ _EMBEDDER_SECONDS = 60.0
 """More than a question waits: a model of one's own may have to be loaded first."""
 
 
-def doctor(source: options.Source = None, model: options.Model = None, database: options.Database = None) -> None:
+def doctor(source: options.SourceOption = None, model: options.Model = None, database: options.Database = None) -> None:
     """Check the store, the model, the embedder and the source."""
     settings = Settings.load(source=source, model=model, database=database)
     console = Console()

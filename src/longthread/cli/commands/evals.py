@@ -97,9 +97,9 @@ def context(
     if lang not in ("en", "zh"):
         raise InvalidInput(reason=f"--lang is {lang!r}; it can be en or zh.")
 
-    from longthread.testing.view_watch import Report, watch
+    from longthread.testing.view_watch import WatchReport, watch
 
-    async def work() -> Report:
+    async def work() -> WatchReport:
         with tempfile.TemporaryDirectory() as folder, shown("turns") as progress:
             options: dict[str, Any] = {"count": turns, "window": window, "language": lang, "seed": seed}
             return await watch(Path(folder), **options, database=database, told=progress)

@@ -25,7 +25,7 @@ from longthread.store.transfer.archive import export_lines, why_not_whole
 from longthread.store.transfer.threads import thread_ids
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """What an export is written as."""
 
     JSONL = "jsonl"
@@ -39,7 +39,7 @@ def export(
     everything: Annotated[bool, typer.Option("--all", help="All conversations of the user.")] = False,
     to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
     format_: Annotated[
-        Format | None,
+        ExportFormat | None,
         typer.Option("--format", "-f", help="jsonl, for import; or md, to read. By default as FILE's name."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
@@ -50,7 +50,7 @@ def export(
         raise InvalidInput(reason="Name the conversations to export or give --all, not both.")
     if not names and not everything:
         raise InvalidInput(reason="Name the conversations to export, or give --all.")
-    chosen = format_ or (Format.MARKDOWN if to is not None and to.suffix.lower() == ".md" else Format.JSONL)
+    chosen = format_ or (ExportFormat.MARKDOWN if to is not None and to.suffix.lower() == ".md" else ExportFormat.JSONL)
     settings = Settings.load(database=database)
 
     damaged: dict[str, str] = {}
@@ -68,7 +68,7 @@ def export(
 
 
 async def _export(
-    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: Format, damaged: dict[str, str]
+    store: Driver, user: str, file: BinaryIO, names: Sequence[str], chosen: ExportFormat, damaged: dict[str, str]
 ) -> int:
     """Export the threads of these names, or all of the user's, and say how many. Damaged ones are noted in
     `damaged`: where all are exported they are passed over, and one that is named is written as it is."""
@@ -79,7 +79,7 @@ async def _export(
             while page := await thread_ids(tx, after=ids[-1] if ids else None, user_id=user):
                 ids += page
         ids = list(dict.fromkeys(ids))
-        if chosen is Format.JSONL:
+        if chosen is ExportFormat.JSONL:
             for thread_id in list(ids):
                 if names:
                     await log.find_thread(tx, thread_id, user_id=user)  # it may have been deleted since it was named
@@ -101,7 +101,7 @@ async def _export(
                     damaged[thread_id] = error.reason
                     continue
                 file.write(markdown(thread, entries).encode())
-    return len(ids) - (len(damaged) if chosen is Format.MARKDOWN else 0)
+    return len(ids) - (len(damaged) if chosen is ExportFormat.MARKDOWN else 0)
 
 
 async def _whole(tx: Transaction, ids: Sequence[str], user: str, damaged: dict[str, str]) -> list[str]:

@@ -24,12 +24,12 @@ from longthread.store.backends.sqlite import APPLICATION_ID
 from longthread.store.imports.foreign import shown_address
 from longthread.store.open import is_postgres, open_store
 from longthread.store.transfer.archive_reader import check_beginning
-from longthread.store.transfer.import_archive import Into, check_import, import_threads
-from longthread.store.transfer.threads import Outcome
+from longthread.store.transfer.import_archive import ImportTarget, check_import, import_threads
+from longthread.store.transfer.threads import TransferOutcome
 
 if TYPE_CHECKING:
-    from longthread.store.imports.extracted import Report
-    from longthread.store.imports.kinds import Kinds
+    from longthread.store.imports.extracted import ImportReport
+    from longthread.store.imports.kinds import DatabaseKinds
 
 _OURS = APPLICATION_ID.to_bytes(4, "big")
 _STANDARD = "-"
@@ -66,7 +66,7 @@ def import_(
         kinds, report = run(_take_over(settings.database, source, owner, user is not None, dry_run))
         _tell(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
         return
-    into = Into(owner, takes_over=user is not None, thread_id=as_id)
+    into = ImportTarget(owner, takes_over=user is not None, thread_id=as_id)
     with _input(source) as file:
         if dry_run:
             check_beginning(file, source)
@@ -79,7 +79,7 @@ def import_(
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 
 
-async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outcome:
+async def _import(address: str, file: BinaryIO, where: str, into: ImportTarget) -> TransferOutcome:
     check_beginning(file, where)
     if not await is_there(address):  # none is made for what is refused
         await check_import(file, where, into)
@@ -89,7 +89,9 @@ async def _import(address: str, file: BinaryIO, where: str, into: Into) -> Outco
             return await import_threads(store, file, where, into, progress)
 
 
-async def _take_over(address: str, source: str, owner: str, takes_over: bool, dry_run: bool) -> tuple[Kinds, Report]:
+async def _take_over(
+    address: str, source: str, owner: str, takes_over: bool, dry_run: bool
+) -> tuple[DatabaseKinds, ImportReport]:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
     from longthread.langgraph.imports.database import Import
 
@@ -103,7 +105,7 @@ async def _take_over(address: str, source: str, owner: str, takes_over: bool, dr
             return await taking.into(store, progress)
 
 
-def _tell(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: bool, as_json: bool) -> None:
+def _tell(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *, dry_run: bool, as_json: bool) -> None:
     """Say what came of it.
 
     Raises:
@@ -134,7 +136,7 @@ def _tell(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: boo
         raise ImportIncomplete(where=shown_address(source), reason=said)
 
 
-def _show(source: str, kinds: Kinds, report: Report, owner: str, *, dry_run: bool) -> None:
+def _show(source: str, kinds: DatabaseKinds, report: ImportReport, owner: str, *, dry_run: bool) -> None:
     echo(f"{shown_address(source)}: {', '.join(kinds.names)}.")
     for name, there in report.there.items():
         if dry_run:

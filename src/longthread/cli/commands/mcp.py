@@ -15,9 +15,9 @@ _PORT = 8766
 
 
 def mcp(
-    source: options.Source = None,
+    source: options.SourceOption = None,
     model: options.Model = None,
-    agent: options.Agent = None,
+    agent: options.AgentOption = None,
     user: Annotated[
         str | None, typer.Option("--user", help="Whose conversations; by default LONGTHREAD_USER's.")
     ] = None,
@@ -37,10 +37,10 @@ def mcp(
         import mcp as library
     except ImportError as error:
         raise ExtraMissing(what="`longthread mcp`", package="mcp", extra="mcp") from error
-    from longthread.server.mcp.serve import PATH, Choice, run_http, run_stdio
+    from longthread.server.mcp.serve import PATH, ClientRights, run_http, run_stdio
 
     del library
-    choice = Choice(agent=agent, any_source=any_source, read_only=read_only)
+    choice = ClientRights(agent=agent, any_source=any_source, read_only=read_only)
     if http:
         run_http(settings, choice, on_ready=lambda url: echo(f"Longthread is at {url}{PATH}", err=True))
     else:

@@ -18,7 +18,7 @@ from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
 from longthread.memory.memories import Memories
-from longthread.model.memory import ANALYST, Memory, MemoryType, Source, Statement
+from longthread.model.memory import ANALYST, Memory, MemorySource, MemoryType, Statement
 from longthread.settings import Settings
 from longthread.store import memories as kept
 from longthread.store.driver import Driver, Transaction
@@ -27,9 +27,9 @@ from longthread.store.open import open_store
 
 T = TypeVar("T")
 
-Kind = Annotated[str | None, typer.Option("--type", help="episodic, semantic or procedural.")]
+KindOption = Annotated[str | None, typer.Option("--type", help="episodic, semantic or procedural.")]
 Named = Annotated[str, typer.Argument(help="The memory's id, or the beginning of it.")]
-Work = Callable[[Memories, Driver, str], Awaitable[T]]
+MemoriesWork = Callable[[Memories, Driver, str], Awaitable[T]]
 
 memories = typer.Typer(help="List, add, search and forget what is remembered of you.", no_args_is_help=True)
 
@@ -37,7 +37,7 @@ memories = typer.Typer(help="List, add, search and forget what is remembered of 
 @memories.command("list")
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
-    kind: Kind = None,
+    kind: KindOption = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -50,7 +50,7 @@ def list_(
 @memories.command()
 def add(
     text: Annotated[str, typer.Argument(help="What is to be remembered, in a sentence.")],
-    kind: Kind = None,
+    kind: KindOption = None,
     importance: Annotated[
         float | None, typer.Option(help="0 to 1 (0.5); from 0.9 on it is given to every run.")
     ] = None,
@@ -156,7 +156,7 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
     return found[0] if found else given
 
 
-def _with(database: str | None, work: Work[T], *, creates: bool = False) -> T:
+def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False) -> T:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedders.question_vector import Asker
@@ -215,7 +215,7 @@ def _json(memory: Memory) -> dict[str, Any]:
     }
 
 
-def _source(source: Source) -> dict[str, Any]:
+def _source(source: MemorySource) -> dict[str, Any]:
     read = {"read": source.origin.to_json()} if source.origin else {}
     return {"thread": source.thread_id, "seqs": list(source.seqs), **read}
 

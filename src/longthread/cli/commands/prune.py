@@ -21,7 +21,7 @@ from longthread.errors import InvalidInput
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.maintenance.status import size_of
 
@@ -75,7 +75,7 @@ def prune_(
     """
     settings = Settings.load(database=database)
     now = datetime.now(UTC)
-    policy = Policy(
+    policy = RetentionPolicy(
         now=None if keep_expired else _text(now),
         idle_before=_before(now, threads_idle, "--threads-idle"),
         entries_before=_before(now, entries_older_than, "--entries-older-than"),
@@ -92,7 +92,7 @@ def prune_(
     leave_damaged("pruned", outcome.found.damaged, quiet=as_json)
 
 
-async def _prune(database: str, policy: Policy, *, apply: bool) -> _Outcome:
+async def _prune(database: str, policy: RetentionPolicy, *, apply: bool) -> _Outcome:
     # Here and not above: LangGraph takes seconds to load, and the other commands on a store need none of it.
     from longthread.langgraph.saver.retention import CheckpointKeeper
 

@@ -17,10 +17,10 @@ from longthread.cli.whole_store import run
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.tools.analysis.export.table import Format, write
+from longthread.tools.analysis.export.table import TableFormat, write
 
 if TYPE_CHECKING:
-    from longthread.builtin.query_results import Held
+    from longthread.builtin.query_results import HeldResult
     from longthread.runs.analyst import Analyst
 
 
@@ -29,12 +29,12 @@ def result(
     label: Annotated[str, typer.Argument(metavar="QUERY", help="The result's label, such as q3.")],
     to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
     format_: Annotated[
-        Format | None, typer.Option("--format", "-f", help="By default as FILE's name says; else csv.")
+        TableFormat | None, typer.Option("--format", "-f", help="By default as FILE's name says; else csv.")
     ] = None,
     stored: Annotated[
         bool, typer.Option("--stored", help="The rows that the conversation holds; the database is not asked.")
     ] = False,
-    source: options.Source = None,
+    source: options.SourceOption = None,
     seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time of the query.")] = 600.0,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
@@ -65,7 +65,7 @@ def result(
 
 
 async def _asked(
-    analyst: Analyst, thread_id: str, spec: str | None, found: Held, chosen: Format, file: BinaryIO
+    analyst: Analyst, thread_id: str, spec: str | None, found: HeldResult, chosen: TableFormat, file: BinaryIO
 ) -> int:
     from longthread.tools.analysis.statement import prepared
 
@@ -83,10 +83,10 @@ async def _asked(
         return await source.work(work)
 
 
-def _format_of(to: Path | None) -> Format:
+def _format_of(to: Path | None) -> TableFormat:
     if to is None:
-        return Format.CSV
+        return TableFormat.CSV
     ending = to.suffix.lower().lstrip(".")
-    if ending not in set(Format):
+    if ending not in set(TableFormat):
         raise InvalidInput(reason=f"{to.name} says no format. End it in .csv, .parquet or .xlsx, or give --format.")
-    return Format(ending)
+    return TableFormat(ending)

@@ -25,7 +25,7 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 
 
 def serve(
-    source: options.Source = None,
+    source: options.SourceOption = None,
     model: options.Model = None,
     host: Host = None,
     port: Port = None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from longthread.cli import options
-from longthread.cli.commands.approve import Thread
+from longthread.cli.commands.approve import ThreadArgument
 from longthread.cli.find_thread import find_thread
 from longthread.cli.terminal import Terminal
 from longthread.settings import Settings
 from longthread.store import runs
 
 
-def stop(thread: Thread, as_json: options.AsJson = False, database: options.Database = None) -> None:
+def stop(thread: ThreadArgument, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """Stop a run that waits for approval: its calls are not made, and what was done is kept."""
     settings = Settings.load(database=database)
     terminal = Terminal(as_json=as_json)

@@ -42,7 +42,7 @@ from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
 
 T = TypeVar("T")
-Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
+_Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 
 threads = typer.Typer(
     help="List, show, search, rename, tag, delete, export and import conversations.", no_args_is_help=True
@@ -99,7 +99,7 @@ def search(
 
 
 @threads.command()
-def show(thread: Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
+def show(thread: _Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
     found, entries, noted, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
     if as_json:
@@ -136,7 +136,7 @@ def show(thread: Name, as_json: options.AsJson = False, database: options.Databa
 
 
 @threads.command()
-def rename(thread: Name, title: str, database: options.Database = None) -> None:
+def rename(thread: _Name, title: str, database: options.Database = None) -> None:
     """Give a conversation another title."""
 
     async def write(store: Driver, user: str) -> None:
@@ -149,7 +149,7 @@ def rename(thread: Name, title: str, database: options.Database = None) -> None:
 
 @threads.command()
 def delete(
-    thread: Name,
+    thread: _Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     database: options.Database = None,
 ) -> None:
@@ -178,7 +178,7 @@ def delete(
     _with(database, write)
 
 
-def state(thread: Name, database: options.Database = None) -> None:
+def state(thread: _Name, database: options.Database = None) -> None:
     """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
     async def read(store: Driver, user: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from longthread.store.driver import Driver
 
 if TYPE_CHECKING:
     from longthread.langgraph.memory.last_view import LastView
-    from longthread.runs.inspect import Difference, Look
+    from longthread.runs.inspect import InspectedCall, ViewDifference
     from longthread.view.view_entry import ViewEntry
 
 _WIDTH = 100
@@ -48,10 +48,10 @@ _TIERS = {1: "1 summary", 2: "2 condensed", 3: "3 whole", None: ""}
 @dataclass(frozen=True, slots=True)
 class _Found:
     calls: int
-    look: Look
+    look: InspectedCall
     model: str
     other: int | None
-    difference: Difference | None
+    difference: ViewDifference | None
 
 
 def view(
@@ -258,7 +258,7 @@ def _preview(text: str) -> str:
     return " ".join(text[:_PREVIEW].split())
 
 
-def _print_difference(console: Console, difference: Difference, other: int | None) -> None:
+def _print_difference(console: Console, difference: ViewDifference, other: int | None) -> None:
     console.print(f"\n[bold]Against call {other}[/bold]", highlight=False)
     console.print(f"the same beginning: {difference.same:,} tokens", highlight=False)
     for word, seqs in (("only here", difference.entered), (f"only in call {other}", difference.left)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.demo.schema import Column, Link, Ref, Schema, Table, key_of
+from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Link, Ref, key_of
 from longthread.tools.analysis.schema_linking import atoms
 
 _FIRST = (("first", "nam"), ("given", "nam"), ("fname",), ("forenam",), ("firstnam",))
@@ -18,7 +18,7 @@ _OTHER_LANGUAGE = ("_zh", "_cn", "_en")
 _MOST = 5
 
 
-def display_columns(table: Table) -> tuple[str, ...]:
+def display_columns(table: DemoTable) -> tuple[str, ...]:
     """The columns that name a row to a person, e.g. its name, or first and last name; () when there are none.
 
     A name that is kept in a second language (`name`, `name_zh`) is shown in both.
@@ -28,7 +28,7 @@ def display_columns(table: Table) -> tuple[str, ...]:
     return (*found, *(name + ending for name in found for ending in _OTHER_LANGUAGE if name + ending in names))
 
 
-def _named(table: Table) -> tuple[str, ...]:
+def _named(table: DemoTable) -> tuple[str, ...]:
     texts = [column for column in table.columns if column.kind in ("text", "unknown")]
     own = table.words
     exact = [c for c in texts if c.words in _NAMES or c.words in {(*own, "nam"), (*own, "titl")} or c.name in _NAMES_ZH]
@@ -59,11 +59,11 @@ def _named(table: Table) -> tuple[str, ...]:
     return (coded[0].name,) if coded and not coded[0].primary else ()
 
 
-def _foreign(table: Table, column: Column) -> bool:
+def _foreign(table: DemoTable, column: DemoColumn) -> bool:
     return any(column.name in link.columns for link in table.links)
 
 
-def naming_columns(table: Table) -> tuple[str, ...]:
+def naming_columns(table: DemoTable) -> tuple[str, ...]:
     """The display columns, else the key, else the first column."""
     found = display_columns(table)
     if found:
@@ -74,7 +74,7 @@ def naming_columns(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in table.columns[:1])
 
 
-def listed_columns(table: Table, schema: Schema) -> tuple[str, ...]:
+def listed_columns(table: DemoTable, schema: DemoSchema) -> tuple[str, ...]:
     """What a list of a table's rows shows: what names them, then other columns that are no keys, up to five."""
     names = list(naming_columns(table))
     keys = {column for link in schema.links if link.table == table.name for column in link.columns} | {key_of(table)}
@@ -88,28 +88,28 @@ def listed_columns(table: Table, schema: Schema) -> tuple[str, ...]:
     return tuple(names)
 
 
-def link_of(schema: Schema, ref: Ref) -> Link | None:
+def link_of(schema: DemoSchema, ref: Ref) -> Link | None:
     """The foreign key a column is, if it is one."""
     return next((link for link in schema.links if link.table == ref.table and link.columns == (ref.column,)), None)
 
 
-def amounts(table: Table, schema: Schema) -> list[Column]:
+def amounts(table: DemoTable, schema: DemoSchema) -> list[DemoColumn]:
     """The columns that can be added up: numbers that are no keys, years or flags."""
     keys = {column for link in schema.links if link.table == table.name for column in link.columns} | {key_of(table)}
     return [c for c in table.columns if c.kind == "number" and c.name not in keys and not c.yearish and not c.keyish]
 
 
-def dates(table: Table) -> list[Column]:
+def dates(table: DemoTable) -> list[DemoColumn]:
     """The columns that hold dates or years, the likeliest to be meant first."""
     found = [column for column in table.columns if column.kind == "date" or column.yearish]
     return sorted(found, key=lambda c: (_unlikely(c), not _own(table, c)))
 
 
-def _own(table: Table, column: Column) -> bool:
+def _own(table: DemoTable, column: DemoColumn) -> bool:
     return bool(set(table.words) & set(column.words)) or column.words in (("dat",), ("日", "期"))
 
 
-def _unlikely(column: Column) -> int:
+def _unlikely(column: DemoColumn) -> int:
     words = set(column.words)
     if words & {"updat", "modifi", "birth", "dob", "birthday", "delet", "expir", "due", "end"} or "生" in words:
         return 2

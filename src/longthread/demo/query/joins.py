@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from longthread.demo.query.plan import Field
-from longthread.demo.schema import Link, Ref, Schema
+from longthread.demo.schema import DemoSchema, Link, Ref
 
 _UP, _DOWN, _INFERRED, _VALLEY = 1.0, 1.15, 0.05, 2.5
 
@@ -30,7 +30,7 @@ class Hop:
         return self.link.target if self.up else self.link.table
 
 
-def path(schema: Schema, start: str, end: str) -> list[Hop] | None:
+def path(schema: DemoSchema, start: str, end: str) -> list[Hop] | None:
     """The cheapest path; None when the tables are not connected. Going up and down again (two rows that merely share
     a third) costs extra, because it rarely is what was meant."""
     if start == end:
@@ -55,7 +55,7 @@ def path(schema: Schema, start: str, end: str) -> list[Hop] | None:
     return None
 
 
-def distance(schema: Schema, start: str, end: str) -> float:
+def distance(schema: DemoSchema, start: str, end: str) -> float:
     """The length of the path in hops, downward ones and detours dearer; 99 when there is none."""
     hops = path(schema, start, end)
     if hops is None:
@@ -67,7 +67,7 @@ def distance(schema: Schema, start: str, end: str) -> float:
     return total
 
 
-def choices(schema: Schema, hop: Hop) -> list[Link]:
+def choices(schema: DemoSchema, hop: Hop) -> list[Link]:
     """The links between the two tables of a hop: more than one means that the join was a choice."""
     return [link for link in schema.links if link.table == hop.link.table and link.target == hop.link.target]
 
@@ -76,7 +76,7 @@ def choices(schema: Schema, hop: Hop) -> list[Link]:
 class Joined:
     """A tree of joined tables grown from a base. `aliases` maps (table, via) to the name in the query."""
 
-    schema: Schema
+    schema: DemoSchema
     base: str
     aliases: dict[tuple[str, Ref | None], str] = field(default_factory=dict)
     hops: list[tuple[str, Hop, str]] = field(default_factory=list)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from longthread.demo.schema import Ref
 
-Function = Literal["count", "distinct", "sum", "avg", "min", "max"]
+AggregateFunction = Literal["count", "distinct", "sum", "avg", "min", "max"]
 Operator = Literal[
     "=",
     "!=",
@@ -43,10 +43,10 @@ def field_of(table: str, column: str) -> Field:
 
 
 @dataclass(frozen=True)
-class Measure:
+class PlannedMeasure:
     """A function over the rows of `table`. `factor` is multiplied in (unit price by quantity)."""
 
-    function: Function
+    function: AggregateFunction
     table: str
     field: Field | None = None
     factor: Field | None = None
@@ -75,22 +75,22 @@ class Condition:
 class Having:
     """A condition on a measure of the group."""
 
-    measure: Measure
+    measure: PlannedMeasure
     operator: str
     value: float
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """A query. Without measures it lists `shown` columns of `table`; with them it aggregates, by `dimensions`."""
 
     table: str
     shown: tuple[Field, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[PlannedMeasure, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     conditions: tuple[Condition, ...] = ()
     having: tuple[Having, ...] = ()
-    order: Field | Measure | Literal["dimension", ""] = ""
+    order: Field | PlannedMeasure | Literal["dimension", ""] = ""
     descending: bool = True
     limit: int | None = None
     offset: int = 0
@@ -117,7 +117,7 @@ class Plan:
             found += [*dimension.fields, *([dimension.key] if dimension.key else [])]
         if isinstance(self.order, Field):
             found.append(self.order)
-        elif isinstance(self.order, Measure):
+        elif isinstance(self.order, PlannedMeasure):
             found += [field for field in (self.order.field, self.order.factor) if field is not None]
         return found
 

@@ -8,21 +8,21 @@ from dataclasses import replace
 
 from longthread.demo.query.dialect import date_part, literal, quote
 from longthread.demo.query.joins import Hop, Joined, path
-from longthread.demo.query.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
-from longthread.demo.schema import Schema, key_of, yes_no
+from longthread.demo.query.plan import Condition, Dimension, Field, Having, PlannedMeasure, QueryPlan, field_of
+from longthread.demo.schema import DemoSchema, key_of, yes_no
 
 
 class Unreachable(Exception):  # told apart from errors of the product
     """A table that the plan needs cannot be joined; `args[0]` are (base, table)."""
 
 
-def sql_of(plan: Plan, schema: Schema) -> str:
+def sql_of(plan: QueryPlan, schema: DemoSchema) -> str:
     """The query of a plan. Raises Unreachable."""
     return _Query(plan, schema).text()
 
 
 class _Query:
-    def __init__(self, plan: Plan, schema: Schema) -> None:
+    def __init__(self, plan: QueryPlan, schema: DemoSchema) -> None:
         self.plan, self.schema, self.dialect = plan, schema, schema.dialect
         self.base = plan.table
         root = self.base
@@ -41,9 +41,9 @@ class _Query:
         if self.joined.missing:
             raise Unreachable((self.base, self.joined.missing[0]))
 
-    def _measures(self) -> list[Measure]:
+    def _measures(self) -> list[PlannedMeasure]:
         found = [*self.plan.measures, *(item.measure for item in self.plan.having)]
-        if isinstance(self.plan.order, Measure) and self.plan.order not in found:
+        if isinstance(self.plan.order, PlannedMeasure) and self.plan.order not in found:
             found.append(self.plan.order)
         return list(dict.fromkeys(found))
 
@@ -111,7 +111,7 @@ class _Query:
 
     # Expressions.
 
-    def _measure(self, measure: Measure) -> str:
+    def _measure(self, measure: PlannedMeasure) -> str:
         if measure.function == "count":
             key = key_of(self.schema.tables[measure.table])
             alias = self.joined.aliases[measure.table, None]
@@ -129,7 +129,7 @@ class _Query:
             return f"COUNT(DISTINCT {text})"
         return f"{measure.function.upper()}({text})"
 
-    def _share(self, measure: Measure) -> str:
+    def _share(self, measure: PlannedMeasure) -> str:
         """A percentage: of the rows that pass the tests of `part`, else of each group."""
         whole = self._measure(measure)
         if not self.plan.part:
@@ -332,7 +332,7 @@ class _Query:
         if not dims:
             return ""
         direction = " DESC" if plan.descending else ""
-        if isinstance(plan.order, Measure):
+        if isinstance(plan.order, PlannedMeasure):
             if plan.order in plan.measures:
                 label = self._alias(label_of(plan.order, self.schema))
                 return f"\nORDER BY {label}{direction}, {dims[0]}"
@@ -390,7 +390,7 @@ class _Query:
             text += "\nHAVING " + " AND ".join(having)
         if plan.wrap:
             return self._wrapped(text, self._labels())
-        if dims and isinstance(plan.order, Measure):
+        if dims and isinstance(plan.order, PlannedMeasure):
             text += f"\nORDER BY {self._alias(label_of(plan.order, self.schema))}{' DESC' if plan.descending else ''}"
         elif dims:
             text += f"\nORDER BY {dims[0]}"
@@ -402,7 +402,7 @@ def _positive(condition: Condition) -> Condition:
     return replace(condition, operator=turned)  # type: ignore[arg-type]  # the three opposites are operators
 
 
-def label_of(measure: Measure, schema: Schema) -> str:
+def label_of(measure: PlannedMeasure, schema: DemoSchema) -> str:
     """The name of a measure's column in the result: `customer_count`, `total_unit_price`."""
     name = measure.field.ref.column if measure.field else measure.table.rsplit(".", 1)[-1]
     plain = re.sub(r"\W+", "_", name).lower()

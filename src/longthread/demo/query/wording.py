@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from longthread.demo.query.plan import Condition, Dimension, Field, Measure, Plan
-from longthread.demo.schema import Schema
+from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan
+from longthread.demo.schema import DemoSchema
 
 _FUNCTIONS = {
     "en": {
@@ -27,7 +27,7 @@ _OPERATORS = {"=": "=", "!=": "≠", ">": ">", ">=": "≥", "<": "<", "<=": "≤
 _GRAINS = {"zh": {"year": "年", "month": "月", "quarter": "季度", "day": "日"}, "en": {}}
 
 
-def plan_in_words(plan: Plan, schema: Schema, language: str) -> str:
+def plan_in_words(plan: QueryPlan, schema: DemoSchema, language: str) -> str:
     """One line: what, by what, where, in which order."""
     chinese = language == "zh"
     what = _what(plan, language)
@@ -48,7 +48,7 @@ def plan_in_words(plan: Plan, schema: Schema, language: str) -> str:
     return what + _end(plan, language)
 
 
-def _share(plan: Plan, what: str, language: str) -> str:
+def _share(plan: QueryPlan, what: str, language: str) -> str:
     chinese = language == "zh"
     of = ("，" if chinese else " and ").join(_condition(item, language) for item in plan.part)
     if not of:
@@ -56,7 +56,7 @@ def _share(plan: Plan, what: str, language: str) -> str:
     return f"{what}中 {of} 的占比（%）" if chinese else f"percentage of the {what} with {of}"
 
 
-def _what(plan: Plan, language: str) -> str:
+def _what(plan: QueryPlan, language: str) -> str:
     if plan.measures:
         return ("、" if language == "zh" else " and ").join(_measure(measure, language) for measure in plan.measures)
     if plan.shown and not plan.implied:
@@ -68,7 +68,7 @@ def _what(plan: Plan, language: str) -> str:
     return f"`{plan.table}`"
 
 
-def _measure(measure: Measure, language: str) -> str:
+def _measure(measure: PlannedMeasure, language: str) -> str:
     word = _FUNCTIONS[language][measure.function]
     if measure.field is None:
         return f"`{measure.table}` 的{word}" if language == "zh" else f"{word} `{measure.table}`"
@@ -124,13 +124,13 @@ def _name(field: Field) -> str:
     return f"`{via}{field.ref.table}.{field.ref.column}`"
 
 
-def _end(plan: Plan, language: str) -> str:
+def _end(plan: QueryPlan, language: str) -> str:
     chinese = language == "zh"
     text = ""
     if plan.order and (plan.limit is not None or isinstance(plan.order, Field)):
         if plan.order == "dimension":
             by = ""
-        elif isinstance(plan.order, Measure):
+        elif isinstance(plan.order, PlannedMeasure):
             by = _measure(plan.order, language)
         elif isinstance(plan.order, Field):
             by = f"`{plan.order.ref.column}`"

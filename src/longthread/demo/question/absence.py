@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from longthread.demo.query.display import link_of
 from longthread.demo.query.plan import Condition, Field, field_of
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 
 
-def read_absences(r: Reading) -> None:
+def read_absences(r: QuestionReading) -> None:
     """`without a company`, `公司为空`, `customers who never ordered`; and their opposites."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at):
@@ -20,7 +20,7 @@ def read_absences(r: Reading) -> None:
             _not_any(r, at)
 
 
-def _not_any(r: Reading, at: int) -> None:
+def _not_any(r: QuestionReading, at: int) -> None:
     """`don't belong to a club`, `are not assigned to any vessel`: a verb is denied of every row of a table."""
     place = at + 1
     while r.free(place) and r.chunks[place].text.lower() not in _ANY:
@@ -35,7 +35,7 @@ def _not_any(r: Reading, at: int) -> None:
 _ANY = ("a", "an", "any")
 
 
-def read_presence(r: Reading) -> None:
+def read_presence(r: QuestionReading) -> None:
     """`employees who get a commission`, `有奖金的员工`: a column that must not be empty."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or not chunk.op("have", "list", "soft") or chunk.noun >= 0.9:
@@ -71,7 +71,7 @@ def read_presence(r: Reading) -> None:
         r.use("filter", at, place)
 
 
-def _null(r: Reading, at: int, operator: str) -> None:
+def _null(r: QuestionReading, at: int, operator: str) -> None:
     negated = at > 0 and r.free(at - 1) and r.chunks[at - 1].op("not") is not None
     place = r.previous_noun(at - 1 if negated else at, 3)
     if place is None or r.column_at(place) is None:
@@ -84,12 +84,12 @@ def _null(r: Reading, at: int, operator: str) -> None:
     r.use("filter", at, place, at - 1 if negated else None)
 
 
-def _only_table(r: Reading, at: int) -> bool:
+def _only_table(r: QuestionReading, at: int) -> bool:
     """Whether a noun is the only table that is named: an empty apartment is no missing key of a lease."""
     return r.table_at(at) is not None and not any(r.table_at(p) for p in range(len(r)) if p != at)
 
 
-def _without(r: Reading, at: int) -> None:
+def _without(r: QuestionReading, at: int) -> None:
     """After *without* comes the noun that is lacking: a column (null) or a table (no partner row)."""
     for place in r.after(
         at,
@@ -105,7 +105,7 @@ def _without(r: Reading, at: int) -> None:
             return
 
 
-def _lacking(r: Reading, at: int, place: int) -> None:
+def _lacking(r: QuestionReading, at: int, place: int) -> None:
     table = r.table_at(place)
     ref = r.column_at(place, least=0.0)
     home = r.entity or (r.previous.table if r.previous and not r.anchors() else None)
@@ -126,5 +126,5 @@ def _lacking(r: Reading, at: int, place: int) -> None:
     r.use("filter", at, place)
 
 
-def _score(r: Reading, at: int, kind: str) -> float:
+def _score(r: QuestionReading, at: int, kind: str) -> float:
     return max((sense.score for sense in r.chunks[at].of(kind)), default=0.0)

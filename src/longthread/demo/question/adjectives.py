@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from longthread.demo.query.display import amounts
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Plan
+from longthread.demo.query.plan import QueryPlan
 from longthread.demo.question.nouns import default_amount, default_date
-from longthread.demo.question.reading import Reading, Superlative
+from longthread.demo.question.reading import QuestionReading, Superlative
 from longthread.demo.schema import Ref
 
 
-def ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Ref | None:
+def ranked_column(r: QuestionReading, made: Superlative, focus: int | None, previous: QueryPlan | None) -> Ref | None:
     """The column a superlative ranks by; an adjective's is looked for in the entity, then in its neighbours."""
     home = (r.table_at(focus) if focus is not None else None) or r.entity
     if home is None and focus is not None:
@@ -57,13 +57,13 @@ def ranked_column(r: Reading, made: Superlative, focus: int | None, previous: Pl
     return Ref(home, column.name)
 
 
-def _of_values(r: Reading) -> str | None:
+def _of_values(r: QuestionReading) -> str | None:
     """The table of the values that stand for its rows: `最近一次火灾`, where only a category is so called."""
     tables = {condition.field.ref.table for condition in r.conditions}
     return tables.pop() if len(tables) == 1 else None
 
 
-def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
+def _by_concept(r: QuestionReading, made: Superlative, home: str) -> Ref | None:
     numeric = lambda c: c.kind in ("number", "unknown")  # noqa: E731
     table = r.schema.tables[home]
     if made.date:
@@ -89,7 +89,7 @@ def _by_concept(r: Reading, made: Superlative, home: str) -> Ref | None:
     return None
 
 
-def _tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
+def _tallest(r: QuestionReading, made: Superlative, home: str) -> Ref | None:
     """`最高的火箭`, `highest mountain`, `largest country`: of a thing without a number named, its height or size."""
     if made.concept or not r.chunks[made.index].op("high", "low"):
         return None
@@ -102,7 +102,7 @@ def _tallest(r: Reading, made: Superlative, home: str) -> Ref | None:
     return None
 
 
-def _rated(r: Reading, home: str) -> Ref | None:
+def _rated(r: QuestionReading, home: str) -> Ref | None:
     """`highest rated trainer`: the ratings kept in a table further down that leads to it."""
     for name in sorted(r.schema.tables):
         column = r.concept(r.schema.tables[name], "rating", lambda c: c.kind in ("number", "unknown"))
@@ -112,7 +112,7 @@ def _rated(r: Reading, home: str) -> Ref | None:
     return None
 
 
-def _age(r: Reading, made: Superlative, home: str) -> Ref | None:
+def _age(r: QuestionReading, made: Superlative, home: str) -> Ref | None:
     """Age itself; else by the date of birth, or of founding, the other way round.
 
     None where it is the age at another time: `who died youngest`, `was hired youngest`.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from longthread.demo.question.reading import Comparison, Reading
-from longthread.demo.schema import Column, Ref
+from longthread.demo.question.reading import NumberComparison, QuestionReading
+from longthread.demo.schema import DemoColumn, Ref
 from longthread.demo.words.units import UNITS, measuring, unit_of
 
 
-def read_units(r: Reading) -> None:
+def read_units(r: QuestionReading) -> None:
     """`多少公斤`, `几分钟`, `how many kilograms`: a unit that is asked for names the column, and counts nothing."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or not chunk.op("meas", "dur") or at == 0 or r.chunks[at - 1].number is not None:
@@ -36,7 +36,7 @@ _RATES = ("cost", "costs", "fee", "price", "charge", "charged", "pay", "rent", "
 _PER = {"month": "monthli", "year": "yearli", "day": "daili", "hour": "hourli", "week": "weekli", "annual": "annual"}
 
 
-def read_rates(r: Reading) -> None:
+def read_rates(r: QuestionReading) -> None:
     """`what does the plan cost per month`: a column of that rate (`monthly_fee`), and nothing counted by month."""
     if any(chunk.op("count", "sum", "avg", "max", "min") for chunk in r.chunks):
         return
@@ -50,7 +50,7 @@ def read_rates(r: Reading) -> None:
             r.wanted.append(found[0])
 
 
-def _rated(r: Reading, per: str) -> list[Ref]:
+def _rated(r: QuestionReading, per: str) -> list[Ref]:
     """The columns of the tables that are named which keep money for each such time."""
     return [
         Ref(name, column.name)
@@ -84,11 +84,11 @@ _TAKES = frozenset(
 )
 
 
-def _amount(column: Column) -> bool:
+def _amount(column: DemoColumn) -> bool:
     return column.kind in ("number", "unknown") and not column.keyish
 
 
-def _unit_column(r: Reading, at: int) -> Ref | None:
+def _unit_column(r: QuestionReading, at: int) -> Ref | None:
     """The column kept in the unit that is asked for: the one the question names, else the only one near."""
     unit = UNITS.get(r.chunks[at].key[-1]) or UNITS.get("".join(r.chunks[at].key))
     if unit is None:
@@ -107,7 +107,7 @@ def _unit_column(r: Reading, at: int) -> Ref | None:
     return None
 
 
-def _total(r: Reading, at: int, column: Ref) -> None:
+def _total(r: QuestionReading, at: int, column: Ref) -> None:
     """All of it: the sum, when *in total* or *all* is said; otherwise what each row has."""
     words = [p for p in range(len(r)) if r.free(p) and r.chunks[p].op("sum", "all") and r.chunks[p].noun < 0.9]
     if words:
@@ -118,7 +118,7 @@ def _total(r: Reading, at: int, column: Ref) -> None:
         r.wanted.append(column)
 
 
-def measured_by(r: Reading, at: int) -> bool:
+def measured_by(r: QuestionReading, at: int) -> bool:
     """`60 minute sessions`, `5 kg parcels`: a measure right before a table says exactly how much."""
     unit = at + 1
     while unit < len(r) and r.chunks[unit].text == "-":
@@ -129,7 +129,7 @@ def measured_by(r: Reading, at: int) -> bool:
     duration, measure = r.chunks[unit].op("dur"), r.chunks[unit].op("meas")
     if duration is None and measure is None:
         return False
-    made = Comparison(at, "=", r.chunks[at].number or 0.0)
+    made = NumberComparison(at, "=", r.chunks[at].number or 0.0)
     if duration is not None:
         made.scale, made.concept = float(duration.args[0]), "length"
     else:

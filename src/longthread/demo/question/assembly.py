@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from longthread.demo.query.display import dates, display_columns, link_of, listed_columns, naming_columns
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Condition, Dimension, Field, Measure, Plan, field_of
+from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.question.focus import focus_of
 from longthread.demo.question.nouns import (
     MONEY,
@@ -24,7 +24,7 @@ from longthread.demo.question.nouns import (
     person_like,
 )
 from longthread.demo.question.ranking import ranked
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 from longthread.demo.question.restrictions import restrict
 from longthread.demo.question.selling import sold_instead
 from longthread.demo.question.several import side_by_side
@@ -32,7 +32,7 @@ from longthread.demo.question.shares import as_share
 from longthread.demo.schema import Ref, key_of
 
 
-def assemble(r: Reading, *, follows: bool) -> Plan | None:
+def assemble(r: QuestionReading, *, follows: bool) -> QueryPlan | None:
     """The plan of a question by itself. A follow-up may lack what the plan before it has."""
     previous = r.previous if follows else None
     if r.together:
@@ -51,7 +51,7 @@ def assemble(r: Reading, *, follows: bool) -> Plan | None:
     return _ordered(r, plan)
 
 
-def _refuse_absent(r: Reading, plan: Plan) -> None:
+def _refuse_absent(r: QuestionReading, plan: QueryPlan) -> None:
     """Refuse a condition on rows that must not be there: `who never fixed a leak`, which is one of the repairs."""
     absent = {item.field.ref.table for item in plan.conditions if item.operator == "not exists"}
     for item in plan.conditions:
@@ -60,15 +60,15 @@ def _refuse_absent(r: Reading, plan: Plan) -> None:
             r.refuse("unsupported", r.question)
 
 
-def _adds_up(r: Reading, ref: Ref) -> bool:
+def _adds_up(r: QuestionReading, ref: Ref) -> bool:
     """Whether a sum or an average of a column says anything: not of a date, a year, a flag or a key."""
     column = r.schema.column(ref)
     return column.kind in ("number", "unknown") and not (column.yearish or column.keyish or r.foreign(ref))
 
 
-def measures_of(r: Reading, base: str | None) -> list[Measure]:
+def measures_of(r: QuestionReading, base: str | None) -> list[PlannedMeasure]:
     """The measures that counting and aggregating words ask for."""
-    found: list[Measure] = list(r.made)
+    found: list[PlannedMeasure] = list(r.made)
     for at, target in r.counted:
         made = _people(r, at, target) or _count(r, at, target, base)
         if made is not None:
@@ -80,7 +80,7 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
         if amount is not None and not (function == "sum" and _only_rows(r, target, amount)):
             found.append(amount)
         elif target is not None and r.table_at(target) and function == "sum" and "额" not in r.text(said):
-            found.append(Measure("count", r.table_at(target) or ""))
+            found.append(PlannedMeasure("count", r.table_at(target) or ""))
         else:
             r.refuse(
                 "no_amount", r.text(target) if target is not None else r.text(*[at for f, at, t in r.aggregates][:1])
@@ -88,7 +88,7 @@ def measures_of(r: Reading, base: str | None) -> list[Measure]:
     return list(dict.fromkeys(found))
 
 
-def _people(r: Reading, at: int, target: int | None) -> Measure | None:
+def _people(r: QuestionReading, at: int, target: int | None) -> PlannedMeasure | None:
     """`how many people have tasks`: the people that a table's rows name, each once."""
     table = r.table_at(target) if target is not None else None
     said = any(r.chunks[p].text.lower() in ("people", "persons") for p in range(at + 1, target or at))
@@ -98,10 +98,10 @@ def _people(r: Reading, at: int, target: int | None) -> Measure | None:
     if column is None:
         r.refuse("no_person", table)
         return None
-    return Measure("distinct", table, Field(column))
+    return PlannedMeasure("distinct", table, Field(column))
 
 
-def _only_rows(r: Reading, target: int | None, amount: Measure) -> bool:
+def _only_rows(r: QuestionReading, target: int | None, amount: PlannedMeasure) -> bool:
     """`total bookings`: the rows, where the only number of a table is none to add up."""
     if target is None or r.table_at(target) is None or amount.field is None:
         return False
@@ -110,18 +110,18 @@ def _only_rows(r: Reading, target: int | None, amount: Measure) -> bool:
     return not (named or additive(column) or means(column.words, MONEY))
 
 
-def _count(r: Reading, at: int, target: int | None, base: str | None) -> Measure | None:
+def _count(r: QuestionReading, at: int, target: int | None, base: str | None) -> PlannedMeasure | None:
     counted = (r.table_at(target) if target is not None else None) or _value_table(r) or base
     sold = sold_instead(r, counted)
     if sold is not None:
         return sold
     if target is None:
-        return Measure("count", base) if base else None
+        return PlannedMeasure("count", base) if base else None
     table = r.table_at(target)
     if table is not None:
-        return Measure("count", table)
+        return PlannedMeasure("count", table)
     if is_name(r.chunks[target].key) and base:
-        return Measure("count", base)
+        return PlannedMeasure("count", base)
     ref = r.column_at(target, least=-0.8)
     if ref is None:
         return None
@@ -130,29 +130,33 @@ def _count(r: Reading, at: int, target: int | None, base: str | None) -> Measure
     if column.kind == "date" and not _asks_dates(r, target):
         return _happenings(r, target, ref)
     if ref.column == key:
-        return Measure("count", ref.table)
+        return PlannedMeasure("count", ref.table)
     if column.kind == "number" and not column.yearish and not r.foreign(ref):
         if means(column.words, ("price", "rating", "age")):
             r.refuse("no_measure", r.text(at))  # 多少张票 of a 票价: how many is never a sum of prices
-        return Measure("sum", ref.table, Field(ref))
+        return PlannedMeasure("sum", ref.table, Field(ref))
     if column.kind == "bool":
         r.conditions.append(Condition(Field(ref), "=", (True,)))
-        return Measure("count", ref.table)
+        return PlannedMeasure("count", ref.table)
     if any(item.field.ref == ref for item in r.conditions):
-        return Measure("count", ref.table)  # the rows with that value, and not its different values
+        return PlannedMeasure("count", ref.table)  # the rows with that value, and not its different values
     link = link_of(r.schema, ref)
-    return Measure("count", link.target) if link and base is None else Measure("distinct", ref.table, Field(ref))
+    return (
+        PlannedMeasure("count", link.target)
+        if link and base is None
+        else PlannedMeasure("distinct", ref.table, Field(ref))
+    )
 
 
 _DATE_ENDINGS = ("date", "dates", "day", "days", "time", "times", "日期", "日子", "天", "时间", "日")
 
 
-def _asks_dates(r: Reading, at: int) -> bool:
+def _asks_dates(r: QuestionReading, at: int) -> bool:
     """Whether days are counted: *different*, or a noun for a date is said, and no verb."""
     return r.find("distinct") is not None or r.chunks[at].text.lower().endswith(_DATE_ENDINGS)
 
 
-def _happenings(r: Reading, at: int, ref: Ref) -> Measure:
+def _happenings(r: QuestionReading, at: int, ref: Ref) -> PlannedMeasure:
     """`how many joined in 2023`: the rows with that date, and not the different dates."""
     table = (r.entity or ref.table) if r.entity in r.linked_to(ref.table) else ref.table
     undated = [when for when in r.dates if when.noun is None]
@@ -160,10 +164,10 @@ def _happenings(r: Reading, at: int, ref: Ref) -> Measure:
         when.noun = at
     if not r.dates:
         r.conditions.append(Condition(Field(ref), "not null"))
-    return Measure("count", table)
+    return PlannedMeasure("count", table)
 
 
-def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
+def _aggregated(r: QuestionReading, previous: QueryPlan | None) -> QueryPlan | None:
     base = r.entity or (previous.table if previous else None)
     if r.counted and all(target is None for _, target in r.counted) and r.groups:
         grouped = r.table_at(r.groups[0])
@@ -176,14 +180,14 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
         table = _free_table(r) or base or _group_table(r)
         if table and any(_one_each(r, at, table) for at in r.groups):
             r.refuse("unsupported", r.text(r.groups[0]))
-        measures = [Measure("count", table)] if table else []
+        measures = [PlannedMeasure("count", table)] if table else []
     if not measures and not previous:
         return None
     base = measures[0].table if measures else base
     r.entity = r.entity or base
     dimensions = _dimensions(r, base) or _between_values(r)
     averaged = any(function == "avg" and target is None for function, _, target in r.aggregates)
-    return Plan(
+    return QueryPlan(
         table=base or "",
         measures=tuple(m for m in measures if m.table == base) or tuple(measures[:1]),
         dimensions=tuple(dimensions),
@@ -191,7 +195,7 @@ def _aggregated(r: Reading, previous: Plan | None) -> Plan | None:
     )
 
 
-def _between_values(r: Reading) -> list[Dimension]:
+def _between_values(r: QuestionReading) -> list[Dimension]:
     """`男生和女生各有多少人`: several values of one column, each with its number."""
     each = next((at for at in range(len(r)) if r.free(at) and r.chunks[at].op("each")), None)
     several = [condition.field for condition in r.conditions if condition.operator == "in"]
@@ -201,7 +205,7 @@ def _between_values(r: Reading) -> list[Dimension]:
     return [Dimension((several[0],))]
 
 
-def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
+def _grouped_amount(r: QuestionReading, base: str | None) -> list[PlannedMeasure]:
     """`revenue per genre`, `按类型统计天数`: a number column that stands free beside a grouping is added up."""
     for at in range(len(r)):
         if not r.free(at) or not r.is_noun(at) or r.table_at(at):
@@ -216,7 +220,7 @@ def _grouped_amount(r: Reading, base: str | None) -> list[Measure]:
     return []
 
 
-def _dimensions(r: Reading, base: str | None) -> list[Dimension]:
+def _dimensions(r: QuestionReading, base: str | None) -> list[Dimension]:
     found: list[Dimension] = []
     for at in r.groups:
         made = dimension_at(r, at, base)
@@ -227,14 +231,14 @@ def _dimensions(r: Reading, base: str | None) -> list[Dimension]:
     return found
 
 
-def _one_each(r: Reading, at: int, table: str) -> bool:
+def _one_each(r: QuestionReading, at: int, table: str) -> bool:
     """`the artist of each artwork`: each has one, so that there is nothing to count."""
     grouped = r.table_at(at)
     hops = path(r.schema, grouped, table) if grouped and grouped != table else None
     return bool(hops) and all(hop.up for hop in hops or ())
 
 
-def _group_table(r: Reading) -> str | None:
+def _group_table(r: QuestionReading) -> str | None:
     for at in r.groups:
         ref = r.column_at(at, least=-0.8)
         if ref is not None:
@@ -242,14 +246,14 @@ def _group_table(r: Reading) -> str | None:
     return None
 
 
-def _free_table(r: Reading) -> str | None:
+def _free_table(r: QuestionReading) -> str | None:
     places = [at for at in range(len(r)) if (r.free(at)) and r.table_at(at)]
     if not places:
         return None
     return r.table_at(places[-1] if r.chinese else places[0])
 
 
-def _listed(r: Reading, previous: Plan | None) -> Plan | None:
+def _listed(r: QuestionReading, previous: QueryPlan | None) -> QueryPlan | None:
     place = focus_of(r)
     table = r.table_at(place) if place is not None else None
     shown, named = _shown(r, place)
@@ -261,7 +265,7 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
     r.entity = table
     r.use("entity", place)
     if not shown and not named and previous is not None and (place is None or r.table_at(place) is None):
-        return Plan(table=table, implied=True)
+        return QueryPlan(table=table, implied=True)
     distinct = bool(shown) and _distinct(r, table, shown)
     if not shown or (not distinct and not _names(r, table, shown)):
         listed = naming_columns(r.schema.tables[table]) if shown else listed_columns(r.schema.tables[table], r.schema)
@@ -270,10 +274,10 @@ def _listed(r: Reading, previous: Plan | None) -> Plan | None:
     if chosen is not None:
         r.use("distinct", chosen)
         distinct = True
-    return Plan(table=table, shown=tuple(dict.fromkeys(shown)), distinct=distinct, implied=not named)
+    return QueryPlan(table=table, shown=tuple(dict.fromkeys(shown)), distinct=distinct, implied=not named)
 
 
-def _value_table(r: Reading) -> str | None:
+def _value_table(r: QuestionReading) -> str | None:
     """`list the goalkeepers`: a value alone, of which the table follows."""
     if r.conditions:
         return r.conditions[0].field.ref.table
@@ -284,13 +288,13 @@ def _value_table(r: Reading) -> str | None:
     return None
 
 
-def _home(r: Reading, shown: list[Field], previous: Plan | None) -> str:
+def _home(r: QuestionReading, shown: list[Field], previous: QueryPlan | None) -> str:
     if previous is not None and any(field.ref.table == previous.table for field in shown):
         return previous.table
     return shown[0].ref.table
 
 
-def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
+def _shown(r: QuestionReading, focus: int | None) -> tuple[list[Field], bool]:
     """The columns a list names: free nouns that are columns, or other tables by their names."""
     found: list[Field] = []
     if focus is not None and r.table_at(focus):
@@ -321,13 +325,13 @@ def _shown(r: Reading, focus: int | None) -> tuple[list[Field], bool]:
     return list(dict.fromkeys(found)), bool(found)
 
 
-def _names(r: Reading, table: str, shown: list[Field]) -> bool:
+def _names(r: QuestionReading, table: str, shown: list[Field]) -> bool:
     """Whether the columns shown already say whose they are."""
     names = set(naming_columns(r.schema.tables[table]))
     return any(field.ref.table == table and field.ref.column in names for field in shown) or not names
 
 
-def _distinct(r: Reading, table: str, shown: list[Field]) -> bool:
+def _distinct(r: QuestionReading, table: str, shown: list[Field]) -> bool:
     """`which countries are our customers from`: the values, each once, and not one for every row."""
     if r.find("distinct") is not None:
         return True
@@ -346,7 +350,7 @@ def _distinct(r: Reading, table: str, shown: list[Field]) -> bool:
     return repeated and asked and not single and (column_first or r.chinese)
 
 
-def _leftover_tables(r: Reading, plan: Plan) -> Plan:
+def _leftover_tables(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
     """A table that is named and used for nothing yet: rows must have a partner there, or it is shown beside."""
     extra: list[Condition] = []
     shown: list[Field] = list(plan.shown)
@@ -382,7 +386,7 @@ def _leftover_tables(r: Reading, plan: Plan) -> Plan:
     return replace(plan, shown=tuple(dict.fromkeys(shown)), conditions=(*plan.conditions, *extra))
 
 
-def _beside(r: Reading, at: int) -> bool:
+def _beside(r: QuestionReading, at: int) -> bool:
     """`albums and their artists`, `专辑及其艺术家`, `the artist of each album`."""
     if at and r.chunks[at - 1].text.lower() in ("their", "its", "及其", "和其"):
         return True
@@ -395,7 +399,7 @@ def _beside(r: Reading, at: int) -> bool:
     return True
 
 
-def _ordered(r: Reading, plan: Plan) -> Plan:
+def _ordered(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
     if r.ordering is not None:
         at, down = r.ordering
         plan = _sorted_by(r, plan, at, down)
@@ -404,7 +408,7 @@ def _ordered(r: Reading, plan: Plan) -> Plan:
         if place is not None:
             down = r.chunks[place].op("desc") is not None
             r.use("order", place)
-            order: Measure | Field | str = plan.measures[0] if plan.measures and plan.dimensions else ""
+            order: PlannedMeasure | Field | str = plan.measures[0] if plan.measures and plan.dimensions else ""
             if not plan.measures and plan.shown:
                 order = plan.shown[0]
             plan = replace(plan, order=order, descending=down)  # type: ignore[arg-type]  # never another string
@@ -424,7 +428,7 @@ def _ordered(r: Reading, plan: Plan) -> Plan:
     return plan
 
 
-def _topped(r: Reading, plan: Plan) -> Plan:
+def _topped(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
     """`top 10 salaries`: by the number that is named; refused where none is."""
     named = [field for field in plan.shown if r.schema.column(field.ref).kind == "number"] if not plan.implied else []
     if len(named) != 1:
@@ -433,7 +437,7 @@ def _topped(r: Reading, plan: Plan) -> Plan:
     return replace(plan, order=named[0], descending=True)
 
 
-def _sorted_by(r: Reading, plan: Plan, at: int, down: bool | None) -> Plan:
+def _sorted_by(r: QuestionReading, plan: QueryPlan, at: int, down: bool | None) -> QueryPlan:
     if plan.dimensions:
         ref = r.column_at(at, least=-0.8)
         measured = [m for m in plan.measures if m.field and ref == m.field.ref]

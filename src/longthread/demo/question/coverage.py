@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from longthread.demo.query.display import dates, naming_columns
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Field, Measure, Plan
+from longthread.demo.query.plan import Field, PlannedMeasure, QueryPlan
 from longthread.demo.question.nouns import MONEY, births, is_name, means, money_word, names_person, people, person_like
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 from longthread.demo.question.selling import sells, sells_in
-from longthread.demo.schema import Ref, Schema
+from longthread.demo.schema import DemoSchema, Ref
 from longthread.demo.words.units import unit_of
 
 _NOUN = 0.5
@@ -45,7 +45,7 @@ _STATES = ("status", "state", "stage", "phase", "状态", "阶段")
 class Coverage:
     """What the plan of a question has in it, to hold the question's words against."""
 
-    def __init__(self, r: Reading, plan: Plan, fragment: Plan | None, *, follows: bool) -> None:
+    def __init__(self, r: QuestionReading, plan: QueryPlan, fragment: QueryPlan | None, *, follows: bool) -> None:
         self.r, self.plan, self.follows = r, plan, follows
         hops = [hop for name in plan.tables()[1:] for hop in path(r.schema, plan.table, name) or []]
         self.tables = {*plan.tables(), *(hop.end for hop in hops), *_lacking(r.schema, plan)}
@@ -56,13 +56,13 @@ class Coverage:
         self.fields |= {Ref(hop.link.table, hop.link.columns[0]) for hop in hops}
         self.values = {str(value) for item in plan.conditions for value in item.values}
         measures = [*plan.measures, *(item.measure for item in plan.having)]
-        measures += [plan.order] if isinstance(plan.order, Measure) else []
+        measures += [plan.order] if isinstance(plan.order, PlannedMeasure) else []
         self.functions = {measure.function for measure in measures} | ({plan.wrap} if plan.wrap else set())
         self.filters = bool(plan.conditions or plan.having)
         self.numbers = self._numbers(measures)
         self.who = next((at for at in range(len(r)) if self._asks_who(at)), None)
 
-    def _numbers(self, measures: list[Measure]) -> set[Ref]:
+    def _numbers(self, measures: list[PlannedMeasure]) -> set[Ref]:
         """The number columns that the plan measures, ranks by or compares; none where a price is multiplied."""
         if self._multiplies():
             return set()
@@ -408,7 +408,7 @@ class Coverage:
         return before is not None and self.r.chunks[before].op(*names) is not None
 
 
-def nearer_money(r: Reading, plan: Plan) -> str:
+def nearer_money(r: QuestionReading, plan: QueryPlan) -> str:
     """The money of what lies between what is summed and whose it is: revenue per client, of claims on shipments."""
     summed = next((m.field.ref for m in plan.measures if m.field is not None and m.factor is None), None)
     if summed is None or not any(money_word(chunk.key) and chunk.noun < 0.95 for chunk in r.chunks):
@@ -422,7 +422,7 @@ def nearer_money(r: Reading, plan: Plan) -> str:
     return ""
 
 
-def two_readings(r: Reading, plan: Plan) -> str:
+def two_readings(r: QuestionReading, plan: QueryPlan) -> str:
     """Where a noun is a value of one column and the name of another, and nothing else says which; empty if nowhere."""
     for at, chunk in enumerate(r.chunks):
         if r.table_at(at) is not None or chunk.ops or chunk.quoted:
@@ -437,7 +437,7 @@ def two_readings(r: Reading, plan: Plan) -> str:
     return ""
 
 
-def two_tables(r: Reading) -> str:
+def two_tables(r: QuestionReading) -> str:
     """Where a word means two tables alike, and neither is called so: 比赛, of games and of tournaments."""
     for at, chunk in enumerate(r.chunks):
         found = [sense for sense in chunk.of("table") if r.schema.tables[sense.ref.table].kind == "table"]
@@ -448,13 +448,13 @@ def two_tables(r: Reading) -> str:
     return ""
 
 
-def _lacking(schema: Schema, plan: Plan) -> set[str]:
+def _lacking(schema: DemoSchema, plan: QueryPlan) -> set[str]:
     """What the rows that must not be there are of: `never booked a class`, where a booking is of a class."""
     absent = {item.field.ref.table for item in plan.conditions if item.operator == "not exists"}
     return {link.target for link in schema.links if link.table in absent}
 
 
-def _asked(plan: Plan) -> list[Field]:
+def _asked(plan: QueryPlan) -> list[Field]:
     """The columns that the question asked for; those that we chose to show are not among them."""
     if not plan.implied:
         return plan.fields()

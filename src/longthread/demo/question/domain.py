@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from longthread.demo.glossary import glossary
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 from longthread.tools.analysis.schema_linking import atoms, split_name
 
 _SHORTEST = 4
 
 
-def says_domain(r: Reading, at: int) -> bool:
+def says_domain(r: QuestionReading, at: int) -> bool:
     """Whether an unknown word right before a table's noun restricts no rows: all of the database is of its kind.
 
     The name of the source says so, or that of another table.

@@ -9,7 +9,7 @@ from longthread.demo.query.display import display_columns
 from longthread.demo.query.plan import Condition, Field, field_of
 from longthread.demo.question.asked import measured_by
 from longthread.demo.question.nouns import is_name
-from longthread.demo.question.reading import Reading, as_number
+from longthread.demo.question.reading import QuestionReading, as_number
 from longthread.demo.schema import Ref, key_of
 from longthread.demo.words.vocabulary import Sense
 
@@ -54,7 +54,7 @@ _ARRIVE = frozenset(
 )
 
 
-def read_letters(r: Reading) -> None:
+def read_letters(r: QuestionReading) -> None:
     """`grade A`, `blood type B`, `A级`, `O型血`: one letter beside the noun of a column that holds it."""
     for at, chunk in enumerate(r.chunks):
         text = chunk.text.upper()
@@ -71,7 +71,7 @@ def read_letters(r: Reading) -> None:
                 break
 
 
-def _lettered(r: Reading, at: int, place: int, text: str) -> tuple[Ref, object] | None:
+def _lettered(r: QuestionReading, at: int, place: int, text: str) -> tuple[Ref, object] | None:
     """The column that the chunk beside a letter names and that holds the letter; in Chinese 级 names 等级."""
     chunk = r.chunks[place]
     fits: list[tuple[float, Ref, object]] = []
@@ -93,7 +93,7 @@ def _lettered(r: Reading, at: int, place: int, text: str) -> tuple[Ref, object] 
     return (best[1], best[2]) if best else None
 
 
-def read_values(r: Reading) -> None:
+def read_values(r: QuestionReading) -> None:
     """Every known value, with the column it belongs to; several of one column become `in`."""
     found: list[tuple[int, Ref, object, bool, Ref | None]] = []
     for at in range(len(r)):
@@ -111,7 +111,7 @@ def read_values(r: Reading) -> None:
     _conditions(r, found)
 
 
-def _values_at(r: Reading, at: int) -> tuple[Sense, ...]:
+def _values_at(r: QuestionReading, at: int) -> tuple[Sense, ...]:
     """The values that a chunk may be; none where it names or does something."""
     chunk = r.chunks[at]
     senses = chunk.of("value")
@@ -136,7 +136,7 @@ def _values_at(r: Reading, at: int) -> tuple[Sense, ...]:
     return exact or plain or senses
 
 
-def _directed(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
+def _directed(r: QuestionReading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     """Which of two columns of one table: `from Hamburg to Vienna`. Refused where nothing says."""
     best = max(senses, key=lambda sense: r.fitness(sense))
     rivals = [s for s in senses if s.ref.table == best.ref.table and s.score == best.score and s.value == best.value]
@@ -152,7 +152,7 @@ def _directed(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     return fits[0] if fits else rivals[0]
 
 
-def _beside(r: Reading, at: int, sense: Sense) -> bool:
+def _beside(r: QuestionReading, at: int, sense: Sense) -> bool:
     """Whether the column of a value is named next to it."""
     places = [*list(r.before(at, r.filler))[:2], *list(r.after(at, r.filler))[:1]]
     return any(other.ref == sense.ref for place in places for other in r.chunks[place].of("column"))
@@ -162,7 +162,7 @@ def _parts_of(name: str) -> set[str]:
     return {word for word in (*_DEPART, *_ARRIVE) if not word.isascii() and len(word) > 1 and word in name}
 
 
-def _also(r: Reading, sense: Sense, senses: tuple[Sense, ...]) -> None:
+def _also(r: QuestionReading, sense: Sense, senses: tuple[Sense, ...]) -> None:
     """Say where else a value occurs."""
     for other in senses:
         near = other.score >= 0.95 and r.fitness(other) > 0.5 and sense.score >= 0.95
@@ -172,7 +172,7 @@ def _also(r: Reading, sense: Sense, senses: tuple[Sense, ...]) -> None:
             return
 
 
-def _joined(r: Reading, found: list[tuple[int, tuple[Ref, Ref | None]]]) -> None:
+def _joined(r: QuestionReading, found: list[tuple[int, tuple[Ref, Ref | None]]]) -> None:
     """Two values of one column are alternatives only where *and*, *or* or a comma joins them."""
     for (first, ref), (second, other) in itertools.pairwise(found):
         between = range(first + 1, second)
@@ -199,7 +199,7 @@ def _same_word(said: str, held: str) -> bool:
     return long.startswith(short[:-1]) and "ing" not in long[len(short) - 1 :]
 
 
-def _only_operates(r: Reading, at: int) -> bool:
+def _only_operates(r: QuestionReading, at: int) -> bool:
     """`Show …` is no TV show: a word that does something is a value only when it is quoted or named."""
     chunk = r.chunks[at]
     shouted = (
@@ -214,11 +214,11 @@ def _only_operates(r: Reading, at: int) -> bool:
     return bool(chunk.ops) and (not light or chunk.of("value")[0].score < 0.95)
 
 
-def _follows_noun(r: Reading, at: int) -> bool:
+def _follows_noun(r: QuestionReading, at: int) -> bool:
     return at > 0 and r.role.get(at - 1) is None and r.is_noun(at - 1) and r.table_at(at) is None
 
 
-def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
+def _chosen(r: QuestionReading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     """The sense whose column is named beside the value, or is nearest to what is asked."""
     named = any(_is_name(r, s) and s.score >= 0.95 for s in senses)
     own = {table for table in r.anchors() if any(s.ref.table == table and _is_name(r, s) for s in senses)}
@@ -245,11 +245,11 @@ def _chosen(r: Reading, at: int, senses: tuple[Sense, ...]) -> Sense | None:
     return best if worth(best) > -0.5 else None
 
 
-def _is_name(r: Reading, sense: Sense) -> bool:
+def _is_name(r: QuestionReading, sense: Sense) -> bool:
     return sense.ref.column in display_columns(r.schema.tables[sense.ref.table])
 
 
-def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
+def _consume_noun(r: QuestionReading, at: int, ref: Ref) -> None:
     """The noun beside a value that only names its column: `genre Rock`, `country is Brazil`, `状态为已完成`."""
     skip = lambda p: r.filler(p) or bool(r.chunks[p].op("not", "cmp", "have") and r.chunks[p].noun < 0.5)  # noqa: E731
     before = next(iter(r.before(at, skip)), None)
@@ -269,7 +269,7 @@ def _consume_noun(r: Reading, at: int, ref: Ref) -> None:
             r.use("filter", place)
 
 
-def _negated(r: Reading, at: int) -> bool:
+def _negated(r: QuestionReading, at: int) -> bool:
     for place in r.before(
         at,
         lambda p: (
@@ -289,13 +289,13 @@ def _negated(r: Reading, at: int) -> bool:
     return False
 
 
-def _close_negation(r: Reading, at: int) -> None:
+def _close_negation(r: QuestionReading, at: int) -> None:
     for place in (at + 1, at + 2):
         if r.free(place) and r.chunks[place].text in ("之外", "以外", "除外", "外"):
             r.use("not", place)
 
 
-def _role(r: Reading, at: int, ref: Ref) -> Ref | None:
+def _role(r: QuestionReading, at: int, ref: Ref) -> Ref | None:
     """Which of several foreign keys leads to the value: `from Beijing to Shanghai`, `home team`, `主队`."""
     home = r.entity or next((name for name in sorted(r.anchors()) if name != ref.table), None)
     links = [link for link in r.schema.links if link.target == ref.table and link.table == home]
@@ -310,7 +310,7 @@ def _role(r: Reading, at: int, ref: Ref) -> Ref | None:
     return None
 
 
-def _role_words(r: Reading, at: int) -> set[str]:
+def _role_words(r: QuestionReading, at: int) -> set[str]:
     """The words beside a value that say its part, the nearest before it first, and those that mean the same."""
     places: list[int] = []
     for place in range(at - 1, max(-1, at - 5), -1):
@@ -334,7 +334,7 @@ def _role_words(r: Reading, at: int) -> set[str]:
     return set()
 
 
-def _conditions(r: Reading, found: list[tuple[int, Ref, object, bool, Ref | None]]) -> None:
+def _conditions(r: QuestionReading, found: list[tuple[int, Ref, object, bool, Ref | None]]) -> None:
     grouped: dict[tuple[Ref, bool, Ref | None], list[object]] = {}
     negative = {(ref, via) for _, ref, _, negated, via in found if negated}
     for _, ref, value, negated, via in found:
@@ -346,7 +346,7 @@ def _conditions(r: Reading, found: list[tuple[int, Ref, object, bool, Ref | None
         r.conditions.append(Condition(Field(ref, via), operator, unique))  # type: ignore[arg-type]  # one of the operators
 
 
-def read_flags(r: Reading) -> None:
+def read_flags(r: QuestionReading) -> None:
     """Yes/no columns: `active customers`, `inactive`, `not reusable`, `可回收的火箭`."""
     for at, chunk in enumerate(r.chunks):
         flags = chunk.of("flag")
@@ -362,11 +362,11 @@ def read_flags(r: Reading) -> None:
         r.use("filter", at)
 
 
-def _asked_for(r: Reading, at: int) -> bool:
+def _asked_for(r: QuestionReading, at: int) -> bool:
     return at in r.groups or any(r.chunks[p].op("whether") for p in range(at))
 
 
-def _numbered(r: Reading, at: int) -> bool:
+def _numbered(r: QuestionReading, at: int) -> bool:
     """`三年级`, `2楼`: the number stands before its column."""
     place = at + 1
     if not r.free(place) or not r.is_noun(place) or r.table_at(place):
@@ -379,12 +379,12 @@ def _numbered(r: Reading, at: int) -> bool:
     return True
 
 
-def _equals(r: Reading, at: int) -> bool:
+def _equals(r: QuestionReading, at: int) -> bool:
     operation = r.chunks[at].op("cmp")
     return operation is not None and operation.args[0] == "="
 
 
-def read_equalities(r: Reading) -> None:
+def read_equalities(r: QuestionReading) -> None:
     """A bare number beside a noun: `rating 5`, `customer 12`, `年级为3`; and text patterns."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.number is None or measured_by(r, at):
@@ -409,7 +409,7 @@ def read_equalities(r: Reading) -> None:
             r.use("context", before)
 
 
-def _one_of(r: Reading, at: int, field: Field, *, negated: bool) -> Condition:
+def _one_of(r: QuestionReading, at: int, field: Field, *, negated: bool) -> Condition:
     """A number, or several: `rating 5 or 4`."""
     values = [as_number(r.chunks[at].number or 0)]
     place = at + 1
@@ -424,7 +424,7 @@ def _one_of(r: Reading, at: int, field: Field, *, negated: bool) -> Condition:
     return Condition(field, one if len(values) == 1 else several, tuple(values))  # type: ignore[arg-type]  # an operator
 
 
-def read_patterns(r: Reading) -> None:
+def read_patterns(r: QuestionReading) -> None:
     """`contains "love"`, `starting with A`, `名字以A开头`."""
     for at, chunk in enumerate(r.chunks):
         operation = chunk.op("contains", "starts", "ends")
@@ -449,7 +449,7 @@ def read_patterns(r: Reading) -> None:
             r.use("context", noun)
 
 
-def _pattern_text(r: Reading, at: int) -> int | None:
+def _pattern_text(r: QuestionReading, at: int) -> int | None:
     for places in (range(at + 1, min(at + 4, len(r))), range(at - 1, max(at - 3, -1), -1)):
         for place in places:
             chunk = r.chunks[place]

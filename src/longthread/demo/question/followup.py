@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Literal
 
 from longthread.demo.query.display import listed_columns, naming_columns
-from longthread.demo.query.plan import Condition, Field, Measure, Plan, field_of
+from longthread.demo.query.plan import Condition, Field, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.question.nouns import amount_measure, default_amount, dimension_of_table
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 from longthread.demo.schema import Ref
 
 _LEADS = ("and", "but", "or", "so", "then", "那", "那么", "再", "还有", "以及")
 
 
-def is_followup(r: Reading) -> bool:
+def is_followup(r: QuestionReading) -> bool:
     """Whether a question leans on the one before: it says so, or it names nothing to ask about."""
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     if first is None:
@@ -28,14 +28,14 @@ def is_followup(r: Reading) -> bool:
     return leads or marked or pointing or not _names_something(r)
 
 
-def is_marked(r: Reading) -> bool:
+def is_marked(r: QuestionReading) -> bool:
     """Whether a question says that it follows another: `and …`, `what about …`, `那…呢`."""
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     leads = first is not None and first.text.lower() in _LEADS
     return leads or _says_so(r)
 
 
-def _says_so(r: Reading) -> bool:
+def _says_so(r: QuestionReading) -> bool:
     """Whether a word points back. A *that* or *it* after a noun, and the *it* of weather, stand for nothing earlier."""
     for at, chunk in enumerate(r.chunks):
         if not chunk.op("follow", "pron"):
@@ -95,16 +95,16 @@ _PREPOSITIONS = frozenset(
 )
 
 
-def _begins_with_preposition(r: Reading) -> bool:
+def _begins_with_preposition(r: QuestionReading) -> bool:
     first = next((chunk for chunk in r.chunks if not chunk.sign), None)
     return first is not None and first.text.lower() in _PREPOSITIONS
 
 
-def _ranks(r: Reading) -> bool:
+def _ranks(r: QuestionReading) -> bool:
     return any(chunk.op("list", "which", "most", "high", "low", "adj") for chunk in r.chunks)
 
 
-def _only_groups(r: Reading) -> bool:
+def _only_groups(r: QuestionReading) -> bool:
     """`by department`, `按部门呢`: nothing but a grouping."""
     rest = [
         at
@@ -114,7 +114,7 @@ def _only_groups(r: Reading) -> bool:
     return bool(r.groups) and not rest and r.previous is not None
 
 
-def _whole(r: Reading) -> bool:
+def _whole(r: QuestionReading) -> bool:
     """Whether a question could be asked by itself: it names a table, and asks for something."""
     named = any(chunk.of("table") and chunk.of("table")[0].score >= 0.85 for chunk in r.chunks)
     asks = any(
@@ -124,7 +124,7 @@ def _whole(r: Reading) -> bool:
     return named and asks and not any(chunk.op("pron") and chunk.text.lower() in _POINTING for chunk in r.chunks)
 
 
-def _named_before(r: Reading) -> bool:
+def _named_before(r: QuestionReading) -> bool:
     """Whether a table is named before the pronoun, which then stands for it."""
     for chunk in r.chunks:
         if chunk.op("pron") and chunk.text.lower() in _POINTING:
@@ -134,7 +134,7 @@ def _named_before(r: Reading) -> bool:
     return False
 
 
-def _names_something(r: Reading) -> bool:
+def _names_something(r: QuestionReading) -> bool:
     if any(chunk.of("table") and chunk.of("table")[0].score >= 0.85 for chunk in r.chunks):
         return True
     asks = any(
@@ -148,7 +148,7 @@ def _names_something(r: Reading) -> bool:
     return asks and any(chunk.noun >= 0.5 for chunk in r.chunks) and not _bare(r)
 
 
-def _bare(r: Reading) -> bool:
+def _bare(r: QuestionReading) -> bool:
     """`and the average?`, `how many?`: an operation whose noun is missing."""
     roles = set(r.role.values())
     targets = [target for _, target in r.counted] + [target for _, _, target in r.aggregates]
@@ -158,7 +158,7 @@ def _bare(r: Reading) -> bool:
     return bool(targets) and all(target is None for target in targets) and not {"entity", "focus"} & roles
 
 
-def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
+def merged(r: QuestionReading, previous: QueryPlan, new: QueryPlan) -> QueryPlan:
     """The plan before, with what the fragment changes."""
     if previous.together:
         r.refuse("two_things", r.question)
@@ -172,18 +172,20 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
         shown = tuple(
             field_of(previous.table, name) for name in listed_columns(r.schema.tables[previous.table], r.schema)
         )
-        return Plan(previous.table, shown=shown, conditions=_conditions(previous, new), limit=new.limit, implied=True)
+        return QueryPlan(
+            previous.table, shown=shown, conditions=_conditions(previous, new), limit=new.limit, implied=True
+        )
     measures = _measures(r, previous, new)
     dimensions = new.dimensions or (previous.dimensions if not _pointing(r) or not r.aggregates else ())
     ranked = _ranked(r, previous, new)
     if ranked is not None:
         return ranked
     if not measures and dimensions:
-        measures = (Measure("count", previous.table),)
+        measures = (PlannedMeasure("count", previous.table),)
     counted_anew = bool(r.counted) and all(target is None for _, target in r.counted)
     if counted_anew and not new.dimensions:
         dimensions = ()
-        measures = (Measure("count", previous.table),)
+        measures = (PlannedMeasure("count", previous.table),)
     lists = bool(new.shown) and not new.implied and not measures and not r.groups
     base = measures[0].table if measures else previous.table
     if r.aggregates and not new.dimensions and previous.limit == 1 and previous.dimensions:
@@ -205,7 +207,7 @@ def merged(r: Reading, previous: Plan, new: Plan) -> Plan:
     return _order(r, plan, previous, new)
 
 
-def _ranked(r: Reading, previous: Plan, new: Plan) -> Plan | None:
+def _ranked(r: QuestionReading, previous: QueryPlan, new: QueryPlan) -> QueryPlan | None:
     """A superlative that asks of the same rows as before."""
     if r.superlative is None:
         return None
@@ -214,7 +216,7 @@ def _ranked(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     return None
 
 
-def _lists_anew(r: Reading, previous: Plan, new: Plan) -> bool:
+def _lists_anew(r: QuestionReading, previous: QueryPlan, new: QueryPlan) -> bool:
     """`and list them`, `都有哪些？` after a count: the rows that were counted."""
     counted = bool(previous.measures) and previous.measures[0].function == "count" and not previous.dimensions
     asks = any(chunk.op("list") or chunk.text.lower() in _WHO for chunk in r.chunks)
@@ -239,11 +241,11 @@ _WHO = frozenset(
 )
 
 
-def _pointing(r: Reading) -> bool:
+def _pointing(r: QuestionReading) -> bool:
     return any(chunk.op("pron") for chunk in r.chunks)
 
 
-def _measures(r: Reading, previous: Plan, new: Plan) -> tuple[Measure, ...]:
+def _measures(r: QuestionReading, previous: QueryPlan, new: QueryPlan) -> tuple[PlannedMeasure, ...]:
     if r.aggregates and previous.measures and all(target is None for _, _, target in r.aggregates):
         function = r.aggregates[0][0]
         field = next((m.field for m in previous.measures if m.field is not None), None)
@@ -260,7 +262,9 @@ def _measures(r: Reading, previous: Plan, new: Plan) -> tuple[Measure, ...]:
     return previous.measures
 
 
-def _shown(r: Reading, previous: Plan, new: Plan, measures: tuple[Measure, ...]) -> tuple[Field, ...]:
+def _shown(
+    r: QuestionReading, previous: QueryPlan, new: QueryPlan, measures: tuple[PlannedMeasure, ...]
+) -> tuple[Field, ...]:
     if measures and not (new.shown and not new.implied):
         return previous.shown
     if new.shown and not new.implied:
@@ -275,11 +279,11 @@ def _shown(r: Reading, previous: Plan, new: Plan, measures: tuple[Measure, ...])
     return previous.shown
 
 
-def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
+def _order(r: QuestionReading, plan: QueryPlan, previous: QueryPlan, new: QueryPlan) -> QueryPlan:
     if new.order:
         return replace(plan, order=_sortable(r, plan, new.order), descending=new.descending)
-    if isinstance(previous.order, Measure):
-        kept: Measure | Literal[""] = plan.measures[0] if plan.measures and plan.dimensions else ""
+    if isinstance(previous.order, PlannedMeasure):
+        kept: PlannedMeasure | Literal[""] = plan.measures[0] if plan.measures and plan.dimensions else ""
         if plan.measures and previous.order in plan.measures:
             kept = previous.order
         return replace(plan, order=kept)
@@ -290,7 +294,9 @@ def _order(r: Reading, plan: Plan, previous: Plan, new: Plan) -> Plan:
     return plan
 
 
-def _sortable(r: Reading, plan: Plan, order: Measure | Field | str) -> Measure | Field | Literal["", "dimension"]:
+def _sortable(
+    r: QuestionReading, plan: QueryPlan, order: PlannedMeasure | Field | str
+) -> PlannedMeasure | Field | Literal["", "dimension"]:
     """What a sort says among groups: the measure of the column that it names. Refused where no group has it."""
     if not isinstance(order, Field) or not plan.measures:
         return order  # type: ignore[return-value]  # never another string
@@ -302,7 +308,7 @@ def _sortable(r: Reading, plan: Plan, order: Measure | Field | str) -> Measure |
     return measured or order
 
 
-def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
+def _conditions(previous: QueryPlan, new: QueryPlan) -> tuple[Condition, ...]:
     """The old filters but for those on a column filtered anew; a new date replaces an old one."""
     fresh = {(item.field.ref, item.field.via) for item in new.conditions}
     dated = any(item.operator in _DATED for item in new.conditions)
@@ -324,7 +330,7 @@ def _conditions(previous: Plan, new: Plan) -> tuple[Condition, ...]:
 _DATED = ("range", "ranges", "newest")
 
 
-def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
+def _new_subject(r: QuestionReading, previous: QueryPlan, new: QueryPlan) -> QueryPlan | None:
     """`and employees?`: the same question about another table."""
     named = [at for at in range(len(r)) if r.role.get(at) in ("entity", "context") and r.table_at(at)]
     if (
@@ -345,7 +351,7 @@ def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     carried = _carried(r, previous, table)
     if not previous.measures:
         return replace(new, table=table, conditions=(*carried, *(c for c in new.conditions if c.operator != "exists")))
-    measures = (Measure("count", table),)
+    measures = (PlannedMeasure("count", table),)
     return replace(
         previous,
         table=table,
@@ -355,7 +361,7 @@ def _new_subject(r: Reading, previous: Plan, new: Plan) -> Plan | None:
     )
 
 
-def _carried(r: Reading, previous: Plan, table: str) -> list[Condition]:
+def _carried(r: QuestionReading, previous: QueryPlan, table: str) -> list[Condition]:
     """Old filters that the other table can have too: on a column of the same name."""
     names = {column.name.lower(): column.name for column in r.schema.tables[table].columns}
     kept = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 
 
-def read_groups(r: Reading) -> None:
+def read_groups(r: QuestionReading) -> None:
     """Every chunk that something is grouped by, nouns and units of time."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.noun >= 0.9:
@@ -21,7 +21,7 @@ def read_groups(r: Reading) -> None:
             r.use("group", at)
 
 
-def _spread(r: Reading, at: int) -> None:
+def _spread(r: QuestionReading, at: int) -> None:
     """`客户的城市分布`: how many of each value of the column before it."""
     before = at - 1
     if r.groups or not r.chunks[at].text.startswith("分布") or not r.free(before) or not r.is_noun(before):
@@ -54,7 +54,7 @@ _ADVERBS = frozenset(
 )
 
 
-def _group(r: Reading, at: int) -> None:
+def _group(r: QuestionReading, at: int) -> None:
     if r.chunks[at].op("each") is None and (_ranks(r, at) or (r.chinese and _sorted(r, at))):
         return
     if (
@@ -97,7 +97,7 @@ def _group(r: Reading, at: int) -> None:
     _more(r, place)
 
 
-def _head(r: Reading, at: int) -> int:
+def _head(r: QuestionReading, at: int) -> int:
     """`by payment method`: the column of a table that stands right before it."""
     table, behind = r.table_at(at), at + 1
     if r.chinese or table is None or not r.free(behind) or not r.is_noun(behind) or r.table_at(behind) is not None:
@@ -109,7 +109,7 @@ def _head(r: Reading, at: int) -> int:
     return behind
 
 
-def _owned(r: Reading, at: int) -> None:
+def _owned(r: QuestionReading, at: int) -> None:
     """`站点各有多少充电桩`: where nothing else is grouped by, it is what stands before."""
     noun = r.previous_noun(at, 3)
     if r.groups or noun is None or any(r.chunks[place].op("count") for place in range(at)):
@@ -120,11 +120,11 @@ def _owned(r: Reading, at: int) -> None:
         r.groups.append(noun)
 
 
-def _sorted(r: Reading, at: int) -> bool:
+def _sorted(r: QuestionReading, at: int) -> bool:
     return any(r.chunks[place].op("sort", "desc", "asc") for place in range(at + 2, min(at + 5, len(r))))
 
 
-def _ranks(r: Reading, at: int) -> bool:
+def _ranks(r: QuestionReading, at: int) -> bool:
     """`top 5 customers by revenue`: what follows is ranked by."""
     if not any(r.role.get(p) == "limit" and r.chunks[p].op("top", "bottom") for p in range(at)):
         return False
@@ -134,7 +134,7 @@ def _ranks(r: Reading, at: int) -> bool:
     return not r.chinese or (noun is not None and r.column_at(noun, lambda c: c.kind == "number", 0.0) is not None)
 
 
-def _filtered(r: Reading, noun: int) -> bool:
+def _filtered(r: QuestionReading, noun: int) -> bool:
     """`albums by artist Queen`: the noun only introduces a value."""
     after = next(iter(r.after(noun, r.filler)), None)
     return after == noun + 1 and (
@@ -144,7 +144,7 @@ def _filtered(r: Reading, noun: int) -> bool:
     )
 
 
-def _more(r: Reading, at: int) -> None:
+def _more(r: QuestionReading, at: int) -> None:
     """`per country and year`, `按国家和年份`."""
     joint = at + 1
     while r.free(joint) and r.chunks[joint].text in (",", "，", "的"):
@@ -161,7 +161,7 @@ def _more(r: Reading, at: int) -> None:
         r.groups.append(place)
 
 
-def _shared(r: Reading, at: int) -> bool:
+def _shared(r: QuestionReading, at: int) -> bool:
     """`不同国家的客户数量`: different X, each with a number."""
     noun = r.next_noun(at, 2)
     later = range((noun or at) + 1, len(r))

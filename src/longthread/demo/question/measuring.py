@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from longthread.demo.question.focus import compound
 from longthread.demo.question.nouns import money_word
-from longthread.demo.question.reading import Reading, Superlative
+from longthread.demo.question.reading import QuestionReading, Superlative
 
 _BEHIND = frozenset(
     [
@@ -29,7 +29,7 @@ _BEHIND = frozenset(
 _OVERALL = frozenset(("in total", "overall", "combined", "altogether", "总共", "一共", "共", "累计"))
 
 
-def read_counts(r: Reading) -> None:
+def read_counts(r: QuestionReading) -> None:
     """Every word for counting, with the noun counted."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or not chunk.op("count") or (chunk.noun >= 0.9 and not _counts_rows(r, at)):
@@ -49,7 +49,7 @@ def read_counts(r: Reading) -> None:
         r.counted.append((at, target))
 
 
-def _of_aggregate(r: Reading, at: int) -> bool:
+def _of_aggregate(r: QuestionReading, at: int) -> bool:
     """Whether 多少 only asks what is worked out right before it: `年费平均多少`, 总额是多少."""
     before = next(iter(r.before(at, r.filler)), None)
     if before is None or not r.free(before):
@@ -57,12 +57,12 @@ def _of_aggregate(r: Reading, at: int) -> bool:
     return r.chunks[before].op("avg", "max", "min") is not None or r.chunks[before].text in ("总额", "总额是")
 
 
-def _counts_rows(r: Reading, at: int) -> bool:
+def _counts_rows(r: QuestionReading, at: int) -> bool:
     """`订单数量`: a number of rows, though some column is called 数量 too."""
     return r.chinese and r.chunks[at].text in _BEHIND and at > 0 and r.free(at - 1) and r.table_at(at - 1) is not None
 
 
-def _english_target(r: Reading, at: int) -> int | None:
+def _english_target(r: QuestionReading, at: int) -> int | None:
     for place in r.after(at, r.filler):
         if not r.free(place) or r.chunks[place].sign:
             break
@@ -73,7 +73,7 @@ def _english_target(r: Reading, at: int) -> int | None:
     return r.previous_noun(at, 2) if at + 1 >= len(r) or r.chunks[at].text.lower() == "count" else None
 
 
-def _describes(r: Reading, at: int) -> bool:
+def _describes(r: QuestionReading, at: int) -> bool:
     """Whether a noun only describes the next one: a flag or value before a table (`active customers`)."""
     chunk = r.chunks[at]
     following = at + 1 if r.free(at + 1) else None
@@ -88,7 +88,7 @@ def _describes(r: Reading, at: int) -> bool:
     return named and not r.table_at(at) and (weak or bool(chunk.of("flag", "value")))
 
 
-def belongs(r: Reading, at: int) -> bool:
+def belongs(r: QuestionReading, at: int) -> bool:
     """Whether a column stands right behind one of its values: `high priority`."""
     if at == 0 or r.table_at(at):
         return False
@@ -96,7 +96,7 @@ def belongs(r: Reading, at: int) -> bool:
     return any(sense.ref in mine for sense in r.chunks[at - 1].of("value"))
 
 
-def _chinese_target(r: Reading, at: int) -> int | None:
+def _chinese_target(r: QuestionReading, at: int) -> int | None:
     chunk = r.chunks[at]
     before = next(iter(r.before(at, r.filler)), None)
     after = next(iter(r.after(at, lambda p: r.filler(p) or bool(r.chunks[p].op("distinct")))), None)
@@ -113,16 +113,16 @@ def _chinese_target(r: Reading, at: int) -> int | None:
     return r.previous_noun(at, 4) if before is not None and not _grouped(r, before) else None
 
 
-def _persons(r: Reading, at: int) -> bool:
+def _persons(r: QuestionReading, at: int) -> bool:
     """Whether a word only says that it is people who are counted: 人 names no more than the end of a column."""
     return r.chunks[at].op("stop") is not None and r.chunks[at].noun < 0.7
 
 
-def _grouped(r: Reading, at: int) -> bool:
+def _grouped(r: QuestionReading, at: int) -> bool:
     return at > 0 and r.chunks[at - 1].op("each") is not None
 
 
-def read_aggregates(r: Reading) -> None:
+def read_aggregates(r: QuestionReading) -> None:
     """Every `total`, `average`, `max` …, with the noun aggregated."""
     for at, chunk in enumerate(r.chunks):
         operation = chunk.op("sum", "avg", "max", "min")
@@ -144,7 +144,7 @@ def read_aggregates(r: Reading) -> None:
     _shared(r)
 
 
-def read_totals(r: Reading) -> None:
+def read_totals(r: QuestionReading) -> None:
     """`total amount of …`, `发票总额`, `sales in 2013`: a column whose name alone asks for its sum."""
     if r.aggregates or r.counted or r.superlative is not None or r.ordering is not None:
         return
@@ -160,12 +160,12 @@ def read_totals(r: Reading) -> None:
             return
 
 
-def _listed_beside(r: Reading, at: int) -> bool:
+def _listed_beside(r: QuestionReading, at: int) -> bool:
     """Whether the column is listed for each of something: `list customers and their spending`."""
     return any(chunk.op("list") for chunk in r.chunks) and any(r.table_at(p) for p in range(at)) and not r.groups
 
 
-def _shared(r: Reading) -> None:
+def _shared(r: QuestionReading) -> None:
     """`minimum and maximum salary`: the first takes the noun of the second."""
     for number, (function, at, target) in enumerate(r.aggregates):
         later = [other for other in r.aggregates[number + 1 :] if other[2] is not None]
@@ -180,7 +180,7 @@ def _shared(r: Reading) -> None:
             r.aggregates[number] = (function, at, later[0][2])
 
 
-def _only_counts(r: Reading, at: int) -> bool:
+def _only_counts(r: QuestionReading, at: int) -> bool:
     """`一共有多少客户`, `how many customers in total`; but 贷款总额是多少 asks for money."""
     if "额" in r.chunks[at].text:
         return False
@@ -191,13 +191,13 @@ def _only_counts(r: Reading, at: int) -> bool:
     )
 
 
-def _is_target(r: Reading, at: int) -> bool:
+def _is_target(r: QuestionReading, at: int) -> bool:
     """`average total`, `total of invoices`: a column called total that another word aggregates."""
     before = next(iter(r.before(at, r.filler)), None)
     return before is not None and (r.table_at(before) is not None or bool(r.chunks[before].op("avg", "max", "min")))
 
 
-def _aggregated(r: Reading, at: int) -> int | None:
+def _aggregated(r: QuestionReading, at: int) -> int | None:
     following = next(iter(r.after(at, r.filler)), None)
     previous = next(iter(r.before(at, r.filler)), None)
     if r.chinese and previous is not None and r.free(previous) and r.is_noun(previous):
@@ -225,7 +225,7 @@ def _aggregated(r: Reading, at: int) -> int | None:
     return r.previous_noun(at, 2)
 
 
-def head_of(r: Reading, at: int) -> int:
+def head_of(r: QuestionReading, at: int) -> int:
     """`average invoice total`, `total order amount`, `平均订单金额`: the number column right after a table."""
     following = at + 1
     table = r.table_at(at)
@@ -238,7 +238,7 @@ def head_of(r: Reading, at: int) -> int:
     return at
 
 
-def read_ranking(r: Reading) -> None:
+def read_ranking(r: QuestionReading) -> None:
     """`top 5 customers by revenue`, `按销售额排名前5`, `销售额前5的客户`, `sorted by price`."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or not chunk.op("by", "sort") or chunk.noun >= 0.9:
@@ -272,7 +272,7 @@ def read_ranking(r: Reading) -> None:
     _chinese_top(r)
 
 
-def _rank(r: Reading, at: int, target: int | None, function: str, *, sorting: bool) -> None:
+def _rank(r: QuestionReading, at: int, target: int | None, function: str, *, sorting: bool) -> None:
     down = _direction(r, at)
     if target is not None and r.chinese:
         behind = target + 1
@@ -302,13 +302,13 @@ def _rank(r: Reading, at: int, target: int | None, function: str, *, sorting: bo
             r.limit = 0  # an order without an end
 
 
-def _sorts_later(r: Reading, at: int) -> bool:
+def _sorts_later(r: QuestionReading, at: int) -> bool:
     return any(
         r.chunks[p].op("sort", "desc", "asc") for p in range(at + 1, min(at + 6, len(r))) if not r.chunks[p].sign
     )
 
 
-def _direction(r: Reading, at: int) -> bool | None:
+def _direction(r: QuestionReading, at: int) -> bool | None:
     """Whether it is said to go down; None when nothing is said. Takes the words that say it."""
     down: bool | None = None
     for place in range(len(r)):
@@ -321,7 +321,7 @@ def _direction(r: Reading, at: int) -> bool | None:
     return down
 
 
-def _chinese_top(r: Reading) -> None:
+def _chinese_top(r: QuestionReading) -> None:
     """`客户最多的前5个国家` is read elsewhere; this is `销售额前5的客户`, `播放次数前十的歌曲`."""
     if not r.chinese or r.limit is None or r.superlative is not None:
         return

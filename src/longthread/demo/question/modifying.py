@@ -7,7 +7,7 @@ restrict the rows and must not pass in silence: it becomes a filter on the colum
 from __future__ import annotations
 
 from longthread.demo.query.plan import Condition, Field
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 
 _ENDINGS = ("ed", "en", "ive", "able", "ible", "ful", "less")
 _ADJECTIVES = frozenset(
@@ -48,7 +48,7 @@ _ADJECTIVES = frozenset(
 _ASPECT = ("已", "未", "被", "已经", "正在", "尚未")
 
 
-def read_modifiers(r: Reading) -> None:
+def read_modifiers(r: QuestionReading) -> None:
     """Every adjective or participle right before a table (in Chinese with 的 between) that found no place yet."""
     for at in range(len(r)):
         if not r.free(at) or r.table_at(at) is not None or not _modifies(r, at):
@@ -75,7 +75,7 @@ def read_modifiers(r: Reading) -> None:
             r.lookups.append(chunk.text)
 
 
-def _negated(r: Reading, at: int) -> bool:
+def _negated(r: QuestionReading, at: int) -> bool:
     if at == 0 or not r.free(at - 1) or not r.chunks[at - 1].op("not", "without"):
         return False
     r.use("not", at - 1)
@@ -89,7 +89,7 @@ def _happened(field: Field, *, dated: bool, negated: bool) -> Condition:
     return Condition(field, "<=" if negated else ">", (0,))
 
 
-def _head(r: Reading, at: int) -> int | None:
+def _head(r: QuestionReading, at: int) -> int | None:
     """The table that a chunk stands right before."""
     place = at + 1
     if r.chinese:
@@ -99,7 +99,7 @@ def _head(r: Reading, at: int) -> int | None:
     return place if place < len(r) and r.table_at(place) is not None and r.is_noun(place) else None
 
 
-def _modifies(r: Reading, at: int) -> bool:
+def _modifies(r: QuestionReading, at: int) -> bool:
     chunk = r.chunks[at]
     if _head(r, at) is None or chunk.sign or chunk.number is not None or chunk.quoted:
         return False
@@ -115,7 +115,7 @@ def _modifies(r: Reading, at: int) -> bool:
     return adjective and (light or named)
 
 
-def _names_whose(r: Reading, at: int) -> bool:
+def _names_whose(r: QuestionReading, at: int) -> bool:
     """`公司的员工`, `商品的订单`: a noun that only says whose."""
     text = r.chunks[at].text
     return text in _PLACES

@@ -7,9 +7,9 @@ from dataclasses import replace
 from longthread.demo.glossary import glossary
 from longthread.demo.query.display import amounts, dates, link_of, naming_columns
 from longthread.demo.query.joins import distance, path
-from longthread.demo.query.plan import Dimension, Field, Measure, field_of
-from longthread.demo.question.reading import Reading
-from longthread.demo.schema import Column, Ref, Table, bases, key_of
+from longthread.demo.query.plan import Dimension, Field, PlannedMeasure, field_of
+from longthread.demo.question.reading import QuestionReading
+from longthread.demo.schema import DemoColumn, DemoTable, Ref, bases, key_of
 from longthread.tools.analysis.schema_linking import atoms
 
 _PERSONS = (
@@ -104,7 +104,7 @@ def means(words: tuple[str, ...], concepts: tuple[str, ...]) -> bool:
     return False
 
 
-def person_like(table: Table) -> bool:
+def person_like(table: DemoTable) -> bool:
     """Whether a table's rows are people."""
     return means(table.words, _PERSONS)
 
@@ -131,7 +131,7 @@ _OF_PERSONS = frozenset(
 _PEOPLE_ZH = ("员", "师", "者", "生", "手", "主")
 
 
-def people(table: Table) -> bool:
+def people(table: DemoTable) -> bool:
     """Whether a table's rows are people by its name, or by what it holds of each."""
     if person_like(table) or means(table.words, _DOERS) or table.name.endswith(_PEOPLE_ZH):
         return True
@@ -144,20 +144,20 @@ def people(table: Table) -> bool:
     return any(column.words[-len(key) :] == key for column in table.columns for key in _PERSONAL)
 
 
-def names_person(column: Column) -> bool:
+def names_person(column: DemoColumn) -> bool:
     """Whether a column's values are people: `passenger_capacity` holds none."""
     if column.kind == "number" and not column.keyish:
         return False
     return means(column.words, (*_PERSONS, *_DOERS))
 
 
-def person_of(r: Reading, table: str) -> Dimension | None:
+def person_of(r: QuestionReading, table: str) -> Dimension | None:
     """Who does what a table's rows record: the only people it points to, else the only column that names a person."""
     column = person_column(r, table)
     return dimension_of_column(r, column) if column is not None else None
 
 
-def person_column(r: Reading, table: str) -> Ref | None:
+def person_column(r: QuestionReading, table: str) -> Ref | None:
     """The only key of a table that leads to people, else its only text that names a person."""
     keys = [k for k in r.schema.links if k.table == table]
     links = [k for k in keys if person_like(r.schema.tables[k.target])]
@@ -172,7 +172,7 @@ def person_column(r: Reading, table: str) -> Ref | None:
     return Ref(table, found[0].name) if len(found) == 1 else None
 
 
-def additive(column: Column) -> bool:
+def additive(column: DemoColumn) -> bool:
     """Whether adding up a column's values makes sense (an amount or a number of things, and no price or age)."""
     counts = column.name.endswith(_COUNTED_ZH) and not column.name.endswith(_SIZES_ZH)
     counts = counts or (len(column.words) == 1 and column.words[0] in _THINGS)
@@ -200,7 +200,7 @@ _TO_COME = frozenset(
 )
 
 
-def is_deed(r: Reading, at: int, ref: Ref) -> bool:
+def is_deed(r: QuestionReading, at: int, ref: Ref) -> bool:
     """Whether a word only says what was done, and the column is its date: `were collected in Hungary`."""
     text = r.chunks[at].text.lower()
     participle = text.isascii() and text.endswith("ed") and " " not in text and "_" not in text
@@ -208,7 +208,7 @@ def is_deed(r: Reading, at: int, ref: Ref) -> bool:
     return participle and column.kind == "date" and not _TO_COME & set(column.words)
 
 
-def default_amount(r: Reading, table: Table) -> Column | None:
+def default_amount(r: QuestionReading, table: DemoTable) -> DemoColumn | None:
     """The column meant by `total sales` of a table of sales: its money, or its only amount."""
     found = amounts(table, r.schema)
     for name in MONEY:
@@ -218,7 +218,7 @@ def default_amount(r: Reading, table: Table) -> Column | None:
     return found[0] if len(found) == 1 else None
 
 
-def default_date(r: Reading, table: str) -> Field | None:
+def default_date(r: QuestionReading, table: str) -> Field | None:
     """The date column meant when none is named: the table's, else that of a table it points to."""
     own = dates(r.schema.tables[table])
     if own:
@@ -234,11 +234,11 @@ def default_date(r: Reading, table: str) -> Field | None:
     return best[1] if best else None
 
 
-def births(column: Column) -> bool:
+def births(column: DemoColumn) -> bool:
     return means(column.words, ("birth date",))
 
 
-def dimension_of_table(r: Reading, table: str, via: Ref | None = None) -> Dimension:
+def dimension_of_table(r: QuestionReading, table: str, via: Ref | None = None) -> Dimension:
     """Rows grouped by what a row of a table is called, and its key so that namesakes stay apart."""
     found = r.schema.tables[table]
     fields = tuple(Field(Ref(table, name), via) for name in naming_columns(found))
@@ -246,7 +246,7 @@ def dimension_of_table(r: Reading, table: str, via: Ref | None = None) -> Dimens
     return Dimension(fields, key=Field(Ref(table, key), via) if key else None)
 
 
-def dimension_of_column(r: Reading, ref: Ref) -> Dimension:
+def dimension_of_column(r: QuestionReading, ref: Ref) -> Dimension:
     """Rows grouped by a column; a foreign key by what it points to."""
     link = link_of(r.schema, ref)
     if link is not None:
@@ -260,7 +260,7 @@ def dimension_of_column(r: Reading, ref: Ref) -> Dimension:
     return Dimension((Field(ref),))
 
 
-def dimension_at(r: Reading, at: int, base: str | None) -> Dimension | None:
+def dimension_at(r: QuestionReading, at: int, base: str | None) -> Dimension | None:
     """The dimension a chunk names: a table, a column, or a unit of time."""
     chunk = r.chunks[at]
     unit = chunk.op("unit")
@@ -292,7 +292,7 @@ def dimension_at(r: Reading, at: int, base: str | None) -> Dimension | None:
     return dimension_of_column(r, ref)
 
 
-def _role_column(r: Reading, at: int, base: str | None) -> Ref | None:
+def _role_column(r: QuestionReading, at: int, base: str | None) -> Ref | None:
     """A foreign key of the base that the chunk names better than any table: `home team`, `manager`."""
     fits = [s for s in r.chunks[at].of("column") if s.ref.table == base and link_of(r.schema, s.ref) is not None]
     tables = r.chunks[at].of("table")
@@ -302,7 +302,7 @@ def _role_column(r: Reading, at: int, base: str | None) -> Ref | None:
     return None
 
 
-def _time(r: Reading, at: int, grain: str, base: str | None) -> Dimension | None:
+def _time(r: QuestionReading, at: int, grain: str, base: str | None) -> Dimension | None:
     named = None
     for place in (at - 1, at - 2):
         if place >= 0 and (r.free(place) or r.role.get(place) in ("context", "group")):
@@ -317,19 +317,19 @@ def _time(r: Reading, at: int, grain: str, base: str | None) -> Dimension | None
     return Dimension((found,), grain) if found else None
 
 
-def amount_measure(r: Reading, function: str, at: int | None, base: str | None) -> Measure | None:
+def amount_measure(r: QuestionReading, function: str, at: int | None, base: str | None) -> PlannedMeasure | None:
     """A function over the number column a chunk names; for money, a price times a quantity where need be."""
     numeric = lambda c: c.kind in ("number", "unknown") and not c.keyish and not c.yearish  # noqa: E731
     if function in ("min", "max"):
         numeric = lambda c: c.kind in ("number", "unknown", "date") and not (c.keyish and c.kind != "date")  # noqa: E731
     if r.asked_unit is not None and (at is None or r.table_at(at) or r.chunks[at].op("meas", "dur")):
-        return Measure(function, r.asked_unit.table, Field(r.asked_unit))  # type: ignore[arg-type]  # a function
+        return PlannedMeasure(function, r.asked_unit.table, Field(r.asked_unit))  # type: ignore[arg-type]  # a function
     if at is not None:
         ref = r.column_at(at, numeric, -1.0)
         table = r.table_at(at)
         if ref is not None and (table is None or _sure(r, at, ref)):
             _refuse_two(r, at, ref, base)
-            return _with_factor(r, Measure(function, ref.table, Field(ref)), at)  # type: ignore[arg-type]  # a function
+            return _with_factor(r, PlannedMeasure(function, ref.table, Field(ref)), at)  # type: ignore[arg-type]  # a function
         product = _product(r, at)
         if product is not None:
             return replace(product, function=function)  # type: ignore[arg-type]  # a function
@@ -337,10 +337,10 @@ def amount_measure(r: Reading, function: str, at: int | None, base: str | None) 
     if base is None:
         return None
     column = default_amount(r, r.schema.tables[base])
-    return Measure(function, base, field_of(base, column.name)) if column else None  # type: ignore[arg-type]  # a function
+    return PlannedMeasure(function, base, field_of(base, column.name)) if column else None  # type: ignore[arg-type]  # a function
 
 
-def _refuse_two(r: Reading, at: int, ref: Ref, base: str | None) -> None:
+def _refuse_two(r: QuestionReading, at: int, ref: Ref, base: str | None) -> None:
     """Refuse a measure that two tables hold, and none of them is asked for or nearer to what is."""
     mine = next((s.score for s in r.chunks[at].of("column") if s.ref == ref), 0.0)
     if ref.table in r.anchors() or ref.table in (base, r.entity) or money_word(r.chunks[at].key):
@@ -352,12 +352,12 @@ def _refuse_two(r: Reading, at: int, ref: Ref, base: str | None) -> None:
         r.refuse("two_readings", " / ".join(f"`{other.table}.{other.column}`" for other in (ref, alike[0])))
 
 
-def _away(r: Reading, table: str) -> float:
+def _away(r: QuestionReading, table: str) -> float:
     """How far a table is from those that the question names."""
     return min((distance(r.schema, named, table) for named in r.anchors()), default=0.0)
 
 
-def _sure(r: Reading, at: int, ref: Ref) -> bool:
+def _sure(r: QuestionReading, at: int, ref: Ref) -> bool:
     return any(sense.ref == ref and sense.score >= 0.85 for sense in r.chunks[at].of("column"))
 
 
@@ -366,11 +366,11 @@ def money_word(key: tuple[str, ...]) -> bool:
     return any(key == atoms(name) or key in glossary().same(atoms(name)) for name in ("revenue", "spending"))
 
 
-def _product(r: Reading, at: int) -> Measure | None:
+def _product(r: QuestionReading, at: int) -> PlannedMeasure | None:
     """Price times quantity of one table, nearest to what is asked."""
     if not money_word(r.chunks[at].key):
         return None
-    best: tuple[float, Measure] | None = None
+    best: tuple[float, PlannedMeasure] | None = None
     for table in bases(r.schema.tables.values()):
         name = table.name
         price = r.concept(table, "price", lambda c: c.kind == "number")
@@ -379,11 +379,11 @@ def _product(r: Reading, at: int) -> Measure | None:
             continue
         cost = min((distance(r.schema, name, anchor) for anchor in r.anchors() or {name}), default=0.0)
         if best is None or cost < best[0]:
-            best = (cost, Measure("sum", name, field_of(name, price.name), field_of(name, count.name)))
+            best = (cost, PlannedMeasure("sum", name, field_of(name, price.name), field_of(name, count.name)))
     return best[1] if best else None
 
 
-def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
+def _with_factor(r: QuestionReading, made: PlannedMeasure, at: int) -> PlannedMeasure:
     """Revenue grouped below the level of an order's total is the sum of its lines, or the total counts many times."""
     if not money_word(r.chunks[at].key) or made.field is None:
         return made
@@ -397,7 +397,7 @@ def _with_factor(r: Reading, made: Measure, at: int) -> Measure:
     return made
 
 
-def deeds(r: Reading, measure: Measure) -> Measure:
+def deeds(r: QuestionReading, measure: PlannedMeasure) -> PlannedMeasure:
     """`borrowed the most books`: not the books are counted but the rows that record it, if they are named."""
     if measure.function != "count":
         return measure
@@ -409,17 +409,17 @@ def deeds(r: Reading, measure: Measure) -> Measure:
             verbal = r.chunks[at].op("soft") or not r.table_at(at)
             if dated and verbal and sense.score >= 0.75 and _records(r, sense.ref.table, measure.table):
                 r.use("context", at)
-                return Measure("count", sense.ref.table)
+                return PlannedMeasure("count", sense.ref.table)
     return measure
 
 
-def _records(r: Reading, table: str, counted: str) -> bool:
+def _records(r: QuestionReading, table: str, counted: str) -> bool:
     """Whether a table's rows join what is counted with something else."""
     targets = {link.target for link in r.schema.links if link.table == table}
     return counted in targets and len(targets) > 1
 
 
-def counted_for(r: Reading, table: str | None) -> str | None:
+def counted_for(r: QuestionReading, table: str | None) -> str | None:
     """The table counted when only `人数` or `most popular` is said: people, else the one table that points."""
     if table is None:
         return None

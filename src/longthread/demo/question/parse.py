@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from longthread.demo.query.joins import choices, path
-from longthread.demo.query.plan import Plan
+from longthread.demo.query.plan import QueryPlan
 from longthread.demo.question.absence import read_absences, read_presence
 from longthread.demo.question.asked import read_rates, read_units
 from longthread.demo.question.assembly import assemble
@@ -25,12 +25,12 @@ from longthread.demo.question.measuring import read_aggregates, read_counts, rea
 from longthread.demo.question.modifying import read_modifiers
 from longthread.demo.question.nouns import money_word
 from longthread.demo.question.quantities import read_comparisons, read_limits, read_superlative
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 from longthread.demo.question.selling import read_takings
 from longthread.demo.question.several import read_several
 from longthread.demo.question.shares import read_shares, whole_of
 from longthread.demo.question.times import read_dates
-from longthread.demo.schema import Schema
+from longthread.demo.schema import DemoSchema
 from longthread.demo.words.chunks import chunks_of
 from longthread.demo.words.lexicon import language_of
 from longthread.demo.words.vocabulary import Vocabulary
@@ -71,7 +71,7 @@ class Understanding:
     """What was understood. `unknown` are words that may be values nobody has looked up; `left` known words that the
     plan does not hold; `refusal` a reason not to answer, with what it is about."""
 
-    plan: Plan | None
+    plan: QueryPlan | None
     unknown: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     domain: tuple[str, ...] = ()
@@ -93,10 +93,10 @@ class Understanding:
         return not self.greeting and not self.candidates and self.refusal is None
 
 
-def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan | None) -> Understanding:
+def understand(question: str, schema: DemoSchema, words: Vocabulary, previous: QueryPlan | None) -> Understanding:
     """Read a question. A follow-up is merged with the plan before it."""
     chunks = chunks_of(question[:LONGEST], words)
-    r = Reading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
+    r = QuestionReading(question, chunks, schema, previous, chinese=language_of(question) == "zh")
     _refuse_the_unsupported(r)
     for read in _PASSES:
         read(r)
@@ -135,14 +135,14 @@ def understand(question: str, schema: Schema, words: Vocabulary, previous: Plan 
     )
 
 
-def _of_column(plan: Plan) -> bool:
+def _of_column(plan: QueryPlan) -> bool:
     return all(measure.function == "distinct" for measure in plan.measures)
 
 
 _PAYS = re.compile(r"\b(?:do|does|did)\b(?! (?:we|they|you|i)\b).*\bpay\b", re.I)
 
 
-def _refuse_the_unsupported(r: Reading) -> None:
+def _refuse_the_unsupported(r: QuestionReading) -> None:
     if _PAYS.search(r.question) and not any("pay" in sense.ref.column.lower() for c in r.chunks for sense in c.senses):
         r.refuse("unsupported", "pay")  # what owners pay is nobody's salary
     for at, chunk in enumerate(r.chunks):
@@ -157,7 +157,7 @@ def _refuse_the_unsupported(r: Reading) -> None:
             r.refuse("unsupported", chunk.text)
 
 
-def _choices(r: Reading, plan: Plan) -> None:
+def _choices(r: QuestionReading, plan: QueryPlan) -> None:
     """Say which key was taken where two tables are joined by several."""
     taken = [field for field in plan.fields() if field.via is None and field.ref.table != plan.table]
     for field in taken:
@@ -172,7 +172,7 @@ _FARTHEST = 3
 """Joins along keys that nobody declared, beyond which a path is no more than a guess."""
 
 
-def _far(r: Reading, plan: Plan) -> None:
+def _far(r: QuestionReading, plan: QueryPlan) -> None:
     """Refuse a path over many keys that are only inferred: each is likely, all together are not."""
     for name in plan.tables()[1:]:
         hops = path(r.schema, plan.table, name) or []
@@ -180,33 +180,33 @@ def _far(r: Reading, plan: Plan) -> None:
             r.refuse("far_apart", " → ".join(f"`{table}`" for table in (plan.table, *(hop.end for hop in hops))))
 
 
-def _views(r: Reading, plan: Plan) -> None:
+def _views(r: QuestionReading, plan: QueryPlan) -> None:
     """Say that a view is one: its rows may hold what a table holds once several times."""
     for name in plan.tables():
         if r.schema.tables[name].kind == "view":
             r.note("view", name)
 
 
-def _several_questions(r: Reading) -> None:
+def _several_questions(r: QuestionReading) -> None:
     marks = [at for at, chunk in enumerate(r.chunks) if chunk.text in ("?", "？")]
     if marks and any(chunk.op("which", "count", "list") for chunk in r.chunks[marks[0] + 1 :]):
         r.note("one")
 
 
-def _unknown(r: Reading, at: int) -> bool:
+def _unknown(r: QuestionReading, at: int) -> bool:
     chunk = r.chunks[at]
     lettered = len(chunk.text) == 1 and "A" <= chunk.text <= "Z" and chunk.text != "I" and not chunk.senses
     beside = at > 0 and not r.question.isupper() and bool(r.chunks[at - 1].senses)
     return r.free(at) and (chunk.unknown or (chunk.quoted and not chunk.senses) or (lettered and beside))
 
 
-def _lost(r: Reading, plan: Plan | None) -> tuple[str, ...]:
+def _lost(r: QuestionReading, plan: QueryPlan | None) -> tuple[str, ...]:
     """The words that may be values nobody has looked up."""
     found = (chunk.text for at, chunk in enumerate(r.chunks) if _unknown(r, at) and not _covered(r, at, plan))
     return tuple(dict.fromkeys((*found, *r.lookups)))
 
 
-def _known(r: Reading) -> tuple[str, ...]:
+def _known(r: QuestionReading) -> tuple[str, ...]:
     """The words that name something here: what a question without a plan was about."""
     return tuple(dict.fromkeys(chunk.text for at, chunk in enumerate(r.chunks) if chunk.senses and not _unknown(r, at)))
 
@@ -214,7 +214,7 @@ def _known(r: Reading) -> tuple[str, ...]:
 _PAID = frozenset(["paid", "earned", "charged", "raised", "billed", "made"])
 
 
-def _covered(r: Reading, at: int, plan: Plan | None) -> bool:
+def _covered(r: QuestionReading, at: int, plan: QueryPlan | None) -> bool:
     """A word for money beside an amount that is added up already: `ticket revenue`, `salary paid to`."""
     if plan is None or not any(m.field is not None and m.function in ("sum", "avg") for m in plan.measures):
         return False
@@ -224,7 +224,7 @@ def _covered(r: Reading, at: int, plan: Plan | None) -> bool:
     return beside and r.chunks[at].text.lower() in _PAID and r.role.get(at - 1) is not None
 
 
-def _candidates(r: Reading) -> tuple[str, ...]:
+def _candidates(r: QuestionReading) -> tuple[str, ...]:
     """The tables that nouns and values of the question may mean, the surest first."""
     scored: dict[str, float] = {}
     for chunk in r.chunks:

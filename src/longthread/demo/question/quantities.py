@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from longthread.demo.question.measuring import belongs, head_of
-from longthread.demo.question.reading import Comparison, Reading, Superlative
+from longthread.demo.question.reading import NumberComparison, QuestionReading, Superlative
 from longthread.demo.words.units import UNITS
 
 _POSTFIX = ("以上", "以下", "以内", "及以上", "及以下", "或以上", "或更多", "或更少")
 
 
-def read_comparisons(r: Reading) -> None:
+def read_comparisons(r: QuestionReading) -> None:
     """Every `more than 5 …`, `… 大于 10`, `5 or more`, `between 1 and 3`."""
     for at, chunk in enumerate(r.chunks):
         if at in r.role:
@@ -24,7 +24,7 @@ def read_comparisons(r: Reading) -> None:
             _range(r, at, at)
 
 
-def _number_near(r: Reading, at: int, step: int) -> int | None:
+def _number_near(r: QuestionReading, at: int, step: int) -> int | None:
     place = at + step
     for _ in range(3):
         if not r.free(place):
@@ -38,14 +38,14 @@ def _number_near(r: Reading, at: int, step: int) -> int | None:
     return None
 
 
-def _value(r: Reading, at: int) -> float:
+def _value(r: QuestionReading, at: int) -> float:
     chunk = r.chunks[at]
     if chunk.number is not None:
         return chunk.number
     return float(chunk.moment.start[:4]) if chunk.moment else 0.0
 
 
-def _comparison(r: Reading, at: int, args: tuple[str, ...]) -> None:
+def _comparison(r: QuestionReading, at: int, args: tuple[str, ...]) -> None:
     text = r.chunks[at].text.lower()
     postfix = text in _POSTFIX or text.startswith(("or ", "and "))
     place = _number_near(r, at, -1 if postfix else 1)
@@ -59,13 +59,13 @@ def _comparison(r: Reading, at: int, args: tuple[str, ...]) -> None:
     left = _left(r, start)
     if year and not _numeric(r, left, end):
         return  # a year: the dates' affair
-    made = Comparison(at, args[0], _value(r, place), concept=args[1] if len(args) > 1 else "")
+    made = NumberComparison(at, args[0], _value(r, place), concept=args[1] if len(args) > 1 else "")
     r.use("comparison", at, place)
     _attach(r, made, start, end, left)
     r.comparisons.append(made)
 
 
-def _numeric(r: Reading, left: int | None, end: int) -> bool:
+def _numeric(r: QuestionReading, left: int | None, end: int) -> bool:
     """Whether what stands around a four-digit number makes it an amount and no year."""
     if left is not None:
         if r.chunks[left].op("count") is not None and r.chunks[left].noun < 0.5:
@@ -81,7 +81,7 @@ def _numeric(r: Reading, left: int | None, end: int) -> bool:
     return named or r.chunks[following].op("money", "dur", "meas", "age") is not None
 
 
-def _left(r: Reading, start: int) -> int | None:
+def _left(r: QuestionReading, start: int) -> int | None:
     """What stands before a comparison: the noun compared, or the word for counting."""
     for place in r.before(start, lambda at: r.filler(at) or bool(r.chunks[at].op("not", "money", "pron"))):
         chunk = r.chunks[place]
@@ -93,7 +93,7 @@ def _left(r: Reading, start: int) -> int | None:
     return None
 
 
-def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None) -> None:
+def _attach(r: QuestionReading, made: NumberComparison, start: int, end: int, left: int | None) -> None:
     """Find what a comparison is about: units and the noun after it, or what stands before it."""
     place = end + 1
     while (
@@ -143,12 +143,12 @@ def _attach(r: Reading, made: Comparison, start: int, end: int, left: int | None
         r.use("comparison", right)
 
 
-def _counted(r: Reading, count: int, end: int) -> int | None:
+def _counted(r: QuestionReading, count: int, end: int) -> int | None:
     """The noun between `number of` and the comparison."""
     return next((at for at in range(count + 1, end) if r.free(at) and r.is_noun(at)), None)
 
 
-def _function_before(r: Reading, made: Comparison, noun: int) -> None:
+def _function_before(r: QuestionReading, made: NumberComparison, noun: int) -> None:
     for place in r.before(noun, r.filler):
         operation = r.chunks[place].op("sum", "avg", "max", "min")
         if operation is not None and r.free(place):
@@ -157,7 +157,7 @@ def _function_before(r: Reading, made: Comparison, noun: int) -> None:
         return
 
 
-def _to(r: Reading, at: int) -> int | None:
+def _to(r: QuestionReading, at: int) -> int | None:
     """The number after `to` / `到`, when a chunk is followed by one."""
     joint = at + 1
     if r.free(joint) and r.chunks[joint].op("to") and r.free(joint + 1) and r.chunks[joint + 1].number is not None:
@@ -165,13 +165,13 @@ def _to(r: Reading, at: int) -> int | None:
     return None
 
 
-def _between(r: Reading, at: int) -> None:
+def _between(r: QuestionReading, at: int) -> None:
     first = _number_near(r, at, 1)
     if first is not None and r.chunks[first].number is not None:
         _range(r, first, at)
 
 
-def _range(r: Reading, first: int, start: int) -> None:
+def _range(r: QuestionReading, first: int, start: int) -> None:
     joint = first + 1
     while r.free(joint) and r.chunks[joint].op("money", "dur", "meas"):
         joint += 1
@@ -182,7 +182,7 @@ def _range(r: Reading, first: int, start: int) -> None:
         second += 1
     if r.chunks[second].number is None:
         return
-    made = Comparison(start, "between", _value(r, first), high=_value(r, second))
+    made = NumberComparison(start, "between", _value(r, first), high=_value(r, second))
     r.use("comparison", *range(first + 1, joint))
     left = _left(r, min(start, first))
     r.use("comparison", start, first, joint, second)
@@ -194,7 +194,7 @@ def _range(r: Reading, first: int, start: int) -> None:
     r.comparisons.append(made)
 
 
-def read_limits(r: Reading) -> None:
+def read_limits(r: QuestionReading) -> None:
     """`top 5`, `前10`, `5 most expensive`, `最长的3首`, `which 3 …`, `show 10 …`, `second longest`."""
     _ordinals(r)
     for at, chunk in enumerate(r.chunks):
@@ -218,7 +218,7 @@ def read_limits(r: Reading) -> None:
     _bare_top(r)
 
 
-def _ranked_behind(r: Reading, at: int) -> bool:
+def _ranked_behind(r: QuestionReading, at: int) -> bool:
     """`the 2 countries with the most customers`: a number before a noun, and a superlative after both."""
     noun = r.next_noun(at, 3)
     if noun is None or not all(r.filler(p) or r.chunks[p].of("value", "flag") for p in range(at + 1, noun)):
@@ -235,7 +235,7 @@ def _ranked_behind(r: Reading, at: int) -> bool:
 _CHANGES = frozenset(("it", "to", "改成", "换成", "改为", "换", "要"))
 
 
-def _ordinals(r: Reading) -> None:
+def _ordinals(r: QuestionReading) -> None:
     """`the second longest`, `第二高`, and after a ranking `and the second?`."""
     for at, chunk in enumerate(r.chunks):
         operation = chunk.op("ordinal")
@@ -248,13 +248,13 @@ def _ordinals(r: Reading) -> None:
             r.use("limit", at)
 
 
-def _after_superlative(r: Reading, at: int) -> bool:
+def _after_superlative(r: QuestionReading, at: int) -> bool:
     for place in r.before(at, lambda p: r.chunks[p].text in ("的", "the", "是", "哪") or bool(r.chunks[p].op("which"))):
         return bool(r.chunks[place].op("adj", "high", "low", "most", "least", "desc", "asc"))
     return False
 
 
-def _bare_top(r: Reading) -> None:
+def _bare_top(r: QuestionReading) -> None:
     """`top customers` without a number means ten, `the top customer` one."""
     for at, chunk in enumerate(r.chunks):
         if r.free(at) and chunk.op("top") and chunk.text.lower() == "top" and r.limit is None:
@@ -266,7 +266,7 @@ def _bare_top(r: Reading) -> None:
                     r.note("assumed_ten")
 
 
-def read_superlative(r: Reading) -> None:
+def read_superlative(r: QuestionReading) -> None:
     """The first superlative, and the chunk it ranks by."""
     _happened_last(r)
     _first_when(r)
@@ -294,7 +294,7 @@ def read_superlative(r: Reading) -> None:
         return
 
 
-def _happened_last(r: Reading) -> None:
+def _happened_last(r: QuestionReading) -> None:
     """`who joined last?`, `which was opened first?`: the newest or oldest by the date of a verb."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at) or chunk.text.lower() not in ("last", "first") or r.superlative is not None or at == 0:
@@ -308,7 +308,7 @@ def _happened_last(r: Reading) -> None:
             r.use("superlative", at, at - 1)
 
 
-def _first_when(r: Reading) -> None:
+def _first_when(r: QuestionReading) -> None:
     """`when was the first payment made?`: the oldest row, by its date."""
     if r.chinese or not any(chunk.text.lower() == "when" for chunk in r.chunks[:2]):
         return
@@ -319,7 +319,7 @@ def _first_when(r: Reading) -> None:
             r.use("superlative", at)
 
 
-def _of_table(r: Reading, at: int) -> bool:
+def _of_table(r: QuestionReading, at: int) -> bool:
     noun = r.next_noun(at, 2)
     return noun is not None and r.table_at(noun) is not None
 
@@ -332,7 +332,7 @@ _PLAIN = frozenset(
 _DATED = ("date", "dates", "year", "years", "time", "day", "birthday", "日期", "时间", "年份", "年", "日", "年度")
 
 
-def _dated(r: Reading, at: int) -> int | None:
+def _dated(r: QuestionReading, at: int) -> int | None:
     """`earliest arrival date`, `最早的入职日期`: the date or year column that a superlative of time names."""
     for place in list(r.after(at, r.filler))[:2]:
         if not r.free(place) or not r.is_noun(place):
@@ -346,7 +346,7 @@ def _dated(r: Reading, at: int) -> int | None:
     return None
 
 
-def _measured(r: Reading, at: int) -> bool:
+def _measured(r: QuestionReading, at: int) -> bool:
     """`longest average delay`, `longest distance`, `时长最长`: an adjective of a column that is named as well."""
     numeric = lambda c: c.kind == "number" and not c.keyish  # noqa: E731
     following = at + 1
@@ -366,7 +366,7 @@ def _measured(r: Reading, at: int) -> bool:
     )
 
 
-def _target(r: Reading, made: Superlative) -> None:
+def _target(r: QuestionReading, made: Superlative) -> None:
     """What `highest …` or `most …` is about: `number of X`, `average X`, `X`; in Chinese mostly what is before it."""
     place = _behind(r, made)
     if place is not None and r.free(place) and not (r.chinese and _chinese_before(r, made)):
@@ -395,7 +395,7 @@ def _target(r: Reading, made: Superlative) -> None:
             r.use("superlative", place)
 
 
-def _behind(r: Reading, made: Superlative) -> int | None:
+def _behind(r: QuestionReading, made: Superlative) -> int | None:
     """The place of what stands behind a superlative, values and small words passed over."""
     place = next(
         iter(
@@ -416,7 +416,7 @@ def _behind(r: Reading, made: Superlative) -> int | None:
     return place
 
 
-def _computed(r: Reading, made: Superlative, place: int) -> bool:
+def _computed(r: QuestionReading, made: Superlative, place: int) -> bool:
     """`highest number of X`, `highest average X`: what is computed and ranked by."""
     operation = r.chunks[place].op("count", "sum", "avg", "max", "min")
     if operation is None or (r.chunks[place].noun >= 0.9 and r.next_noun(place, 2) is None):
@@ -432,7 +432,7 @@ def _computed(r: Reading, made: Superlative, place: int) -> bool:
     return True
 
 
-def _past_values(r: Reading, place: int) -> int:
+def _past_values(r: QuestionReading, place: int) -> int:
     """`the most high priority tasks`: the table behind a value and the column it belongs to."""
     at = place
     while at < len(r) and at - place < 3 and r.free(at) and r.chunks[at].of("value") and not r.is_noun(at):
@@ -445,7 +445,7 @@ def _past_values(r: Reading, place: int) -> int:
     return at if r.table_at(at) else place
 
 
-def _trailing_count(r: Reading, made: Superlative) -> None:
+def _trailing_count(r: QuestionReading, made: Superlative) -> None:
     """`highest sales total`, `most tracks sold`, `largest customer count`."""
     place = (made.target or 0) + 1
     if r.free(place) and r.chunks[place].op("count") and r.chunks[place].text.lower() == "count":
@@ -454,7 +454,7 @@ def _trailing_count(r: Reading, made: Superlative) -> None:
         r.use("superlative", place)
 
 
-def _chinese_before(r: Reading, made: Superlative, *, take: bool = False) -> bool:
+def _chinese_before(r: QuestionReading, made: Superlative, *, take: bool = False) -> bool:
     """In Chinese what is ranked by stands before: `客户最多`, `客户数量最多`, `平均工资最高`, `销售额最高`."""
     before = list(r.before(made.index, lambda p: r.filler(p) and r.chunks[p].text != "的" and not r.is_noun(p)))
     if not before or not r.free(before[0]):
@@ -484,7 +484,7 @@ def _chinese_before(r: Reading, made: Superlative, *, take: bool = False) -> boo
     return True
 
 
-def _take_chinese(r: Reading, made: Superlative, place: int, function: str) -> None:
+def _take_chinese(r: QuestionReading, made: Superlative, place: int, function: str) -> None:
     ahead = place - 1
     operation = r.chunks[ahead].op("sum", "avg") if r.free(ahead) else None
     if operation is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from longthread.demo.query.display import display_columns, link_of, listed_columns, naming_columns
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Dimension, Field, Function, Measure, Plan, field_of
+from longthread.demo.query.plan import AggregateFunction, Dimension, Field, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.question.adjectives import ranked_column
 from longthread.demo.question.focus import focus_of, free_nouns
 from longthread.demo.question.nouns import (
@@ -23,12 +23,12 @@ from longthread.demo.question.nouns import (
     person_like,
     person_of,
 )
-from longthread.demo.question.reading import Reading, Superlative, plural
+from longthread.demo.question.reading import QuestionReading, Superlative, plural
 from longthread.demo.question.selling import sells, units_sold
-from longthread.demo.schema import Column, Ref
+from longthread.demo.schema import DemoColumn, Ref
 
 
-def ranked(r: Reading, previous: Plan | None) -> Plan | None:
+def ranked(r: QuestionReading, previous: QueryPlan | None) -> QueryPlan | None:
     """The plan of a superlative; None when it is none after all. Refuses when what it ranks by cannot be found."""
     made = r.superlative
     assert made is not None
@@ -43,7 +43,7 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     counting = made.function == "count" or (made.counting and not _numeric_target(r, made))
     bare = made.target is None and focus is None and not made.concept
     if bare and previous is not None and previous.measures and previous.dimensions:
-        measure = previous.order if isinstance(previous.order, Measure) else previous.measures[0]
+        measure = previous.order if isinstance(previous.order, PlannedMeasure) else previous.measures[0]
         return replace(previous, order=measure, descending=made.descending, limit=_limit(r), offset=r.offset)
     if bare and previous is not None and previous.measures and not previous.dimensions and previous.measures[0].field:
         measure = replace(previous.measures[0], function="max" if made.descending else "min")
@@ -55,7 +55,7 @@ def ranked(r: Reading, previous: Plan | None) -> Plan | None:
     return _by_column(r, made, focus, previous)
 
 
-def _several(r: Reading, made: Superlative) -> None:
+def _several(r: QuestionReading, made: Superlative) -> None:
     """`the most expensive rooms`: more than one is asked for, though it is not said how many."""
     behind = made.index + 1
     adjective = r.chunks[made.index].op("adj", "high", "low")
@@ -64,7 +64,7 @@ def _several(r: Reading, made: Superlative) -> None:
         r.note("assumed_ten")
 
 
-def _deed(r: Reading, made: Superlative, focus: int | None) -> Plan | None:
+def _deed(r: QuestionReading, made: Superlative, focus: int | None) -> QueryPlan | None:
     """`who has booked the most sessions?`: the rows that record it, for each person they name."""
     table = r.table_at(focus) if focus is not None else None
     if focus is None or table is None or person_like(r.schema.tables[table]) or focus > made.index:
@@ -73,12 +73,12 @@ def _deed(r: Reading, made: Superlative, focus: int | None) -> Plan | None:
     if person is None:
         return None
     r.use("focus", focus)
-    measure = Measure("count", table)
+    measure = PlannedMeasure("count", table)
     order = made.descending
-    return Plan(table, measures=(measure,), dimensions=(person,), order=measure, descending=order, limit=_limit(r))
+    return QueryPlan(table, measures=(measure,), dimensions=(person,), order=measure, descending=order, limit=_limit(r))
 
 
-def _per_group(r: Reading, made: Superlative) -> bool:
+def _per_group(r: QuestionReading, made: Superlative) -> bool:
     """`the highest salary in each department` has a row for each; `the newest member in each city` is refused."""
     each = [at for at in r.groups if any(r.chunks[p].op("each") for p in (at - 1, at - 2) if p >= 0)]
     if not each or made.target in each:
@@ -91,19 +91,19 @@ def _per_group(r: Reading, made: Superlative) -> bool:
     return True
 
 
-def _numeric_target(r: Reading, made: Superlative) -> bool:
+def _numeric_target(r: QuestionReading, made: Superlative) -> bool:
     if made.target is None:
         return False
     numeric = r.column_at(made.target, lambda c: c.kind == "number" and not c.keyish, -1.0)
     return numeric is not None and r.table_at(made.target) is None
 
 
-def asks_who(r: Reading) -> bool:
+def asks_who(r: QuestionReading) -> bool:
     """Whether a person is asked for."""
     return any(chunk.who for chunk in r.chunks)
 
 
-def _focus(r: Reading, made: Superlative) -> int | None:
+def _focus(r: QuestionReading, made: Superlative) -> int | None:
     """Whose superlative it is: the noun grouped by, the noun asked for, or the one after `longest`."""
     if r.groups:
         return r.groups[0]
@@ -128,18 +128,20 @@ def _focus(r: Reading, made: Superlative) -> int | None:
     return focus_of(r)
 
 
-def _asked_table(r: Reading, nouns: list[int]) -> bool:
+def _asked_table(r: QuestionReading, nouns: list[int]) -> bool:
     first = nouns[0]
     return any(r.chunks[p].op("which") for p in range(max(0, first - 2), first)) and r.table_at(first) is not None
 
 
-def _limit(r: Reading) -> int | None:
+def _limit(r: QuestionReading) -> int | None:
     if r.limit == 0:
         return None
     return r.limit or 1
 
 
-def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, previous: Plan | None) -> Plan | None:
+def _plan(
+    r: QuestionReading, made: Superlative, focus: int | None, measure: PlannedMeasure, previous: QueryPlan | None
+) -> QueryPlan | None:
     if focus is None:
         person = person_of(r, measure.table) if asks_who(r) else None
         if person is not None:
@@ -161,7 +163,7 @@ def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, pr
         dimension = named
         r.use("focus", focus)
     empty = not made.descending and dimension.key is not None and measure.function == "count"
-    return Plan(
+    return QueryPlan(
         table=measure.table,
         measures=(measure,),
         dimensions=(dimension,),
@@ -172,18 +174,20 @@ def _plan(r: Reading, made: Superlative, focus: int | None, measure: Measure, pr
     )
 
 
-def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+def _by_count(r: QuestionReading, made: Superlative, focus: int | None, previous: QueryPlan | None) -> QueryPlan | None:
     table = r.table_at(made.target) if made.target is not None else None
-    measure: Measure | None = None
+    measure: PlannedMeasure | None = None
     if table is not None:
-        measure = Measure("count", table)
+        measure = PlannedMeasure("count", table)
     elif made.target is not None:
         ref = r.column_at(made.target, least=-0.8)
         if ref is not None:
             link = link_of(r.schema, ref)
-            measure = Measure("count", link.target) if link else Measure("distinct", ref.table, Field(ref))
+            measure = (
+                PlannedMeasure("count", link.target) if link else PlannedMeasure("distinct", ref.table, Field(ref))
+            )
             if link is None and r.schema.column(ref).kind == "date":  # `which product sold the most`: no dates
-                measure = (units_sold(r) if sells(r) is not None else None) or Measure("count", ref.table)
+                measure = (units_sold(r) if sells(r) is not None else None) or PlannedMeasure("count", ref.table)
     else:
         measure = _uncounted(r, focus, previous)
     if measure is None or (table is None and previous is None and _often_or_much(r, made, measure)):
@@ -199,7 +203,7 @@ def _by_count(r: Reading, made: Superlative, focus: int | None, previous: Plan |
     return _plan(r, made, focus, measure, previous)
 
 
-def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure | None:
+def _uncounted(r: QuestionReading, focus: int | None, previous: QueryPlan | None) -> PlannedMeasure | None:
     """`most popular genre`, `which country has the most?`: what is counted is not said."""
     if previous is not None and previous.measures:
         return previous.measures[0]
@@ -216,21 +220,21 @@ def _uncounted(r: Reading, focus: int | None, previous: Plan | None) -> Measure 
     acted = [c.field.ref.table for c in r.conditions if table and c.field.ref.table != table]
     acted = [name for name in acted if any((k.table, k.target) == (name, table) for k in r.schema.links)]
     if acted:
-        return Measure("count", acted[0])  # `the members who cancelled most`: what they did
+        return PlannedMeasure("count", acted[0])  # `the members who cancelled most`: what they did
     others = [at for at in free_nouns(r) if at != focus and r.table_at(at) and r.table_at(at) != table]
     if others:
         r.use("counted", others[0])
-        return Measure("count", r.table_at(others[0]) or "")
+        return PlannedMeasure("count", r.table_at(others[0]) or "")
     if table is None:
         ref = r.column_at(focus, least=-0.8)
         return _of_kind(r, ref) if ref else None
     counted = counted_for(r, table)
     if counted:
         r.note("counted", counted)
-    return Measure("count", counted) if counted else None
+    return PlannedMeasure("count", counted) if counted else None
 
 
-def _often_or_much(r: Reading, made: Superlative, measure: Measure) -> bool:
+def _often_or_much(r: QuestionReading, made: Superlative, measure: PlannedMeasure) -> bool:
     """`which donor gave the most`: how often, or how much, where the rows counted keep an amount as well?"""
     before = made.index - 1
     verb = r.chunks[before].op("soft") if made.index else None
@@ -242,19 +246,21 @@ def _often_or_much(r: Reading, made: Superlative, measure: Measure) -> bool:
 _LIKED = ("popular", "热门", "受欢迎", "畅销", "热销", "busiest", "最忙", "冷门")
 
 
-def _of_kind(r: Reading, ref: Ref) -> Measure | None:
+def _of_kind(r: QuestionReading, ref: Ref) -> PlannedMeasure | None:
     """`the most common room type` is of most rooms; the most popular one is of most rows that point to rooms."""
     liked = any(word in chunk.text.lower() for chunk in r.chunks for word in _LIKED)
     pointing = {link.table for link in r.schema.links if link.target == ref.table and link.table != ref.table}
     if not liked or not pointing:
-        return Measure("count", ref.table)
+        return PlannedMeasure("count", ref.table)
     counted = counted_for(r, ref.table)
     if counted:
         r.note("counted", counted)
-    return Measure("count", counted) if counted else None
+    return PlannedMeasure("count", counted) if counted else None
 
 
-def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+def _by_measure(
+    r: QuestionReading, made: Superlative, focus: int | None, previous: QueryPlan | None
+) -> QueryPlan | None:
     measure = amount_measure(r, made.function, made.target, r.entity)
     if measure is None:
         r.refuse("no_amount", r.text(made.target if made.target is not None else made.index))
@@ -264,11 +270,13 @@ def _by_measure(r: Reading, made: Superlative, focus: int | None, previous: Plan
         focus = _asked_above(r, measure.field.ref, focus)
     plan = _plan(r, made, focus, measure, previous)
     if plan is None:
-        return Plan(table=measure.table, measures=(measure,))
+        return QueryPlan(table=measure.table, measures=(measure,))
     return plan
 
 
-def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan | None) -> Plan | None:
+def _by_column(
+    r: QuestionReading, made: Superlative, focus: int | None, previous: QueryPlan | None
+) -> QueryPlan | None:
     money = _money_of_others(r, made, focus)
     if money is not None:
         return _plan(r, made, focus, money, previous)
@@ -283,11 +291,15 @@ def _by_column(r: Reading, made: Superlative, focus: int | None, previous: Plan 
     alone = focus is None or (table is not None and table == ref.table and not _asked_which(r, focus))
     if made.date_named and alone and not asks_who(r) and r.limit is None:
         r.use("entity", focus)
-        return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
+        return QueryPlan(
+            table=ref.table, measures=(PlannedMeasure("max" if made.descending else "min", ref.table, Field(ref)),)
+        )
     return _of_column(r, made, focus, ref, previous)
 
 
-def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previous: Plan | None) -> Plan | None:
+def _of_column(
+    r: QuestionReading, made: Superlative, focus: int | None, ref: Ref, previous: QueryPlan | None
+) -> QueryPlan | None:
     """The rows, the group or the extreme of a column that a superlative ranks by."""
     focus = _asked_above(r, ref, focus)
     column, table = r.schema.column(ref), (r.table_at(focus) if focus is not None else None)
@@ -307,7 +319,9 @@ def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previ
             return _rows(r, made, ref, ref.table)
         if asks_who(r) and people(r.schema.tables[ref.table]):
             return _rows(r, made, ref, ref.table)
-        return Plan(table=ref.table, measures=(Measure("max" if made.descending else "min", ref.table, Field(ref)),))
+        return QueryPlan(
+            table=ref.table, measures=(PlannedMeasure("max" if made.descending else "min", ref.table, Field(ref)),)
+        )
     if table is None:
         other = r.column_at(focus, least=-0.8)
         if other is not None and _describes_row(r, other, ref):
@@ -323,7 +337,7 @@ def _of_column(r: Reading, made: Superlative, focus: int | None, ref: Ref, previ
     return _by_group(r, made, focus, ref, column, previous)
 
 
-def _asked_above(r: Reading, ranked_by: Ref, focus: int | None) -> int | None:
+def _asked_above(r: QuestionReading, ranked_by: Ref, focus: int | None) -> int | None:
     """The noun of *which* where each has many of the ranked rows (影片 in 哪部影片的订单金额最高), else `focus`."""
     for at in range(1, len(r)):
         if at == focus or not r.free(at) or not r.chunks[at - 1].op("which"):
@@ -338,13 +352,13 @@ def _asked_above(r: Reading, ranked_by: Ref, focus: int | None) -> int | None:
     return focus
 
 
-def _are_who(r: Reading, made: Superlative, table: str) -> bool:
+def _are_who(r: QuestionReading, made: Superlative, table: str) -> bool:
     """Whether a table's rows are those asked for by *who*: people, or what has a name and does what is dated."""
     found = r.schema.tables[table]
     return people(found) or (made.date_verb and bool(display_columns(found)))
 
 
-def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:
+def _by_person(r: QuestionReading, made: Superlative, ref: Ref) -> QueryPlan | None:
     """`who worked the most hours?`: the rows that record it are added up for each person."""
     dimension = person_of(r, ref.table)
     if dimension is None:
@@ -353,10 +367,10 @@ def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:
     summed = made.counting or additive(r.schema.column(ref))
     if summed and _largest_or_total(r, made):
         return None
-    function: Function = "sum" if summed else "max" if made.descending else "min"
-    measure = Measure(function, ref.table, Field(ref))
+    function: AggregateFunction = "sum" if summed else "max" if made.descending else "min"
+    measure = PlannedMeasure(function, ref.table, Field(ref))
     r.entity = ref.table
-    return Plan(
+    return QueryPlan(
         table=ref.table,
         measures=(measure,),
         dimensions=(dimension,),
@@ -366,19 +380,19 @@ def _by_person(r: Reading, made: Superlative, ref: Ref) -> Plan | None:
     )
 
 
-def asks_when(r: Reading) -> bool:
+def asks_when(r: QuestionReading) -> bool:
     """Whether a date is asked for."""
     asking = ("when", "什么时候", "何时", "哪一天", "哪天", "是哪天", "是什么时候", "哪一日")
     return any(chunk.text.lower() in asking for chunk in r.chunks)
 
 
-def _dated_rows(r: Reading, table: str) -> Field | None:
+def _dated_rows(r: QuestionReading, table: str) -> Field | None:
     """The date column of a table itself."""
     found = default_date(r, table)
     return found if found is not None and found.ref.table == table else None
 
 
-def _asked_which(r: Reading, focus: int) -> bool:
+def _asked_which(r: QuestionReading, focus: int) -> bool:
     """`哪个员工`, `which employee`: the thing is asked for, and no date."""
     asking = [p for p in range(len(r)) if r.chunks[p].op("which") and r.chunks[p].text not in _WHEN]
     if r.chinese:
@@ -389,7 +403,7 @@ def _asked_which(r: Reading, focus: int) -> bool:
 _WHEN = ("哪一年", "哪年", "哪一天", "哪天", "什么时候", "何时", "是哪天", "是什么时候", "哪一日", "什么")
 
 
-def _money_of_others(r: Reading, made: Superlative, focus: int | None) -> Measure | None:
+def _money_of_others(r: QuestionReading, made: Superlative, focus: int | None) -> PlannedMeasure | None:
     """`the country with the highest sales`: money that rows of another table record."""
     if made.target is None or focus is None or not money_word(r.chunks[made.target].key):
         return None
@@ -397,11 +411,11 @@ def _money_of_others(r: Reading, made: Superlative, focus: int | None) -> Measur
     return money if money is not None and money.table != r.table_at(focus) else None
 
 
-def _plain(plan: Plan) -> bool:
+def _plain(plan: QueryPlan) -> bool:
     return not plan.measures and not plan.dimensions
 
 
-def _describes_row(r: Reading, other: Ref, ranked_by: Ref) -> bool:
+def _describes_row(r: QuestionReading, other: Ref, ranked_by: Ref) -> bool:
     """Whether a column says something of each ranked row rather than grouping rows."""
     table = r.schema.tables[other.table]
     column = table.column(other.column)
@@ -414,7 +428,7 @@ def _describes_row(r: Reading, other: Ref, ranked_by: Ref) -> bool:
 _TOTALS = ("total", "sum", "overall", "altogether", "combined", "总", "合计", "累计", "共")
 
 
-def _largest_or_total(r: Reading, made: Superlative) -> bool:
+def _largest_or_total(r: QuestionReading, made: Superlative) -> bool:
     """Refuse `which film has the highest order amount`: of many orders, the largest or all of them together?
 
     *Most* adds up; so does a word for a total or for takings, and a ranking of several.
@@ -428,8 +442,8 @@ def _largest_or_total(r: Reading, made: Superlative) -> bool:
 
 
 def _by_group(
-    r: Reading, made: Superlative, focus: int, ref: Ref, column: Column, previous: Plan | None
-) -> Plan | None:
+    r: QuestionReading, made: Superlative, focus: int, ref: Ref, column: DemoColumn, previous: QueryPlan | None
+) -> QueryPlan | None:
     function = "sum" if additive(column) or made.counting else ("max" if made.descending else "min")
     if made.concept == "rating":
         function = "avg"
@@ -437,10 +451,10 @@ def _by_group(
         return None
     target = made.target if made.target is not None else None
     measure = amount_measure(r, function, target, ref.table) if target is not None and function == "sum" else None
-    return _plan(r, made, focus, measure or Measure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
+    return _plan(r, made, focus, measure or PlannedMeasure(function, ref.table, Field(ref)), previous)  # type: ignore[arg-type]
 
 
-def _rows(r: Reading, made: Superlative, ref: Ref, table: str, extra: Field | None = None) -> Plan:
+def _rows(r: QuestionReading, made: Superlative, ref: Ref, table: str, extra: Field | None = None) -> QueryPlan:
     """The rows of a table in the order of a column, what they are called and what they are ranked by."""
     r.entity = table
     names = naming_columns(r.schema.tables[table])
@@ -457,7 +471,7 @@ def _rows(r: Reading, made: Superlative, ref: Ref, table: str, extra: Field | No
         shown.append(Field(ref))
     if not names:
         shown = [field_of(table, name) for name in listed_columns(r.schema.tables[table], r.schema)]
-    return Plan(
+    return QueryPlan(
         table=table,
         shown=tuple(dict.fromkeys(shown)),
         order=Field(ref),

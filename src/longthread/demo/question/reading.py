@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.demo.glossary import Key, glossary
+from longthread.demo.glossary import _Key, glossary
 from longthread.demo.query.joins import distance
-from longthread.demo.query.plan import Condition, Having, Measure, Plan
-from longthread.demo.schema import Column, Ref, Schema, Table, key_of
-from longthread.demo.words.chunks import Chunk
+from longthread.demo.query.plan import Condition, Having, PlannedMeasure, QueryPlan
+from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, key_of
+from longthread.demo.words.chunks import PhraseChunk
 from longthread.demo.words.vocabulary import Sense
 from longthread.tools.analysis.schema_linking import atoms
 
@@ -35,7 +35,7 @@ class Superlative:
 
 
 @dataclass
-class Comparison:
+class NumberComparison:
     """A number compared with: `noun` is the chunk of what is compared, `concept` an adjective's."""
 
     index: int
@@ -62,13 +62,13 @@ class When:
 
 
 @dataclass
-class Reading:
+class QuestionReading:
     """Everything the passes over a question find. `role` says what a chunk was used for."""
 
     question: str
-    chunks: list[Chunk]
-    schema: Schema
-    previous: Plan | None
+    chunks: list[PhraseChunk]
+    schema: DemoSchema
+    previous: QueryPlan | None
     chinese: bool
     role: dict[int, str] = field(default_factory=dict)
     entity: str | None = None
@@ -91,11 +91,11 @@ class Reading:
     aggregates: list[tuple[str, int, int | None]] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     superlative: Superlative | None = None
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[NumberComparison] = field(default_factory=list)
     dates: list[When] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     having: list[Having] = field(default_factory=list)
-    made: list[Measure] = field(default_factory=list)
+    made: list[PlannedMeasure] = field(default_factory=list)
     """Measures that a pass has already found, whole."""
     together: list[str] = field(default_factory=list)
     """Several tables counted side by side."""
@@ -174,7 +174,7 @@ class Reading:
             score -= min(1.5, 0.15 * min(distance(self.schema, anchor, table) for anchor in self.anchors()))
         return score
 
-    def column_at(self, at: int, test: Callable[[Column], bool] = lambda _: True, least: float = 0.3) -> Ref | None:
+    def column_at(self, at: int, test: Callable[[DemoColumn], bool] = lambda _: True, least: float = 0.3) -> Ref | None:
         """The column a chunk names, among those that pass the test."""
         fit = [s for s in self.chunks[at].of("column", "flag") if test(self.schema.column(s.ref))]
         if not fit:
@@ -182,7 +182,7 @@ class Reading:
         best = max(fit, key=lambda s: (self.fitness(s), not self.foreign(s.ref)))
         return best.ref if self.fitness(best) >= least else None
 
-    def concept(self, table: Table, name: str, test: Callable[[Column], bool]) -> Column | None:
+    def concept(self, table: DemoTable, name: str, test: Callable[[DemoColumn], bool]) -> DemoColumn | None:
         """The column of a table that holds a concept such as `length` or `price`, best match first."""
         key = atoms(name)
         return self.best_named(
@@ -195,9 +195,11 @@ class Reading:
             test,
         )
 
-    def best_named(self, table: Table, names: list[tuple[Key, float]], test: Callable[[Column], bool]) -> Column | None:
+    def best_named(
+        self, table: DemoTable, names: list[tuple[_Key, float]], test: Callable[[DemoColumn], bool]
+    ) -> DemoColumn | None:
         """The column whose name holds one of the keys; a full match beats a partial one."""
-        best: tuple[float, Column] | None = None
+        best: tuple[float, DemoColumn] | None = None
         for column in table.columns:
             if not test(column) or self.foreign(Ref(table.name, column.name)):
                 continue
@@ -276,7 +278,7 @@ class Reading:
         return " ".join(self.chunks[at].text for at in places)
 
 
-def _overlap(words: Key, key: Key) -> float:
+def _overlap(words: _Key, key: _Key) -> float:
     if not words or not key:
         return 0.0
     if words == key:
@@ -288,7 +290,7 @@ def _overlap(words: Key, key: Key) -> float:
     return 0.85 if spots[-1] == len(words) - size else 0.75
 
 
-def plural(chunk: Chunk) -> bool:
+def plural(chunk: PhraseChunk) -> bool:
     """Whether an English chunk is a plural."""
     return chunk.text.isascii() and chunk.text.lower().endswith("s") and not chunk.text.lower().endswith("ss")
 

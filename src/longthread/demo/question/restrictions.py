@@ -8,7 +8,7 @@ from datetime import date
 
 from longthread.demo.query.display import amounts, dates, display_columns
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Condition, Dimension, Field, Having, Measure, Plan, field_of
+from longthread.demo.query.plan import Condition, Dimension, Field, Having, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.question.focus import focus_of
 from longthread.demo.question.nouns import (
     amount_measure,
@@ -19,12 +19,12 @@ from longthread.demo.question.nouns import (
     dimension_of_table,
     means,
 )
-from longthread.demo.question.reading import Comparison, Reading, When, as_number
-from longthread.demo.schema import Column, Ref, Table
+from longthread.demo.question.reading import NumberComparison, QuestionReading, When, as_number
+from longthread.demo.schema import DemoColumn, DemoTable, Ref
 from longthread.demo.words.units import measuring, names_for, unit_of
 
 
-def restrict(r: Reading, plan: Plan) -> Plan:
+def restrict(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
     """The plan with every filter that was read."""
     conditions = [*plan.conditions, *r.conditions]
     spans = [made for when in r.dates if (made := _when(r, plan, when)) is not None]
@@ -60,7 +60,7 @@ def _overlap(one: tuple[str | None, ...], other: tuple[str | None, ...]) -> bool
     return (one[0] or "") < (other[1] or "9") and (other[0] or "") < (one[1] or "9")
 
 
-def _by_span(r: Reading, plan: Plan, conditions: list[Condition]) -> Plan:
+def _by_span(r: QuestionReading, plan: QueryPlan, conditions: list[Condition]) -> QueryPlan:
     """Two years that are asked for side by side are two groups, each with its number."""
     span = next((c for c in conditions if c.operator == "ranges"), None)
     if span is None or plan.dimensions or r.either:
@@ -91,13 +91,13 @@ def _longer(days: int) -> str:
     return "quarter" if 90 <= days <= 92 else "year" if days in (365, 366) else ""
 
 
-def _named(r: Reading, plan: Plan, noun: int | None) -> Field | None:
+def _named(r: QuestionReading, plan: QueryPlan, noun: int | None) -> Field | None:
     table = (r.table_at(noun) if noun is not None else None) or plan.table
     found = display_columns(r.schema.tables[table])
     return field_of(table, found[0]) if found else None
 
 
-def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
+def _when(r: QuestionReading, plan: QueryPlan, when: When) -> Condition | None:
     ref = None
     if when.noun is not None:
         ref = r.column_at(when.noun, lambda c: c.kind == "date" or c.yearish, -1.0)
@@ -118,7 +118,7 @@ def _when(r: Reading, plan: Plan, when: When) -> Condition | None:
     return Condition(field, "range", (when.low, when.high))
 
 
-def _date_of_deed(r: Reading, plan: Plan) -> Ref | None:
+def _date_of_deed(r: QuestionReading, plan: QueryPlan) -> Ref | None:
     """`tools repaired in March`, where tools have no date: that of what is said to have been done, and no other's."""
     if dates(r.schema.tables[plan.table]):
         return None
@@ -129,7 +129,7 @@ def _date_of_deed(r: Reading, plan: Plan) -> Ref | None:
     return Ref(done[0], dates(r.schema.tables[done[0]])[0].name) if len(done) == 1 else None
 
 
-def _anchored_date(r: Reading, plan: Plan) -> Field | None:
+def _anchored_date(r: QuestionReading, plan: QueryPlan) -> Field | None:
     for name in sorted(r.anchors()):
         found = default_date(r, name)
         if found is not None and path(r.schema, plan.table, found.ref.table) is not None:
@@ -137,10 +137,10 @@ def _anchored_date(r: Reading, plan: Plan) -> Field | None:
     return None
 
 
-def _compared(r: Reading, plan: Plan, c: Comparison) -> Plan:
+def _compared(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> QueryPlan:
     if c.function == "count":
         table = r.table_at(c.noun) if c.noun is not None else None
-        return _having(r, plan, c, Measure("count", table or plan.table))
+        return _having(r, plan, c, PlannedMeasure("count", table or plan.table))
     if c.function:
         measure = amount_measure(r, c.function, c.noun, plan.table)
         if measure is None:
@@ -157,24 +157,24 @@ def _compared(r: Reading, plan: Plan, c: Comparison) -> Plan:
             and not plan.measures
             and r.chunks[c.noun if c.noun is not None else c.index].op("soft")
         ):
-            return _having(r, plan, c, Measure("sum", field.ref.table, field))
+            return _having(r, plan, c, PlannedMeasure("sum", field.ref.table, field))
         if any(not hop.up for hop in hops) and c.noun is not None and r.chunks[c.noun].text.lower() == "rated":
             r.refuse("two_readings", f"{r.text(c.noun, c.index)} {as_number(c.value)}")  # by one, or on average
         return replace(plan, conditions=(*plan.conditions, *_tests(r, field, c)))
     table = r.table_at(c.noun) if c.noun is not None else None
     if table is not None and (table != plan.table or plan.dimensions or _other_focus(r)):
-        return _having(r, plan, c, Measure("count", table))
+        return _having(r, plan, c, PlannedMeasure("count", table))
     if c.noun is None and plan.measures and plan.dimensions:
         return _having(r, plan, c, plan.measures[0])
     r.refuse("no_comparison", f"{r.text(c.index)} {as_number(c.value)}")
     return plan
 
 
-def _other_focus(r: Reading) -> bool:
+def _other_focus(r: QuestionReading) -> bool:
     return focus_of(r) is not None or "shown" in r.role.values()
 
 
-def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:
+def _field(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Field | None:
     """The number column compared."""
     numeric = lambda col: col.kind in ("number", "unknown") and not col.keyish  # noqa: E731
     r.entity = r.entity or plan.table
@@ -196,7 +196,7 @@ def _field(r: Reading, plan: Plan, c: Comparison) -> Field | None:
     return None
 
 
-def _near(home: str, r: Reading, find: Callable[[Table], Column | None]) -> Field | None:
+def _near(home: str, r: QuestionReading, find: Callable[[DemoTable], DemoColumn | None]) -> Field | None:
     """What is found in the table asked for, else in those the question names, else beside them."""
     for name in dict.fromkeys((home, *sorted(r.anchors()), *sorted(r.linked_to(home)))):
         column = find(r.schema.tables[name])
@@ -205,13 +205,13 @@ def _near(home: str, r: Reading, find: Callable[[Table], Column | None]) -> Fiel
     return None
 
 
-def _unmeasured(r: Reading, table: Table) -> Column | None:
+def _unmeasured(r: QuestionReading, table: DemoTable) -> DemoColumn | None:
     """The only amount that is kept in no unit of length, weight or time: money, then."""
     found = [column for column in amounts(table, r.schema) if unit_of(column) is None]
     return found[0] if len(found) == 1 else None
 
 
-def _kept_in(r: Reading, table: Table, kind: str) -> Column | None:
+def _kept_in(r: QuestionReading, table: DemoTable, kind: str) -> DemoColumn | None:
     """The only column of a table that is kept in such a unit, else the one named for what it measures."""
     found = measuring(table.columns, kind)
     if found:
@@ -220,7 +220,7 @@ def _kept_in(r: Reading, table: Table, kind: str) -> Column | None:
     return next((column for column in named if column is not None), None)
 
 
-def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
+def _concept(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Field | None:
     if c.scale != 1.0 and c.concept == "length":  # a time: lengths kept in metres are not meant
         timed = _near(plan.table, r, lambda table: _kept_in(r, table, "duration"))
         if timed is not None:
@@ -237,7 +237,7 @@ def _concept(r: Reading, plan: Plan, c: Comparison) -> Field | None:
     return None
 
 
-def _scaled(r: Reading, field: Field, c: Comparison, value: float) -> float:
+def _scaled(r: QuestionReading, field: Field, c: NumberComparison, value: float) -> float:
     """A number said in some unit, in the unit of the column, which its name or comment tells."""
     said = c.unit or (("duration", c.scale) if c.scale != 1.0 else None)
     if said is None:
@@ -249,7 +249,7 @@ def _scaled(r: Reading, field: Field, c: Comparison, value: float) -> float:
     return value
 
 
-def _tests(r: Reading, field: Field, c: Comparison) -> list[Condition]:
+def _tests(r: QuestionReading, field: Field, c: NumberComparison) -> list[Condition]:
     value = as_number(_scaled(r, field, c, c.value))
     negated = c.index > 0 and r.free(c.index - 1) and r.chunks[c.index - 1].op("not") is not None
     if c.high is not None:
@@ -262,7 +262,7 @@ def _tests(r: Reading, field: Field, c: Comparison) -> list[Condition]:
     return [Condition(field, operator, (value,))]  # type: ignore[arg-type]  # a comparison
 
 
-def _having(r: Reading, plan: Plan, c: Comparison, measure: Measure) -> Plan:
+def _having(r: QuestionReading, plan: QueryPlan, c: NumberComparison, measure: PlannedMeasure) -> QueryPlan:
     """Groups by their measure: `countries with more than 5 customers`; counted again when `how many` is asked."""
     operators = [(c.operator, c.value)] if c.high is None else [(">=", c.value), ("<=", c.high)]
     having = tuple(Having(measure, operator, as_number(value)) for operator, value in operators)
@@ -280,7 +280,7 @@ def _having(r: Reading, plan: Plan, c: Comparison, measure: Measure) -> Plan:
     if dimension is None:
         r.refuse("no_comparison", r.text(c.index))
         return plan
-    return Plan(
+    return QueryPlan(
         table=measure.table,
         measures=(measure,),
         dimensions=(dimension,),
@@ -292,7 +292,7 @@ def _having(r: Reading, plan: Plan, c: Comparison, measure: Measure) -> Plan:
     )
 
 
-def _grouped(r: Reading, plan: Plan, measure: Measure) -> Dimension | None:
+def _grouped(r: QuestionReading, plan: QueryPlan, measure: PlannedMeasure) -> Dimension | None:
     shown = [field for field in plan.shown if not plan.implied]
     place = next((at for at in range(len(r)) if r.role.get(at) == "entity"), None)
     if place is not None and r.table_at(place) and r.table_at(place) != measure.table:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from longthread.demo.glossary import glossary
 from longthread.demo.query.display import dates
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Field, Measure, field_of
+from longthread.demo.query.plan import Field, PlannedMeasure, field_of
 from longthread.demo.question.nouns import means
-from longthread.demo.question.reading import Reading
-from longthread.demo.schema import Column, Ref, Table, bases
+from longthread.demo.question.reading import QuestionReading
+from longthread.demo.schema import DemoColumn, DemoTable, Ref, bases
 from longthread.tools.analysis.schema_linking import atoms
 
 _VERBS = ("卖", "售出", "销售了", "卖出", "卖掉")
 _MONEY = ("多少钱", "多少元", "多少块")
 
 
-def sells(r: Reading) -> int | None:
+def sells(r: QuestionReading) -> int | None:
     """The place of the word for selling, if there is one."""
     for at, chunk in enumerate(r.chunks):
         if "sell" in chunk.key and not chunk.of("table") and not chunk.op("most", "least"):
@@ -25,18 +25,18 @@ def sells(r: Reading) -> int | None:
     return None
 
 
-def units_sold(r: Reading) -> Measure | None:
+def units_sold(r: QuestionReading) -> PlannedMeasure | None:
     """How many were sold: the quantities of the table that also has a price."""
     for table in bases(r.schema.tables.values()):
         name = table.name
         price = r.concept(table, "price", _number)
         quantity = r.concept(table, "quantity", lambda c: _number(c) and "stock" not in c.words)
         if price is not None and quantity is not None and price != quantity:
-            return Measure("sum", name, Field(Ref(name, quantity.name)))
+            return PlannedMeasure("sum", name, Field(Ref(name, quantity.name)))
     return None
 
 
-def read_takings(r: Reading) -> None:
+def read_takings(r: QuestionReading) -> None:
     """`how much did we sell?`, 一共卖了多少钱: the money of what was sold. Refused where it is not clear which."""
     at = sells(r)
     asked = next((p for p, chunk in enumerate(r.chunks) if _asks_money(chunk.text.lower())), None)
@@ -62,30 +62,30 @@ def _asks_money(text: str) -> bool:
     return text in ("how much", "how much money", "how much in total") or text.startswith(_MONEY)
 
 
-def _number(column: Column) -> bool:
+def _number(column: DemoColumn) -> bool:
     return column.kind in ("number", "unknown") and not column.keyish
 
 
-def _takings(table: Table) -> Measure | None:
+def _takings(table: DemoTable) -> PlannedMeasure | None:
     """The money a table's rows record: a column called so, else price times quantity."""
     for name in ("revenue", "amount", "total"):
         for column in table.columns:
             if _number(column) and _called(column, name):
-                return Measure("sum", table.name, field_of(table.name, column.name))
+                return PlannedMeasure("sum", table.name, field_of(table.name, column.name))
     price = next((c for c in table.columns if _number(c) and _called(c, "price")), None)
     count = next((c for c in table.columns if _number(c) and _called(c, "quantity") and "stock" not in c.words), None)
     if price is None or count is None:
         return None
-    return Measure("sum", table.name, field_of(table.name, price.name), field_of(table.name, count.name))
+    return PlannedMeasure("sum", table.name, field_of(table.name, price.name), field_of(table.name, count.name))
 
 
-def _called(column: Column, name: str) -> bool:
+def _called(column: DemoColumn, name: str) -> bool:
     key = atoms(name)
     forms = (key, *glossary().same(key))
     return any(column.words[-len(form) :] == form for form in forms)
 
 
-def sold_instead(r: Reading, counted: str | None) -> Measure | None:
+def sold_instead(r: QuestionReading, counted: str | None) -> PlannedMeasure | None:
     """`how many laptops were sold`: units, where kept. Refuses where things and no sales would be counted."""
     if sells(r) is None:
         return None
@@ -99,17 +99,17 @@ def sold_instead(r: Reading, counted: str | None) -> Measure | None:
     return None
 
 
-def _about(r: Reading, table: str) -> bool:
+def _about(r: QuestionReading, table: str) -> bool:
     return any(sense.ref.table == table for chunk in r.chunks for sense in chunk.senses)
 
 
-def sells_in(r: Reading, table: str) -> bool:
+def sells_in(r: QuestionReading, table: str) -> bool:
     """Whether a table's rows may be sales: it is called so, or no other table is."""
     called = [name for name, found in r.schema.tables.items() if means(found.words, ("sale", "order", "销售"))]
     return not called or table in called or any("sell" in column.words for column in r.schema.tables[table].columns)
 
 
-def _is_sale(r: Reading, table: str) -> bool:
+def _is_sale(r: QuestionReading, table: str) -> bool:
     """Whether a row of the table may itself be a sale: it is described and has a date, and nothing points to it."""
     found = r.schema.tables[table]
     pointed = any(link.target == table for link in r.schema.links)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from longthread.demo.query.plan import Measure, Plan
-from longthread.demo.question.reading import Reading
+from longthread.demo.query.plan import PlannedMeasure, QueryPlan
+from longthread.demo.question.reading import QuestionReading
 
 
-def read_several(r: Reading) -> None:
+def read_several(r: QuestionReading) -> None:
     """`how many trainers and members`, 订单和菜品一共多少: every table that is counted."""
     tables = [name for _, at in r.counted if at is not None and (name := r.table_at(at)) is not None]
     for _, target in list(r.counted):
@@ -23,13 +23,13 @@ def read_several(r: Reading) -> None:
     _twice(r)
 
 
-def _joined(r: Reading, joint: int, other: int) -> bool:
+def _joined(r: QuestionReading, joint: int, other: int) -> bool:
     if not (0 <= joint < len(r) and 0 <= other < len(r)) or not r.free(other):
         return False
     return r.chunks[joint].op("and") is not None and r.is_noun(other) and r.table_at(other) is not None
 
 
-def _twice(r: Reading) -> None:
+def _twice(r: QuestionReading) -> None:
     """`total bookings and cancelled bookings`: a filter that holds for one of two."""
     places = [at for at in range(len(r)) if r.table_at(at) and r.is_noun(at)]
     for first, second in itertools.pairwise(places):
@@ -40,10 +40,10 @@ def _twice(r: Reading) -> None:
             r.refuse("two_things", r.question)
 
 
-def side_by_side(r: Reading) -> Plan | None:
+def side_by_side(r: QuestionReading) -> QueryPlan | None:
     """The plan of several tables counted, each by itself; refused when anything else is said of them."""
     restricted = (r.groups, r.dates, r.conditions, r.comparisons, r.patterns, r.aggregates, r.superlative)
     if any(restricted):
         r.refuse("two_things", r.question)
-    measures = tuple(Measure("count", table) for table in r.together)
-    return Plan(table=r.together[0], measures=measures, together=True)
+    measures = tuple(PlannedMeasure("count", table) for table in r.together)
+    return QueryPlan(table=r.together[0], measures=measures, together=True)

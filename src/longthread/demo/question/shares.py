@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from longthread.demo.query.joins import path
-from longthread.demo.query.plan import Plan
+from longthread.demo.query.plan import QueryPlan
 from longthread.demo.question.nouns import money_word
-from longthread.demo.question.reading import Reading
+from longthread.demo.question.reading import QuestionReading
 
 _SPANS = ("range", "ranges", "newest")
 
 
-def read_shares(r: Reading) -> None:
+def read_shares(r: QuestionReading) -> None:
     """The word for a percentage, and the rows or the amount that it is of."""
     places = [at for at in range(len(r)) if r.free(at) and r.chunks[at].op("share") and r.chunks[at].noun < 0.85]
     if not places:
@@ -38,13 +38,13 @@ def read_shares(r: Reading) -> None:
         _of_values(r, target)
 
 
-def _is_amount(r: Reading, at: int) -> bool:
+def _is_amount(r: QuestionReading, at: int) -> bool:
     return money_word(r.chunks[at].key) or (
         r.column_at(at, lambda c: c.kind == "number" and not c.keyish and not c.yearish, -1.0) is not None
     )
 
 
-def _whole_behind(r: Reading, at: int) -> int | None:
+def _whole_behind(r: QuestionReading, at: int) -> int | None:
     """The table or the amount behind `percentage of`, values and flags passed over."""
     for place in r.after(at, r.filler):
         if r.chunks[place].sign or place - at > 6 or r.chunks[place].op("each", "by"):
@@ -56,13 +56,13 @@ def _whole_behind(r: Reading, at: int) -> int | None:
     return None
 
 
-def _has_value_behind(r: Reading, at: int) -> bool:
+def _has_value_behind(r: QuestionReading, at: int) -> bool:
     """Whether a column is named whose values stand behind it: `licences are expired`."""
     columns = {sense.ref for sense in r.chunks[at].of("column")}
     return any(sense.ref in columns for place in range(at + 1, len(r)) for sense in r.chunks[place].of("value"))
 
 
-def _whole_before(r: Reading, at: int) -> int | None:
+def _whole_before(r: QuestionReading, at: int) -> int | None:
     """The noun before 占比: a table, an amount, or a column of values."""
     for place in r.before(at, r.filler):
         if r.chunks[place].sign or at - place > 6:
@@ -72,7 +72,7 @@ def _whole_before(r: Reading, at: int) -> int | None:
     return None
 
 
-def _of_values(r: Reading, at: int) -> None:
+def _of_values(r: QuestionReading, at: int) -> None:
     """`会员的性别占比`: of each value of a column."""
     table = next((p for p in range(at - 1, -1, -1) if r.free(p) and r.table_at(p)), None)
     if table is None or r.groups:
@@ -84,7 +84,7 @@ def _of_values(r: Reading, at: int) -> None:
     r.counted.append((at, table))
 
 
-def as_share(r: Reading, plan: Plan) -> Plan:
+def as_share(r: QuestionReading, plan: QueryPlan) -> QueryPlan:
     """The plan with its measure as a percentage. Refuses where it is not clear what of what."""
     if not r.share:
         return plan
@@ -100,13 +100,13 @@ def as_share(r: Reading, plan: Plan) -> Plan:
     return made
 
 
-def _once_each(r: Reading, plan: Plan) -> bool:
+def _once_each(r: QuestionReading, plan: QueryPlan) -> bool:
     """Whether no join repeats the rows that a percentage is of."""
     apart = {item.field.ref.table for item in plan.part if item.operator in ("exists", "not exists")}
     hops = [hop for name in plan.tables()[1:] if name not in apart for hop in path(r.schema, plan.table, name) or []]
     return all(hop.up for hop in hops) and not any(measure.factor for measure in plan.measures)
 
 
-def whole_of(plan: Plan) -> Plan:
+def whole_of(plan: QueryPlan) -> QueryPlan:
     """The plan with all its conditions together, for who asks which words it holds."""
     return replace(plan, conditions=(*plan.conditions, *plan.part), part=())

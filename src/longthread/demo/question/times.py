@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from longthread.demo.question.reading import Reading, When
+from longthread.demo.question.reading import QuestionReading, When
 from longthread.demo.words.moments import Moment, year
 
 
-def read_dates(r: Reading) -> None:
+def read_dates(r: QuestionReading) -> None:
     """Every moment that no comparison took, with the words around it."""
     for at, chunk in enumerate(r.chunks):
         if not r.free(at):
@@ -22,13 +22,13 @@ def read_dates(r: Reading) -> None:
             _bare_chinese(r, at)
 
 
-def _bare_chinese(r: Reading, at: int) -> None:
+def _bare_chinese(r: QuestionReading, at: int) -> None:
     """`2010到2015年`: the first year lacks its 年."""
     if r.free(at + 2) and r.chunks[at + 1].op("to", "and") and r.chunks[at + 2].moment:
         _moment(r, at, year(int(r.chunks[at].number or 0)))
 
 
-def _moment(r: Reading, at: int, moment: Moment) -> None:
+def _moment(r: QuestionReading, at: int, moment: Moment) -> None:
     r.use("date", at)
     if moment.grain == "range":
         r.use("date", *_words_before(r, at, "between", "since"))
@@ -62,7 +62,7 @@ def _moment(r: Reading, at: int, moment: Moment) -> None:
     r.dates.append(_one(r, at, moment))
 
 
-def _side_by_side(r: Reading) -> bool:
+def _side_by_side(r: QuestionReading) -> bool:
     """Whether a number for each is asked for: 2022年和2023年各有多少, `in 2022 and 2023 respectively`."""
     said = ("each", "respectively", "separately", "各", "分别")
     return any(chunk.text.lower().startswith(said) for chunk in r.chunks) and not any(
@@ -71,7 +71,7 @@ def _side_by_side(r: Reading) -> bool:
     )
 
 
-def _one(r: Reading, at: int, moment: Moment) -> When:
+def _one(r: QuestionReading, at: int, moment: Moment) -> When:
     made = When(at, moment.start, moment.end, noun=None)
     lead = _words_before(r, at, "after", "since", "before", "until", "cmp")
     tail = [
@@ -117,7 +117,7 @@ def _bound(made: When, name: str, moment: Moment) -> None:
         made.low, made.high = None, moment.end
 
 
-def _close(r: Reading, at: int) -> None:
+def _close(r: QuestionReading, at: int) -> None:
     """Take the small words after a date: 年, 之间, 期间, 以来."""
     for place in (at + 1, at + 2):
         if r.free(place) and (
@@ -126,15 +126,15 @@ def _close(r: Reading, at: int) -> None:
             r.use("date", place)
 
 
-def _leads(r: Reading, at: int, *names: str) -> bool:
+def _leads(r: QuestionReading, at: int, *names: str) -> bool:
     return bool(_words_before(r, at, *names))
 
 
-def _from(r: Reading, at: int) -> bool:
+def _from(r: QuestionReading, at: int) -> bool:
     return at > 0 and r.chunks[at - 1].text.lower() in ("from", "从", "自", "在")
 
 
-def _words_before(r: Reading, at: int, *names: str) -> list[int]:
+def _words_before(r: QuestionReading, at: int, *names: str) -> list[int]:
     """The place just before a date (small words passed over) when it is one of these operations."""
     for place in r.before(
         at, lambda p: r.chunks[p].text.lower() in ("the", "year", "of", "in", "于", "在", "年", "是")
@@ -143,7 +143,7 @@ def _words_before(r: Reading, at: int, *names: str) -> list[int]:
     return []
 
 
-def _noun(r: Reading, at: int) -> int | None:
+def _noun(r: QuestionReading, at: int) -> int | None:
     """The date column named beside a date: `hired after 2003`, `发射日期在2020年`, `born in 1990`."""
     for place in r.before(at, lambda p: r.filler(p) and not r.chunks[p].senses):
         if at - place <= 4 and place not in r.role and r.column_at(place, lambda c: c.kind == "date" or c.yearish, 0.0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longthread.demo.glossary import Key, glossary
+from longthread.demo.glossary import _Key, glossary
 from longthread.demo.words.lexicon import NUMERALS, SCALES, Op, Token, number_of, tokenize
 from longthread.demo.words.moments import Moment, moment_at
 from longthread.demo.words.vocabulary import Sense, Vocabulary
@@ -14,11 +14,11 @@ _BREAKS = frozenset("><=!,，;；。？?！!、:：()（）")
 
 
 @dataclass(frozen=True)
-class Chunk:
+class PhraseChunk:
     """A phrase of the question with all its readings. Without any it is `unknown`."""
 
     text: str
-    key: Key
+    key: _Key
     ops: tuple[Op, ...] = ()
     senses: tuple[Sense, ...] = ()
     number: float | None = None
@@ -56,17 +56,17 @@ class Chunk:
         return max((sense.score for sense in self.of("table", "column")), default=0.0)
 
 
-def chunks_of(question: str, words: Vocabulary) -> list[Chunk]:
+def chunks_of(question: str, words: Vocabulary) -> list[PhraseChunk]:
     """The chunks of a question, by the segmentation that explains most of it with the fewest chunks."""
     tokens = tokenize(question)
-    best: list[tuple[float, int, Chunk | None]] = [(-1e9, -1, None) for _ in range(len(tokens) + 1)]
+    best: list[tuple[float, int, PhraseChunk | None]] = [(-1e9, -1, None) for _ in range(len(tokens) + 1)]
     best[0] = (0.0, -1, None)
     for start in range(len(tokens)):
         for end, chunk, gain in _from(tokens, start, words):
             total = best[start][0] + gain
             if total > best[end][0]:
                 best[end] = (total, start, chunk)
-    result: list[Chunk] = []
+    result: list[PhraseChunk] = []
     at = len(tokens)
     while at > 0:
         _, before, step = best[at]
@@ -76,31 +76,33 @@ def chunks_of(question: str, words: Vocabulary) -> list[Chunk]:
     return _merged(result[::-1], question)
 
 
-def _from(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, Chunk, float]]:
+def _from(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, PhraseChunk, float]]:
     """The chunks that may start here: (end, chunk, gain)."""
     first = tokens[start]
-    found: list[tuple[int, Chunk, float]] = []
+    found: list[tuple[int, PhraseChunk, float]] = []
     if first.kind == "quoted":
         key = tuple(token.norm for token in tokenize(first.text[1:-1]) if token.kind != "sign")
         values = tuple(sense for sense in words.senses.get(key, ()) if sense.kind == "value")
-        return [(start + 1, Chunk(first.text[1:-1], key, senses=values, quoted=True), 10.0)]
+        return [(start + 1, PhraseChunk(first.text[1:-1], key, senses=values, quoted=True), 10.0)]
     when = moment_at(tokens, start)
     if when is not None:
         moment, end = when
-        found.append((end, Chunk(_text(tokens, start, end), (), moment=moment), 11.0 * (end - start) - 1))
+        found.append((end, PhraseChunk(_text(tokens, start, end), (), moment=moment), 11.0 * (end - start) - 1))
     number = _number(tokens, start)
     if number is not None:
         value, end = number
-        found.append((end, Chunk(_text(tokens, start, end), (first.norm,), number=value), 9.0 * (end - start) - 1))
+        found.append(
+            (end, PhraseChunk(_text(tokens, start, end), (first.norm,), number=value), 9.0 * (end - start) - 1)
+        )
     found += _phrases(tokens, start, words)
     sign = first.kind == "sign"
     proper = first.kind == "word" and first.text[0].isupper()
-    rest = Chunk(first.text, (first.norm,), sign=sign, proper=proper)
+    rest = PhraseChunk(first.text, (first.norm,), sign=sign, proper=proper)
     return [*found, (start + 1, rest, 5.0 if sign else -1.0)]
 
 
-def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, Chunk, float]]:
-    found: list[tuple[int, Chunk, float]] = []
+def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tuple[int, PhraseChunk, float]]:
+    found: list[tuple[int, PhraseChunk, float]] = []
     key: list[str] = []
     bare: list[str] = []
     skipped, hyphens = 0.0, 0
@@ -120,13 +122,13 @@ def _phrases(tokens: Sequence[Token], start: int, words: Vocabulary) -> list[tup
             senses = _otherwise(words, key, bare, hyphens, token)
         ops = tuple(op for op in ops if not _happened(op, tokens, start, end))
         if not ops and not senses and end > start + 1 and first_cjk and tuple(key) in glossary().synonyms:
-            found.append((end, Chunk(_text(tokens, start, end), tuple(key)), 5.0 * len(key) - 1))
+            found.append((end, PhraseChunk(_text(tokens, start, end), tuple(key)), 5.0 * len(key) - 1))
         if (not ops and not senses) or (token.kind == "sign" and not ops):
             continue
         weak = not senses and all(op.name in ("stop", "soft") for op in ops)
         worth = 6.5 if weak else 9.5 + 0.5 * max((sense.score for sense in senses), default=0.6)
         proper = tokens[start].kind == "word" and tokens[start].text[0].isupper()
-        chunk = Chunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
+        chunk = PhraseChunk(_text(tokens, start, end), tuple(key), ops, senses, proper=proper)
         found.append((end, chunk, worth * len(key) - 1 + skipped))
     return found
 
@@ -191,18 +193,18 @@ def _text(tokens: Sequence[Token], start: int, end: int) -> str:
     return "".join(parts)
 
 
-def _merged(chunks: list[Chunk], question: str) -> list[Chunk]:
+def _merged(chunks: list[PhraseChunk], question: str) -> list[PhraseChunk]:
     """Neighbouring unknown pieces made one: a run of Chinese characters, or of capitalised words (`Luís Gonçalves`)."""
     words = [word for word in question.split() if word[:1].isalpha()]
     shouting = len(words) > 3 and sum(word[0].isupper() for word in words) > 0.6 * len(words)
-    result: list[Chunk] = []
+    result: list[PhraseChunk] = []
     for chunk in chunks:
         last = result[-1] if result else None
         if last is not None and last.unknown and chunk.unknown and not last.quoted and not chunk.quoted:
             chinese = not last.key[-1].isascii() and not chunk.key[0].isascii() and not last.proper
             if chinese or (last.proper and chunk.proper and not shouting):
                 gap = "" if chinese and not last.proper else " "
-                result[-1] = Chunk(last.text + gap + chunk.text, last.key + chunk.key, proper=last.proper)
+                result[-1] = PhraseChunk(last.text + gap + chunk.text, last.key + chunk.key, proper=last.proper)
                 continue
         result.append(chunk)
     return result

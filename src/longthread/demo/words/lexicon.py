@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from longthread.tools.analysis.schema_linking import is_cjk, stem
 
-Key = tuple[str, ...]
+_Key = tuple[str, ...]
 
 TOKEN = re.compile(
     r"(?P<quoted>\"[^\"\n]+\"|“[^”\n]+”|「[^」\n]+」|《[^》\n]+》|『[^』\n]+』|‘[^’\n]+’|(?<![\w'])'[^'\n]+'(?!\w))"
@@ -47,7 +47,7 @@ def tokenize(text: str) -> list[Token]:
     return found
 
 
-def key_of(text: str) -> Key:
+def key_of(text: str) -> _Key:
     """What a phrase is looked up by."""
     return tuple(token.norm for token in tokenize(text) if token.kind != "sign" or len(text.strip()) <= 2)
 
@@ -61,9 +61,9 @@ class Op:
 
 
 @lru_cache(maxsize=1)
-def lexicon() -> dict[Key, tuple[Op, ...]]:
+def lexicon() -> dict[_Key, tuple[Op, ...]]:
     """The packaged lexicon, read once. A phrase may have several readings."""
-    found: dict[Key, list[Op]] = {}
+    found: dict[_Key, list[Op]] = {}
     text = files(__package__).joinpath("lexicon.tsv").read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line or line.startswith("#"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from longthread.demo.schema import Column
+from longthread.demo.schema import DemoColumn
 from longthread.tools.analysis.schema_linking import stem
 
 _SIZES: dict[str, dict[str, float]] = {
@@ -51,7 +51,7 @@ UNITS = _units()
 """What each unit measures and how many of the base unit it is (kg, m, bytes, ms, W)."""
 
 
-def unit_of(column: Column) -> tuple[str, float] | None:
+def unit_of(column: DemoColumn) -> tuple[str, float] | None:
     """The unit a column is kept in, told by the end of its name, else by its comment."""
     if column.words and column.words[-1] in UNITS and len(column.words[-1]) > 0 and column.name.isascii():
         return UNITS[column.words[-1]]
@@ -67,7 +67,7 @@ def unit_of(column: Column) -> tuple[str, float] | None:
     return None
 
 
-def measuring(columns: Iterable[Column], kind: str) -> list[Column]:
+def measuring(columns: Iterable[DemoColumn], kind: str) -> list[DemoColumn]:
     """The number columns that are kept in a unit of this kind."""
     found = []
     for column in columns:

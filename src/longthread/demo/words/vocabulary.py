@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from longthread.demo.glossary import Key, glossary
-from longthread.demo.schema import Column, Ref, Schema, Table, bases
+from longthread.demo.glossary import _Key, glossary
+from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, bases
 from longthread.demo.words.lexicon import Op, lexicon, tokenize
 from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 
@@ -117,29 +117,29 @@ class Sense:
 class Vocabulary:
     """`senses` of each phrase in this database and `ops` of the language; `longest` phrase in tokens."""
 
-    senses: Mapping[Key, tuple[Sense, ...]]
-    ops: Mapping[Key, tuple[Op, ...]]
+    senses: Mapping[_Key, tuple[Sense, ...]]
+    ops: Mapping[_Key, tuple[Op, ...]]
     longest: int
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbedValue:
     """A value that a probe found: which words it was looked up for, and where it is."""
 
     ref: Ref
     value: str
 
 
-def plain_key(text: str) -> Key:
+def plain_key(text: str) -> _Key:
     """The key of a value: its tokens without signs."""
     return tuple(token.norm for token in tokenize(text.replace("_", " ")) if token.kind != "sign")
 
 
-def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
+def vocabulary(schema: DemoSchema, found: Iterable[ProbedValue] = ()) -> Vocabulary:
     """The vocabulary of a schema, and of values found in it."""
-    senses: dict[Key, dict[tuple[str, Ref, Any], Sense]] = {}
+    senses: dict[_Key, dict[tuple[str, Ref, Any], Sense]] = {}
 
-    def add(key: Key, sense: Sense) -> None:
+    def add(key: _Key, sense: Sense) -> None:
         mine = senses.setdefault(key, {})
         same = (sense.kind, sense.ref, str(sense.value))
         if same not in mine or mine[same].score < sense.score:
@@ -165,7 +165,7 @@ def vocabulary(schema: Schema, found: Iterable[Found] = ()) -> Vocabulary:
     return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
 
 
-def _column_senses(table: Table, column: Column, share: float) -> Iterator[tuple[Key, Sense]]:
+def _column_senses(table: DemoTable, column: DemoColumn, share: float) -> Iterator[tuple[_Key, Sense]]:
     """What names a column, and the values it is known to hold, each worth that share of what it would be."""
     ref = Ref(table.name, column.name)
     for key, score in _column_terms(table, column):
@@ -175,7 +175,7 @@ def _column_senses(table: Table, column: Column, share: float) -> Iterator[tuple
             yield key, Sense("value", ref, score * share, value)
 
 
-def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
+def _table_terms(table: DemoTable) -> Iterator[tuple[_Key, float]]:
     words = table.words
     yield from ((key, score) for key, score in _expanded(words, 1.0) if key == words or key not in _money_words())
     yield (split_name(table.name).replace(" ", ""),), 0.95
@@ -192,13 +192,13 @@ def _table_terms(table: Table) -> Iterator[tuple[Key, float]]:
     yield from _comment_terms(table.comment)
 
 
-def _money_words() -> frozenset[Key]:
+def _money_words() -> frozenset[_Key]:
     """What means money earned: a table of sales is not called 销售额."""
     revenue = atoms("revenue")
     return frozenset((revenue, *glossary().same(revenue)))
 
 
-def _amount_words() -> frozenset[Key]:
+def _amount_words() -> frozenset[_Key]:
     """What the only amount of a row is called: amount, total, 金额."""
     forms = {
         form for name in ("amount", "total", "total amount") for form in (atoms(name), *glossary().same(atoms(name)))
@@ -206,9 +206,9 @@ def _amount_words() -> frozenset[Key]:
     return frozenset(forms)
 
 
-def _own_tails(schema: Schema) -> dict[Key, str]:
+def _own_tails(schema: DemoSchema) -> dict[_Key, str]:
     """The last words of compound table names (订单 of 充电订单), and what means the same, where one table has them."""
-    tails: dict[Key, set[str]] = {}
+    tails: dict[_Key, set[str]] = {}
     for table in bases(schema.tables.values()):
         pieces = glossary().parts(table.words)
         whole = len(pieces) < 2 or "".join(pieces[-1]) in _GENERIC_ZH or pieces[-1][-1] in _GENERIC
@@ -223,7 +223,7 @@ def _own_tails(schema: Schema) -> dict[Key, str]:
 _DOERS_ZH = ("师", "员", "者", "工")
 
 
-def _done_by(schema: Schema) -> Iterator[Key]:
+def _done_by(schema: DemoSchema) -> Iterator[_Key]:
     """What the people of a Chinese table or column name do: 设计, of 设计师."""
     for table in schema.tables.values():
         for name in (table.name, *(column.name for column in table.columns)):
@@ -235,7 +235,7 @@ _COUNTED_ZH = (("集",), ("课",), ("站",), ("店",), ("书",), ("票",), ("单
 _DONE_ZH = ("投放", "发布", "刊登", "上架")
 
 
-def _parts_zh(table: Table) -> Iterator[Key]:
+def _parts_zh(table: DemoTable) -> Iterator[_Key]:
     """The noun at the end of a Chinese table name (投放 of 广告投放), and what it is done with (广告); a counted thing
     of one character (集 of 单集)."""
     words = table.words
@@ -252,7 +252,7 @@ def _parts_zh(table: Table) -> Iterator[Key]:
             yield words[:-2]
 
 
-def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
+def _column_terms(table: DemoTable, column: DemoColumn) -> Iterator[tuple[_Key, float]]:
     words = column.words
     if not words:
         return
@@ -281,7 +281,7 @@ def _column_terms(table: Table, column: Column) -> Iterator[tuple[Key, float]]:
     yield from _comment_terms(column.comment)
 
 
-def _money_terms(table: Table) -> Iterator[tuple[Key, Column]]:
+def _money_terms(table: DemoTable) -> Iterator[tuple[_Key, DemoColumn]]:
     """Where a price and a quantity stand side by side there is revenue, though no column is called so."""
     numbers = [column for column in table.columns if column.kind in ("number", "unknown")]
     price = next(
@@ -308,14 +308,14 @@ def _money_terms(table: Table) -> Iterator[tuple[Key, Column]]:
                 yield form, price
 
 
-def _without_table(table: Table, words: Key) -> Key:
+def _without_table(table: DemoTable, words: _Key) -> _Key:
     for prefix in (table.words, table.words[-1:], *glossary().same(table.words)):
         if prefix and len(words) > len(prefix) and words[: len(prefix)] == prefix:
             return words[len(prefix) :]
     return words
 
 
-def _comment_terms(comment: str) -> Iterator[tuple[Key, float]]:
+def _comment_terms(comment: str) -> Iterator[tuple[_Key, float]]:
     """What a comment calls a thing: the part before a colon, without units in brackets and without 是否."""
     named = _BRACKETS.sub("", re.split("[:：]", comment)[0]).removeprefix("是否")
     for piece in _PIECES.split(named):
@@ -328,7 +328,7 @@ def _comment_terms(comment: str) -> Iterator[tuple[Key, float]]:
                     yield key[: -len(ending)], 0.9
 
 
-def _expanded(words: Key, score: float, *, hints: bool = True) -> Iterator[tuple[Key, float]]:
+def _expanded(words: _Key, score: float, *, hints: bool = True) -> Iterator[tuple[_Key, float]]:
     """A name in every way the glossary can say it: as a whole, and piece by piece."""
     if not words:
         return
@@ -347,7 +347,7 @@ def _expanded(words: Key, score: float, *, hints: bool = True) -> Iterator[tuple
             yield tuple(itertools.chain.from_iterable(combination)), score * 0.85
 
 
-def _hinted_by() -> Mapping[Key, tuple[Key, ...]]:
+def _hinted_by() -> Mapping[_Key, tuple[_Key, ...]]:
     if not _HINTED:
         for key, names in glossary().hints.items():
             for name in names:
@@ -355,7 +355,7 @@ def _hinted_by() -> Mapping[Key, tuple[Key, ...]]:
     return _HINTED
 
 
-_HINTED: dict[Key, tuple[Key, ...]] = {}
+_HINTED: dict[_Key, tuple[_Key, ...]] = {}
 
 _COUNTRIES = {
     "US": "usa", "GB": "uk", "UK": "uk", "DE": "germany", "FR": "france", "IT": "italy", "ES": "spain", "CN": "china",
@@ -366,7 +366,7 @@ _COUNTRIES = {
 _GENDERS = {"m": atoms("male"), "f": atoms("female")}
 
 
-def _value_terms(column: Column | None, value: Any) -> Iterator[tuple[Key, float]]:
+def _value_terms(column: DemoColumn | None, value: Any) -> Iterator[tuple[_Key, float]]:
     if not isinstance(value, str) or not value.strip() or len(value) > 80:
         return
     key = plain_key(value)

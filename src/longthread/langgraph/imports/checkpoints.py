@@ -11,15 +11,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NotACheckpointDatabase, ThreadTaken
-from longthread.langgraph.imports.stock_savers import Address, Stock, open_stock
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.store.imports.foreign import shown_address
 
-Write = tuple[str, Any]
+PendingWrite = tuple[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CheckpointProgress:
     """How far an import is: checkpoints looked at, of how many, and the thread of the last one."""
 
     done: int
@@ -38,7 +38,7 @@ class Imported:
 
 
 async def import_langgraph(
-    address: str, saver: LongthreadSaver, *, progress: Callable[[Progress], None] | None = None
+    address: str, saver: AsyncSaver, *, progress: Callable[[CheckpointProgress], None] | None = None
 ) -> Imported:
     """Copy all checkpoints of a SqliteSaver (a file) or a PostgresSaver (a `postgresql://` URL) into the saver's store.
 
@@ -66,7 +66,7 @@ async def import_langgraph(
     return Imported(len(threads), taking.done, taking.writes, taking.already)
 
 
-async def _threads(stock: Stock, address: str) -> dict[str, int]:
+async def _threads(stock: StockCheckpoints, address: str) -> dict[str, int]:
     if found := await stock.threads():
         return found
     raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
@@ -74,10 +74,10 @@ async def _threads(stock: Stock, address: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _Taking:
-    stock: Stock
-    saver: LongthreadSaver
+    stock: StockCheckpoints
+    saver: AsyncSaver
     total: int
-    progress: Callable[[Progress], None]
+    progress: Callable[[CheckpointProgress], None]
     done: int = 0
     writes: int = 0
     already: int = 0
@@ -104,9 +104,9 @@ class _Taking:
         else:
             await self._bring_all(thread_id, wanted[last + 1 :])
 
-    async def _bring_all(self, thread_id: str, missing: Sequence[Address]) -> None:
+    async def _bring_all(self, thread_id: str, missing: Sequence[CheckpointAddress]) -> None:
         stored: set[tuple[str, str, Any]] = set()
-        brought: list[Address] = []
+        brought: list[CheckpointAddress] = []
         for address in missing:
             try:
                 await self._bring(thread_id, address, stored)
@@ -123,7 +123,7 @@ class _Taking:
             if here.get(address.key, -1) < address.writes:
                 self._fail(f"checkpoint {address.id} of thread {thread_id} is not here with all its writes.")
 
-    async def _bring(self, thread_id: str, address: Address, stored: set[tuple[str, str, Any]]) -> None:
+    async def _bring(self, thread_id: str, address: CheckpointAddress, stored: set[tuple[str, str, Any]]) -> None:
         found = await self.stock.read(thread_id, address)
         paths = await self.stock.paths(thread_id, address) if address.writes else {}
         # The writes first: a checkpoint that is here is here with all of them.
@@ -144,16 +144,16 @@ class _Taking:
             rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id, user_id=self.saver._user_id)
         return {(row["ns"], row["id"]): row["writes"] for row in rows}
 
-    def _told(self, thread_id: str, address: Address) -> None:
+    def _told(self, thread_id: str, address: CheckpointAddress) -> None:
         self.done += 1
         self.writes += address.writes
-        self.progress(Progress(self.done, self.total, thread_id))
+        self.progress(CheckpointProgress(self.done, self.total, thread_id))
 
     def _fail(self, reason: str, checkpoints: int = 1) -> None:
         self.failures += [reason] * checkpoints
 
 
-def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[Write]]]:
+def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[PendingWrite]]]:
     """The writes as their tasks have put them. Errors, interrupts and their like are numbered apart from the rest."""
     for task_id, writes in groupby(found.pending_writes or [], key=lambda write: write[0]):
         all_of_task = [(channel, value) for _, channel, value in writes]
@@ -162,5 +162,5 @@ def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[Write]]]:
                 yield task_id, chosen
 
 
-def _ignore(progress: Progress) -> None:
+def _ignore(progress: CheckpointProgress) -> None:
     """Nobody wants to know."""

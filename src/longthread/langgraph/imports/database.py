@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
-from longthread.langgraph.imports.checkpoints import Progress as Checkpoints
+from longthread.langgraph.imports.checkpoints import CheckpointProgress as Checkpoints
 from longthread.langgraph.imports.checkpoints import import_langgraph
 from longthread.langgraph.imports.stock_savers import open_stock
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.store.driver import Driver, Row
 from longthread.store.imports import memory
-from longthread.store.imports.extracted import Report, Source
+from longthread.store.imports.extracted import ImportReport, ImportSource
 from longthread.store.imports.foreign import Foreign, open_foreign, shown_address
-from longthread.store.imports.kinds import Kinds, is_empty, is_longthread, kinds_of, left_tables, unreadable
-from longthread.store.imports.write import Writing
+from longthread.store.imports.kinds import DatabaseKinds, is_empty, is_longthread, kinds_of, left_tables, unreadable
+from longthread.store.imports.write import ImportWriter
 
-Told = Callable[[int, int, str], None]
+ImportProgress = Callable[[int, int, str], None]
 """How many are done, of how many, and which was the last."""
 
 
@@ -35,7 +35,7 @@ class Import:
         self._user = user
         self._takes_over = takes_over
 
-    async def look(self, progress: Told) -> tuple[Kinds, Report]:
+    async def look(self, progress: ImportProgress) -> tuple[DatabaseKinds, ImportReport]:
         """What it holds, what would be taken and what cannot be; nothing is written.
 
         Raises:
@@ -45,14 +45,14 @@ class Import:
         """
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
-            report = Report()
+            report = ImportReport()
             await _Taking(foreign, report, None, progress).all(kinds)
             if kinds.checkpoints:
                 await self._look_at_checkpoints(report, progress)
             await self._finish(foreign, kinds, report)
         return kinds, report
 
-    async def check(self) -> Kinds:
+    async def check(self) -> DatabaseKinds:
         """Make sure that there is something to take, before a store is made for it; raises as `look` does."""
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
@@ -61,7 +61,7 @@ class Import:
                 pass
         return kinds
 
-    async def into(self, store: Driver, progress: Told) -> tuple[Kinds, Report]:
+    async def into(self, store: Driver, progress: ImportProgress) -> tuple[DatabaseKinds, ImportReport]:
         """Take everything. Each conversation comes whole or not at all, and what is here already stays: an import that
         was broken off is finished by another. At the end both sides are counted.
 
@@ -70,15 +70,15 @@ class Import:
         """
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
-            report = Report()
-            writing = await Writing.into(store, self._user, takes_over=self._takes_over)
+            report = ImportReport()
+            writing = await ImportWriter.into(store, self._user, takes_over=self._takes_over)
             if kinds.checkpoints:  # before what stands beside them
                 await self._take_checkpoints(store, report, progress)
             await _Taking(foreign, report, writing, progress).all(kinds)
             await self._finish(foreign, kinds, report)
         return kinds, report
 
-    async def _kinds(self, foreign: Foreign) -> Kinds:
+    async def _kinds(self, foreign: Foreign) -> DatabaseKinds:
         where = shown_address(self._address)
         if is_longthread(foreign):
             reason = f"it is a Longthread store. Copy it with `longthread db copy {where} TO`."
@@ -96,7 +96,7 @@ class Import:
             raise NothingToImport(where=where, reason=reason)
         return kinds
 
-    async def _look_at_checkpoints(self, report: Report, progress: Told) -> None:
+    async def _look_at_checkpoints(self, report: ImportReport, progress: ImportProgress) -> None:
         async with open_stock(self._address) as stock:
             threads = await stock.threads()
             total, done = sum(threads.values()), 0
@@ -109,7 +109,7 @@ class Import:
                     except CheckpointUnreadable as error:
                         report.left.append(str(error))
 
-    async def _take_checkpoints(self, store: Driver, report: Report, progress: Told) -> None:
+    async def _take_checkpoints(self, store: Driver, report: ImportReport, progress: ImportProgress) -> None:
         async with open_stock(self._address) as stock:
             threads = await stock.threads()
         report.there.update({"LangGraph threads": len(threads), "checkpoints": sum(threads.values())})
@@ -124,13 +124,13 @@ class Import:
             here.add(at.thread_id)
 
         try:
-            imported = await import_langgraph(self._address, LongthreadSaver(store, user_id=self._user), progress=told)
+            imported = await import_langgraph(self._address, AsyncSaver(store, user_id=self._user), progress=told)
             report.already["checkpoints"] = imported.already
         except ImportIncomplete as error:
             report.left.append(error.reason)
         report.here["LangGraph threads"] = len(here)
 
-    async def _finish(self, foreign: Foreign, kinds: Kinds, report: Report) -> None:
+    async def _finish(self, foreign: Foreign, kinds: DatabaseKinds, report: ImportReport) -> None:
         for name, rows in (await left_tables(foreign, kinds)).items():
             report.notes[f"the table {name} ({rows:,} rows) is left: it is of none of these kinds"] += 1
 
@@ -149,20 +149,22 @@ async def _opened(address: str) -> AsyncIterator[Foreign]:
 class _Taking:
     """Takes what the readers find. Without a `writing`, it is only looked at."""
 
-    def __init__(self, foreign: Foreign, report: Report, writing: Writing | None, progress: Told) -> None:
+    def __init__(
+        self, foreign: Foreign, report: ImportReport, writing: ImportWriter | None, progress: ImportProgress
+    ) -> None:
         self._foreign = foreign
         self._report = report
         self._writing = writing
         self._progress = progress
 
-    async def all(self, kinds: Kinds) -> None:
+    async def all(self, kinds: DatabaseKinds) -> None:
         """All that the database holds, but for checkpoints."""
         for source in kinds.sources:
             await self._source(source)
         if kinds.beside:
             await self._beside()
 
-    async def _source(self, source: Source) -> None:
+    async def _source(self, source: ImportSource) -> None:
         late = []
         async for table, row in source.shared(self._foreign, self._report):
             if row.get("session_id") is not None:
@@ -178,7 +180,7 @@ class _Taking:
         for table, row in late:
             await self._shared(table, row)
 
-    async def _conversation(self, source: Source, thread_id: str) -> None:
+    async def _conversation(self, source: ImportSource, thread_id: str) -> None:
         conversation = await source.conversation(self._foreign, thread_id, self._report)
         if conversation is None:
             return

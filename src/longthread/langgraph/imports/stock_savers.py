@@ -25,7 +25,7 @@ _CLOSED = JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class CheckpointAddress:
     """One checkpoint of a thread, and how many writes are pending on it."""
 
     ns: str
@@ -38,7 +38,7 @@ class Address:
         return self.ns, self.id
 
 
-class Faithful(JsonPlusSerializer):
+class MessageReader(JsonPlusSerializer):
     """Reads messages as messages, and leaves every other object packed as it is.
 
     So an application's classes need not be there, nor do they run, and what is packed is written elsewhere unchanged.
@@ -61,10 +61,10 @@ class Faithful(JsonPlusSerializer):
         return message
 
 
-class Stock:
+class StockCheckpoints:
     """The checkpoints in a stock saver's database. See `open_stock`."""
 
-    def __init__(self, foreign: Foreign, saver: Any, serde: Faithful) -> None:
+    def __init__(self, foreign: Foreign, saver: Any, serde: MessageReader) -> None:
         self._foreign = foreign
         self._saver = saver
         self._serde = serde
@@ -74,13 +74,15 @@ class Stock:
         rows = await self._foreign.tx.fetch("foreign_threads")
         return {row["thread_id"]: row["checkpoints"] for row in rows}
 
-    async def checkpoints(self, thread_id: str) -> list[Address]:
+    async def checkpoints(self, thread_id: str) -> list[CheckpointAddress]:
         """The checkpoints of a thread, of all namespaces, oldest first."""
         self._serde.forget()
         rows = await self._foreign.tx.fetch("foreign_checkpoints", thread_id=thread_id)
-        return sorted((Address(row["ns"], row["id"], row["writes"]) for row in rows), key=lambda a: (a.id, a.ns))
+        return sorted(
+            (CheckpointAddress(row["ns"], row["id"], row["writes"]) for row in rows), key=lambda a: (a.id, a.ns)
+        )
 
-    async def read(self, thread_id: str, address: Address) -> CheckpointTuple:
+    async def read(self, thread_id: str, address: CheckpointAddress) -> CheckpointTuple:
         """A checkpoint with its values and its writes.
 
         Raises:
@@ -100,7 +102,7 @@ class Stock:
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason)
         return found
 
-    async def paths(self, thread_id: str, address: Address) -> dict[str, str]:
+    async def paths(self, thread_id: str, address: CheckpointAddress) -> dict[str, str]:
         """The path of each task that has written on a checkpoint: their order follows from it."""
         if not _has_paths(self._foreign):
             return {}
@@ -119,7 +121,7 @@ def _is_whole(found: CheckpointTuple) -> bool:
 
 
 @asynccontextmanager
-async def open_stock(address: str) -> AsyncIterator[Stock]:
+async def open_stock(address: str) -> AsyncIterator[StockCheckpoints]:
     """The database of a SqliteSaver (a file) or PostgresSaver (a `postgresql://` URL), to read as it stands now.
 
     Raises:
@@ -133,8 +135,8 @@ async def open_stock(address: str) -> AsyncIterator[Stock]:
             raise NotACheckpointDatabase(where=shown_address(address), reason=error.reason) from error
         if reason := _why_not(foreign.tables, _WRITES[foreign.dialect]):
             raise NotACheckpointDatabase(where=shown_address(address), reason=reason)
-        serde = Faithful()
-        yield Stock(foreign, await _saver(foreign, serde, stack), serde)
+        serde = MessageReader()
+        yield StockCheckpoints(foreign, await _saver(foreign, serde, stack), serde)
 
 
 def _why_not(tables: Tables, writes: str) -> str | None:
@@ -146,7 +148,7 @@ def _why_not(tables: Tables, writes: str) -> str | None:
     return f"its table `checkpoints` has no column `{missing[0]}`." if missing else None
 
 
-async def _saver(foreign: Foreign, serde: Faithful, stack: AsyncExitStack) -> Any:
+async def _saver(foreign: Foreign, serde: MessageReader, stack: AsyncExitStack) -> Any:
     kind, name = ("sqlite", "AsyncSqliteSaver") if foreign.dialect == "sqlite" else ("postgres", "AsyncPostgresSaver")
     try:
         module = importlib.import_module(f"langgraph.checkpoint.{kind}.aio")

@@ -23,16 +23,16 @@ from langgraph.store.base import (
 )
 
 from longthread.errors import ItemNotStorable
-from longthread.langgraph.backend import Backing
+from longthread.langgraph.backend import Backend
 from longthread.langgraph.items.item_filter import matches
-from longthread.langgraph.items.item_index import Indexed, ItemIndex
+from longthread.langgraph.items.item_index import IndexedItem, ItemIndex
 from longthread.langgraph.items.item_validation import check
 from longthread.memory.embedders.embedder import Vectors
 from longthread.memory.index.terms import FORM
-from longthread.memory.search.items import Ranked, by_meaning, by_words
+from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
-from longthread.store.items import SEPARATOR, Place, Within, text_of
+from longthread.store.items import SEPARATOR, ItemPlace, Within, text_of
 
 PAGE = 256
 """Items that are read at a time."""
@@ -59,7 +59,7 @@ class _Read:
 class Batches:
     """Does what LangGraph asks for: all that is read before all that is written, as its own stores do."""
 
-    def __init__(self, backing: Backing, index: ItemIndex, *, omit_expired: bool) -> None:
+    def __init__(self, backing: Backend, index: ItemIndex, *, omit_expired: bool) -> None:
         self._store = backing.store
         self._user_id = backing.user_id
         self._index = index
@@ -149,7 +149,7 @@ class Batches:
             read.refreshed += [item for item, _ in shown]
         return [SearchItem(**_told(item), score=score) for item, score in shown]
 
-    async def _ranked(self, read: _Read, within: Within, op: SearchOp, end: int) -> Ranked:
+    async def _ranked(self, read: _Read, within: Within, op: SearchOp, end: int) -> RankedItems:
         assert op.query is not None
         vector = read.vectors[op.query]
         if vector is None or self._index.embedded is None:
@@ -159,7 +159,7 @@ class Batches:
         return await by_meaning(read.tx, within, self._index.embedded, vector, self._index.measure, limit)
 
     async def _others(
-        self, read: _Read, within: Within, op: SearchOp, seen: set[Place], count: int
+        self, read: _Read, within: Within, op: SearchOp, seen: set[ItemPlace], count: int
     ) -> AsyncIterator[items.Item]:
         after: items.Item | None = None
         size = PAGE if op.filter or seen else min(PAGE, count)
@@ -190,10 +190,10 @@ class Batches:
             async with self._turns, self._store.writing() as tx:
                 await items.refresh(tx, self._user_id, due.values(), read.now)
 
-    async def _write(self, puts: Mapping[Place, PutOp]) -> None:
+    async def _write(self, puts: Mapping[ItemPlace, PutOp]) -> None:
         kept = {place: op for place, op in puts.items() if op.value is not None}
         values = {place: _json(op.key, op.value or {}) for place, op in kept.items()}
-        wanted = [Indexed(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
+        wanted = [IndexedItem(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
         made = dict(zip(kept, await self._index.made(wanted), strict=True))
         now = datetime.now(UTC)
         async with self._turns, self._store.writing() as tx:
@@ -213,7 +213,7 @@ class Batches:
                 some = await items.stale(tx, within, form=FORM, embedded=self._index.embedded, limit=BATCH)
             if not some:
                 return
-            wanted = [Indexed(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
+            wanted = [IndexedItem(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
             made = await self._index.made(wanted)
             async with self._turns, self._store.writing() as tx:
                 for item, index in sorted(zip(some, made, strict=True), key=lambda each: each[0].place):

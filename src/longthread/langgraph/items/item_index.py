@@ -20,9 +20,9 @@ from longthread.memory.embedders.question_vector import ANY, is_about_the_text
 from longthread.memory.index.terms import FORM
 from longthread.memory.index.vectors import TIMEOUT
 from longthread.memory.search.items import counted, said_in
-from longthread.store.items import Index, Measure
+from longthread.store.items import Index, VectorMeasure
 
-Fields = list[str] | bool | None
+IndexFields = list[str] | bool | None
 """The paths to what of a value is found; None for those that are configured, False for nothing."""
 
 REST_SECONDS = 60.0
@@ -33,12 +33,12 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexedItem:
     """A value that is to be found, with the key of its item."""
 
     key: str
     value: Mapping[str, Any]
-    fields: Fields
+    fields: IndexFields
 
 
 class ItemIndex:
@@ -57,9 +57,9 @@ class ItemIndex:
                 f'{MOST_NUMBERS:,}, and "embed".'
             )
         named = given.get("distance_type") or "cosine"
-        measure: Measure | None = next((each for each in get_args(Measure) if each == named), None)
+        measure: VectorMeasure | None = next((each for each in get_args(VectorMeasure) if each == named), None)
         if measure is None:
-            raise InvalidInput(reason=f"The distance_type {named!r} is none of {', '.join(get_args(Measure))}.")
+            raise InvalidInput(reason=f"The distance_type {named!r} is none of {', '.join(get_args(VectorMeasure))}.")
         self.measure = measure
         self._dims = int(given.get("dims") or 0)
         fields = given.get("fields") or given.get("text_fields") or _WHOLE  # the latter is SqliteStore's name for them
@@ -76,7 +76,7 @@ class ItemIndex:
         fields = json.dumps(self._fields, ensure_ascii=False)
         return f"{self._name} {self._dims} {fields}" if self._embeddings is not None else None
 
-    async def made(self, wanted: Sequence[Indexed]) -> list[Index]:
+    async def made(self, wanted: Sequence[IndexedItem]) -> list[Index]:
         """What these are found by. Where the embedder fails, there are no vectors yet.
 
         Raises:
@@ -142,7 +142,7 @@ class ItemIndex:
             raise InvalidInput(reason=reason)
         return vectors
 
-    def _texts(self, wanted: Indexed) -> dict[str, str]:
+    def _texts(self, wanted: IndexedItem) -> dict[str, str]:
         """The texts that get a vector, by the field that each stands in."""
         if wanted.fields is False:
             return {}
@@ -152,7 +152,7 @@ class ItemIndex:
             texts |= {(f"{path}.{n}" if len(found) > 1 else path): text for n, text in enumerate(found)}
         return texts
 
-    def _terms(self, wanted: Indexed) -> dict[int, int]:
+    def _terms(self, wanted: IndexedItem) -> dict[int, int]:
         """Words are looked for in all of the value, whatever has vectors, unless this very item says otherwise."""
         if wanted.fields is False:
             return {}

@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 from longthread.errors import LongthreadError
-from longthread.langgraph.backend import Backed, Backing, Opening, done, expect_backed, expect_store
+from longthread.langgraph.backend import Backend, BackendOpener, BackendUser, done, expect_backed, expect_store
 from longthread.langgraph.items.item_batch import Batches
 from longthread.langgraph.items.item_index import ItemIndex
 from longthread.langgraph.items.item_validation import expect_config, expect_minutes, expect_tuple
@@ -57,10 +57,12 @@ class LongthreadStore(BaseStore):
             InvalidInput: it is no store.
         """
         expect_store(store, "LongthreadStore")
-        self._begin(Backing(store, Portal(), user_id), index, ttl)
+        self._begin(Backend(store, Portal(), user_id), index, ttl)
 
     @classmethod
-    def of(cls, saver: Backed, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> LongthreadStore:
+    def of(
+        cls, saver: BackendUser, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> LongthreadStore:
         """One in the same database as a saver, for the same user, and open as long as the saver is."""
         expect_backed(saver, "LongthreadStore.of")
         made = cls.__new__(cls)
@@ -70,7 +72,7 @@ class LongthreadStore(BaseStore):
     @classmethod
     def from_conn_string(
         cls, address: str, *, user_id: str = "default", index: IndexConfig | None = None, ttl: TTLConfig | None = None
-    ) -> Opening[LongthreadStore]:
+    ) -> BackendOpener[LongthreadStore]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
         Raises, when the block begins:
@@ -78,9 +80,9 @@ class LongthreadStore(BaseStore):
             InvalidInput: the index has no embedder that can be used, or no dimensions.
         """
         make = lambda store: cls(store, user_id=user_id, index=index, ttl=ttl)  # noqa: E731
-        return Opening(address, make, name="longthread-store")
+        return BackendOpener(address, make, name="longthread-store")
 
-    def _begin(self, backing: Backing, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+    def _begin(self, backing: Backend, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
         expect_config(index, "index")
         expect_config(ttl, "ttl")
         for name in ("default_ttl", "sweep_interval_minutes"):

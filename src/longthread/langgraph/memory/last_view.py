@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longthread.context.window import as_answered
-from longthread.langgraph.memory.message_view import Messages
-from longthread.langgraph.memory.message_view import Seen as Kept
-from longthread.langgraph.saver.async_saver import LongthreadSaver
+from longthread.langgraph.memory.message_view import KeptView as Kept
+from longthread.langgraph.memory.message_view import StateMessages
+from longthread.langgraph.saver.async_saver import AsyncSaver
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.manifest import shown
@@ -30,14 +30,14 @@ class LastView:
 
 async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
     """The last view of a thread; None where no middleware of ours has kept one."""
-    saver = LongthreadSaver(store, user_id=user_id)
+    saver = AsyncSaver(store, user_id=user_id)
     found = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
     values = found.checkpoint["channel_values"] if found else {}
     kept = Kept.from_json(values.get("memory_view"))
     if kept is None:
         return None
     family = family_of(kept.model)
-    spots = as_answered(Messages().spots(values.get("messages", ())))
+    spots = as_answered(StateMessages().spots(values.get("messages", ())))
     summary = values.get("memory_summary") or {}
     segments = [each for each in kept.past(spots, "").segments if each.last > 0]
     async with store.reading() as tx:

@@ -11,19 +11,19 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
-from longthread.langgraph.backend import Backing
+from longthread.langgraph.backend import Backend
 from longthread.langgraph.saver.delta_history import has_delta_messages
 from longthread.llm.embedders import embedder_of
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
-from longthread.memory.summary.pruning import Policy
+from longthread.memory.summary.pruning import PruningPolicy
 from longthread.model.manifest import Segment
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction
 from longthread.store.index.recall import Scope
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 
 _LOOKS, _LOOK_SECONDS = 20, 0.05
 """How often, and after what time, it is looked whether a run's last message is in the log."""
@@ -44,29 +44,29 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StateSummary:
     """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
     is of another branch. `missing`: the log has no such thread. `delta`: it has, and the messages are
     in a delta channel, not in the log."""
 
-    kept: Kept | None = None
+    kept: ThreadSummary | None = None
     covered: int = 0
     stale: bool = False
     missing: bool = False
     delta: bool = False
 
 
-class LongTerm:
+class LongTermMemory:
     """The long-term memory of the threads of a store, for one user. It lives on the store's event loop."""
 
-    def __init__(self, backing: Backing, settings: Settings) -> None:
+    def __init__(self, backing: Backend, settings: Settings) -> None:
         self.backing = backing
         self.recaller = Recaller(backing.store, embedder_of(settings))
-        self.pruner = Pruner(backing.store, Policy.of(settings), self.recaller)
+        self.pruner = Pruner(backing.store, PruningPolicy.of(settings), self.recaller)
         backing.home.at_close(self.pruner.close)
         backing.home.at_close(self.recaller.close)
 
-    async def find(self, thread_id: str, ids: Sequence[str]) -> Found:
+    async def find(self, thread_id: str, ids: Sequence[str]) -> StateSummary:
         """What holds for a state whose messages have these ids, the oldest first.
 
         A state that was gone back to, or a branch, may know nothing of what the summary tells of.
@@ -75,21 +75,21 @@ class LongTerm:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
-                return Found(missing=True)
+                return StateSummary(missing=True)
             if not thread.entry_count and await has_delta_messages(tx, thread_id):
-                return Found(delta=True)
+                return StateSummary(delta=True)
             kept = await summaries.find(tx, thread_id)
             if kept is None or not ids:
-                return Found()
+                return StateSummary()
             mark = (await log.entries_at(tx, thread_id, {kept.last_seq})).get(kept.last_seq)
             if mark is not None and (name := log.sent_id(mark)) in ids:
-                return Found(kept, ids.index(name) + 1)
+                return StateSummary(kept, ids.index(name) + 1)
             first = await _entry(tx, thread_id, ids[0])
             if first is None:
-                return Found()
+                return StateSummary()
             where = {"mark": kept.last_seq, "tip": first, "first_seq": thread.first_seq}
             behind = first > kept.last_seq and await summaries.is_behind(tx, thread_id, **where)
-        return Found(kept) if behind else Found(stale=True)
+        return StateSummary(kept) if behind else StateSummary(stale=True)
 
     async def keep_up(
         self,
@@ -99,7 +99,7 @@ class LongTerm:
         hidden: int,
         first_shown: str | None,
         last: str | None,
-        found: Found,
+        found: StateSummary,
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
@@ -135,10 +135,10 @@ class LongTerm:
         *,
         most: int,
         seconds: float,
-        found: Found,
+        found: StateSummary,
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
-    ) -> Found:
+    ) -> StateSummary:
         """Wait until the summary covers all but `most` of the messages with these ids, oldest first; what holds then.
 
         A pass that is under way is waited for; without one, one begins. After `seconds` it goes on behind the turn.
@@ -166,7 +166,7 @@ class LongTerm:
         thread_id: str,
         ids: Sequence[str],
         *,
-        found: Found,
+        found: StateSummary,
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
@@ -194,7 +194,7 @@ class LongTerm:
             if not await self.backing.home.pause(_LOOK_SECONDS):
                 return
 
-    async def _view(self, thread_id: str, first_shown: str | None, kept: Kept | None) -> list[Segment]:
+    async def _view(self, thread_id: str, first_shown: str | None, kept: ThreadSummary | None) -> list[Segment]:
         """What the last view had no room for, told by entries of the log."""
         async with self.backing.store.reading() as tx:
             first = await _entry(tx, thread_id, first_shown) if first_shown else None

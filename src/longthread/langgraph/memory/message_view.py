@@ -16,11 +16,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
-from longthread.context.window import Past, Spot
+from longthread.context.window import PreviousCall, WindowMessage
 from longthread.messages.tool_calls import as_json, calls_of
 from longthread.model.entry import Entry, Role
 from longthread.model.manifest import TEXTS, Segment
-from longthread.view.items import Item
+from longthread.view.items import ViewItem
 
 REMEMBERED = 4096
 """Messages whose costs are remembered."""
@@ -33,7 +33,7 @@ _REMEMBERING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KeptView:
     """What is kept of the last call's view, as JSON in the state: how its messages went in, and what it cost.
 
     `parts` are segments: how many messages, the first and the last of them, and how they went in.
@@ -45,7 +45,7 @@ class Seen:
     model: str = ""
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], spots: Sequence[Spot]) -> Seen:
+    def of(cls, segments: Sequence[Segment], spots: Sequence[WindowMessage]) -> KeptView:
         """What is to be kept of a view. The messages' numbers are their places, from 1 on."""
         names = [_short(spot.entry.id) for spot in spots]
         told = [
@@ -64,10 +64,10 @@ class Seen:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> Seen | None:
+    def from_json(cls, data: Mapping[str, Any] | None) -> KeptView | None:
         return cls(**data) if data else None
 
-    def past(self, spots: Sequence[Spot], summary: str) -> Past:
+    def past(self, spots: Sequence[WindowMessage], summary: str) -> PreviousCall:
         """The call before, as far as its messages are here; with nothing of it, when they are not as they were."""
         places = self._places(spots)
         segments: list[Segment] = []
@@ -75,15 +75,15 @@ class Seen:
             start, end = places.get(first), places.get(last)
             if end is None:
                 if start is not None:
-                    return Past(_ANEW, summary)
+                    return PreviousCall(_ANEW, summary)
                 segments.append(Segment(-count, -1, *how))
             elif (start if start is not None else min(0, end - count + 1)) != end - count + 1:
-                return Past(_ANEW, summary)
+                return PreviousCall(_ANEW, summary)
             else:
                 segments.append(Segment(end - count + 1, end, *how))
-        return Past(segments, summary)
+        return PreviousCall(segments, summary)
 
-    def _places(self, spots: Sequence[Spot]) -> dict[str, int]:
+    def _places(self, spots: Sequence[WindowMessage]) -> dict[str, int]:
         """Where each message stands, by its name.
 
         A result that had no id in the call before has one now, where LangGraph has kept it since: LangChain's agents
@@ -112,27 +112,27 @@ class _Known:
     message: BaseMessage
     entry: Entry
     size: int
-    items: dict[str, Item] = field(default_factory=dict)
+    items: dict[str, ViewItem] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Messages:
+class StateMessages:
     """Messages of states as a view is composed of them. What is computed of one is remembered for a while, for all
     threads of the process."""
 
     _known: OrderedDict[int, _Known] = field(default_factory=OrderedDict)
     _size: int = 0
 
-    def spots(self, messages: Sequence[BaseMessage]) -> list[Spot]:
+    def spots(self, messages: Sequence[BaseMessage]) -> list[WindowMessage]:
         """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
-        found: list[Spot] = []
+        found: list[WindowMessage] = []
         times: Counter[str] = Counter()
         for n, message in enumerate(messages, 1):
             name = message.id or _content(message)
             key = name if not times[name] and message.id else f"{name}#{times[name]}"
             times[name] += 1
             known = self._of(message, key)
-            found.append(Spot(replace(known.entry, seq=n), message, known.items))
+            found.append(WindowMessage(replace(known.entry, seq=n), message, known.items))
         return found
 
     def _of(self, message: BaseMessage, key: str) -> _Known:

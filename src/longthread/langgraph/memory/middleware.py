@@ -16,11 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 from langgraph.config import get_config
 from langgraph.types import Command
 
-from longthread.context.window import Fitted, Spot, Wanted, fit
+from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.langgraph.backend import Backed, expect_backed
-from longthread.langgraph.memory.long_term import NOT_LOGGED, Found, LongTerm
-from longthread.langgraph.memory.message_view import Messages, Seen
+from longthread.langgraph.backend import BackendUser, expect_backed
+from longthread.langgraph.memory.long_term import NOT_LOGGED, LongTermMemory, StateSummary
+from longthread.langgraph.memory.message_view import KeptView, StateMessages
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.llm.models import context_window, name_of
 from longthread.llm.request_size import fixed_tokens, instructions, reply_tokens
@@ -28,7 +28,7 @@ from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.settings import Settings
 from longthread.view.budget import LEAST, message_budget, too_small
-from longthread.view.compose import Config
+from longthread.view.compose import ViewConfig
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
 
@@ -62,13 +62,13 @@ class _Call:
 
     request: Request
     thread_id: str = ""
-    memory: LongTerm | None = None
-    found: Found | None = None
+    memory: LongTermMemory | None = None
+    found: StateSummary | None = None
     loop: asyncio.AbstractEventLoop | None = None
-    spots: Sequence[Spot] = ()
-    fitted: Fitted | None = None
+    spots: Sequence[WindowMessage] = ()
+    fitted: FittedView | None = None
     room: int = 0
-    seen: Seen = field(default_factory=Seen)
+    seen: KeptView = field(default_factory=KeptView)
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -129,7 +129,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def __init__(
         self,
-        saver: Backed | None = None,
+        saver: BackendUser | None = None,
         *,
         summarizer: BaseChatModel | None = None,
         settings: Settings | None = None,
@@ -156,9 +156,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._summarizer = summarizer
         self._patience = patience
         self._settings = settings or Settings.load(**{"database": _NOT_HERE, **given})
-        self._messages = Messages()
+        self._messages = StateMessages()
         self._factors: dict[str, float] = {}
-        self._memory: LongTerm | None = None
+        self._memory: LongTermMemory | None = None
         self._has_warned = False
         self._unlogged: set[str] = set()
 
@@ -208,13 +208,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         is_whole = thread_id is not None and "|" not in ns and str(thread_id) not in self._unlogged
         return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
 
-    def _memory_of(self, checkpointer: Any) -> LongTerm | None:
+    def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
         saver = self._saver or (checkpointer if isinstance(checkpointer, LongthreadSaver) else None)
         if saver is None:
             self._warn_once()
             return None
         if self._memory is None or self._memory.backing != saver.backing:
-            self._memory = LongTerm(saver.backing, self._settings)
+            self._memory = LongTermMemory(saver.backing, self._settings)
         return self._memory
 
     def _warn_once(self) -> None:
@@ -259,7 +259,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if call.before and call.found is not None and call.found.delta:
             self._go_without(call)
             return {}
-        found, most = call.found or Found(), _TIMES * self._settings.memory_max_messages_per_thread
+        found, most = call.found or StateSummary(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)
         if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
             return {}
@@ -275,11 +275,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
         call.spots = self._messages.spots(rest)
-        seen = Seen.from_json(call.state.get("memory_view"))
-        wanted = Wanted(
+        seen = KeptView.from_json(call.state.get("memory_view"))
+        wanted = ViewRequest(
             budget=self._budget(request, name, int(fixed * factor), factor),
             family=family,
-            config=Config(
+            config=ViewConfig(
                 full_recent=settings.memory_full_recent_count,
                 tool_max=settings.memory_condensed_tool_max,
                 max_length=settings.message_compress_max_length,
@@ -290,7 +290,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
         call.fitted, call.room = fit(call.spots, wanted), wanted.budget
-        kept = Seen.of(call.fitted.segments, call.spots)
+        kept = KeptView.of(call.fitted.segments, call.spots)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
         return request.override(messages=[*first, *call.fitted.messages])
 
@@ -303,7 +303,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _factor(self, name: str, call: _Call) -> float:
         """What estimates are raised by: what this process has learned of the model, else what the last call did."""
-        seen = Seen.from_json(call.state.get("memory_view"))
+        seen = KeptView.from_json(call.state.get("memory_view"))
         if name not in self._factors and seen is not None and seen.model == name:
             return corrected(1.0, seen.estimated, seen.reported)
         return self._factors.get(name, 1.0)
@@ -331,7 +331,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return ExtendedModelResponse(response, Command(update=update))
 
     def _keep_up(
-        self, call: _Call, memory: LongTerm, count: int, reply: AIMessage | None, *, is_end: bool = False
+        self, call: _Call, memory: LongTermMemory, count: int, reply: AIMessage | None, *, is_end: bool = False
     ) -> None:
         """In the background, when a turn is over or the state is too long; nobody waits for it."""
         assert call.fitted is not None
@@ -349,7 +349,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             hidden=left_out(segments, 0),
             first_shown=call.spots[first - 1].message.id if first else None,
             last=reply.id if reply is not None else None,
-            found=call.found or Found(),
+            found=call.found or StateSummary(),
             model=self._summarizer or call.request.model,
             loop=call.loop,
         )

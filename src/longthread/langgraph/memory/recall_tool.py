@@ -12,13 +12,13 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
 from longthread.builtin import recall as recalling
-from longthread.builtin.pages import Room
+from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
-from longthread.langgraph.backend import Backed, Backing, expect_backed
+from longthread.langgraph.backend import Backend, BackendUser, expect_backed
 from longthread.langgraph.memory.long_term import NOT_LOGGED
 from longthread.langgraph.saver.delta_history import has_delta_messages
 from longthread.llm.embedders import embedder_of
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
 from longthread.settings import Settings
 from longthread.store import log
@@ -31,7 +31,7 @@ _NOT_HERE = "not-opened.db"
 
 
 def recall_tool(
-    saver: Backed, *, scopes: Sequence[str] = ("thread",), settings: Settings | None = None, **given: Any
+    saver: BackendUser, *, scopes: Sequence[str] = ("thread",), settings: Settings | None = None, **given: Any
 ) -> BaseTool:
     """`recall_memory`: finds what was said earlier, also what is no longer shown or no longer in the state.
 
@@ -82,14 +82,14 @@ def _scopes(given: Any) -> list[str]:
 class _Lookup:
     """Finds entries for a tool call, on the store's event loop."""
 
-    def __init__(self, backing: Backing, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
+    def __init__(self, backing: Backend, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
         self._backing = backing
         self._recaller = recaller
         self._top_k = top_k
         self._scopes = scopes
 
     async def find(
-        self, thread_id: str | None, question_id: str | None, goes_on: bool, room: Room, arguments: dict[str, Any]
+        self, thread_id: str | None, question_id: str | None, goes_on: bool, room: PageRoom, arguments: dict[str, Any]
     ) -> Observation:
         if thread_id is None:
             return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
@@ -117,7 +117,7 @@ class _Lookup:
                 return not thread.entry_count and await has_delta_messages(tx, thread_id)
         return False
 
-    async def _question(self, thread_id: str, question_id: str | None) -> Place | None:
+    async def _question(self, thread_id: str, question_id: str | None) -> EntryPlace | None:
         """Where the question stands that the agent works on: it and what follows is what the model sees anyway.
 
         One that is still on its way to the log will stand behind all that is there.
@@ -130,12 +130,12 @@ class _Lookup:
             except ThreadNotFound:
                 return None
             try:
-                return Place(thread_id, (await log.find_entry(tx, thread_id, question_id)).seq)
+                return EntryPlace(thread_id, (await log.find_entry(tx, thread_id, question_id)).seq)
             except EntryNotFound:
-                return Place(thread_id, thread.entry_count + 1)
+                return EntryPlace(thread_id, thread.entry_count + 1)
 
 
-def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, Room]:
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, PageRoom]:
     """The thread, the id of the message that the agent answers, whether others come before it, and what its middleware
     has room for, if it has one."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
@@ -144,7 +144,7 @@ def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, Room]:
     budget = state.get("memory_room", 0) if isinstance(state, dict) else getattr(state, "memory_room", 0)
     asked = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
     goes_on = asked is not None and next(iter(messages)) is not asked
-    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, goes_on, Room(budget)
+    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, goes_on, PageRoom(budget)
 
 
 def _told(observation: Observation) -> str:

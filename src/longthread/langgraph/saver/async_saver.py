@@ -35,18 +35,18 @@ from longthread.errors import (
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.delta_history import channel_history
-from longthread.langgraph.saver.load import NotRemembered, Reader
-from longthread.langgraph.saver.parent_ids import Trail, anew, named
+from longthread.langgraph.saver.load import CheckpointReader, NotCached
+from longthread.langgraph.saver.parent_ids import ParentTracker, anew, named
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
-from longthread.langgraph.saver.placement import Growth
-from longthread.langgraph.saver.put import Putting
-from longthread.langgraph.saver.put_request import Given, GivenWrites
-from longthread.langgraph.saver.put_writes import Writing
-from longthread.langgraph.saver.thread_cache import Memory, Remembered
-from longthread.langgraph.saver.thread_locks import Turns
+from longthread.langgraph.saver.placement import LogGrowth
+from longthread.langgraph.saver.put import CheckpointPut
+from longthread.langgraph.saver.put_request import PutRequest, WritesRequest
+from longthread.langgraph.saver.put_writes import WritesPut
+from longthread.langgraph.saver.thread_cache import CachedThread, ThreadCache
+from longthread.langgraph.saver.thread_locks import ThreadLocks
 from longthread.memory.forget import delete_thread
 from longthread.store import checkpoints
-from longthread.store.checkpoints import LAST, CheckpointRow, Locked, Place, Where
+from longthread.store.checkpoints import LAST, CheckpointRow, Locked, PutPlace, Where
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
 
@@ -57,7 +57,7 @@ _PAGE = 64
 """How many checkpoints are read at a time for a listing."""
 
 
-class LongthreadSaver(BaseCheckpointSaver[Any]):
+class AsyncSaver(BaseCheckpointSaver[Any]):
     """Keeps LangGraph's checkpoints in a Longthread store.
 
     The thread named by `configurable.thread_id` is made when it is new. Threads of other users than `user_id` are as
@@ -65,7 +65,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
     `Placing` for what an edit does. Of two runs that go on from the same checkpoint, the second to store one gets a
-    `ThreadConflict`, and nothing of it is kept: see `Trail`.
+    `ThreadConflict`, and nothing of it is kept: see `ParentTracker`.
     """
 
     _serde: SerializerProtocol = BaseCheckpointSaver.serde
@@ -80,9 +80,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self._store = store
         self._user_id = user_id
-        self._remembered = Remembered()
-        self._trail = Trail()
-        self._turns = Turns()
+        self._remembered = ThreadCache()
+        self._trail = ParentTracker()
+        self._turns = ThreadLocks()
         self._pending = PendingWrites()
         self._new: set[str] = set()
 
@@ -104,7 +104,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         wanted = named(config)
         if self._remembered.peek(thread_id).lists:
             # All but the checkpoint itself is mostly known.
-            with suppress(NotRemembered):
+            with suppress(NotCached):
                 return await self._loaded(thread_id, ns, wanted, at_once=True)
         return await self._loaded(thread_id, ns, wanted)
 
@@ -125,7 +125,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 try:
                     if row is not None:
                         asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
-                        found = await Reader(*asked, remembers=True).read(row, rows)
+                        found = await CheckpointReader(*asked, remembers=True).read(row, rows)
                 finally:
                     self._remembered.see(thread_id, memory)
             else:
@@ -194,13 +194,13 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
-    ) -> Given:
+    ) -> PutRequest:
         """What a put is to store, as it is now. From any thread."""
         thread_id, ns = _address(config)
         memory = self._remembered.peek(thread_id)
-        return Given.of(config, checkpoint, metadata, new_versions, ns=ns, memory=memory, serde=self.serde)
+        return PutRequest.of(config, checkpoint, metadata, new_versions, ns=ns, memory=memory, serde=self.serde)
 
-    async def _put(self, given: Given) -> RunnableConfig:
+    async def _put(self, given: PutRequest) -> RunnableConfig:
         thread_id, ns = _address(given.config)
         parent_id = given.parent_id
         pending = self._pending.take((thread_id, ns, parent_id))
@@ -218,7 +218,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             self._trail.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
-    async def _stored(self, given: Given, pending: Sequence[Pending]) -> Putting:
+    async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
         """Store a checkpoint, and before it what the tasks of its parent have written: together where all is known."""
         thread_id, ns = _address(given.config)
         putting, born = None, self._trail.born(given.parent_id, thread_id)
@@ -252,7 +252,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             else:
                 each.settle(stored=True)
 
-    async def _putting(self, given: Given, known: Place | None = None, writes: Sequence[GivenWrites] = ()) -> Putting:
+    async def _putting(
+        self, given: PutRequest, known: PutPlace | None = None, writes: Sequence[WritesRequest] = ()
+    ) -> CheckpointPut:
         """Store a checkpoint, at its place as it is known or else looked up.
 
         Args:
@@ -272,9 +274,9 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
             memory = self._remembered.of_locked(place.thread)
             self._trail.check((thread_id, ns), place.head, given.config, given.id)
-            growth = Growth(tx, place.thread, guesses=known is not None)
+            growth = LogGrowth(tx, place.thread, guesses=known is not None)
             tasks = [each.task_for(memory, self.serde) for each in writes]
-            putting = Putting(growth, memory, self.serde, ns, place, tasks)
+            putting = CheckpointPut(growth, memory, self.serde, ns, place, tasks)
             await putting.put(given.referring_to(memory, self.serde))
         return putting
 
@@ -291,18 +293,18 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     def _given_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
-    ) -> GivenWrites:
+    ) -> WritesRequest:
         """What is to be stored of a task, as it is now. From any thread."""
         memory = self._remembered.peek(_address(config)[0])
-        return GivenWrites.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
+        return WritesRequest.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
 
-    async def _put_writes(self, given: GivenWrites) -> None:
+    async def _put_writes(self, given: WritesRequest) -> None:
         thread_id, ns = _address(given.config)
         if not await self._pending.are_taken((thread_id, ns, get_checkpoint_id(given.config)), given):
             async with self._turns.of(thread_id):
                 await self._store_writes(given)
 
-    async def _store_writes(self, given: GivenWrites) -> None:
+    async def _store_writes(self, given: WritesRequest) -> None:
         thread_id, ns = _address(given.config)
         checkpoint_id = str(get_checkpoint_id(given.config))
         if self._trail.is_lost(checkpoint_id):
@@ -323,8 +325,8 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         self._remembered.see(thread_id, memory)
 
     async def _writing(
-        self, given: GivenWrites, checkpoint_id: str, known: Place | None = None
-    ) -> tuple[Memory, Callable[[], None]]:
+        self, given: WritesRequest, checkpoint_id: str, known: PutPlace | None = None
+    ) -> tuple[CachedThread, Callable[[], None]]:
         """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
 
         Raises:
@@ -345,7 +347,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             memory = self._remembered.of_locked(place.thread)
             goes_on = self._trail.holds(checkpoint_id)
             seen = self._trail.seen(checkpoint_id)
-            writing = Writing(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
+            writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put(given.task_for(memory, self.serde))
 
     async def _check_is_of(
@@ -386,7 +388,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
             for run_id in dict.fromkeys(map(str, run_ids)):
                 for thread_id in await checkpoints.threads_of_run(tx, run_id, user_id=self._user_id):
                     found.setdefault(thread_id, []).append(run_id)
-        damaged = prune.Damaged()
+        damaged = prune.DamagedThreads()
         for thread_id, there in found.items():
             with damaged.left(thread_id):
                 async with self._store.writing() as tx:
@@ -423,7 +425,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
         chosen = next((known for known in get_args(prune.Strategy) if known == strategy), None)
         if chosen is None:
             raise ValueError(f"Unknown prune strategy: {strategy!r}")
-        damaged = prune.Damaged()
+        damaged = prune.DamagedThreads()
         for thread_id in map(str, thread_ids):
             with damaged.left(thread_id):
                 async with self._store.writing() as tx:
@@ -460,7 +462,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def _place(
         self, tx: Transaction, thread_id: str, ns: str, *, create: bool, checkpoint_id: str = "", written_id: str = ""
-    ) -> Place:
+    ) -> PutPlace:
         ids = {"user_id": self._user_id, "checkpoint_id": checkpoint_id, "written_id": written_id}
         found = await checkpoints.place(tx, thread_id, ns, **ids)
         if found is None and create:
@@ -495,7 +497,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def _read_all(self, tx: Transaction, rows: Sequence[CheckpointRow]) -> list[CheckpointTuple]:
         found: list[CheckpointTuple] = []
-        readers: dict[str, Reader] = {}
+        readers: dict[str, CheckpointReader] = {}
         for row in rows:
             reader = readers.get(row.thread_id)
             if reader is None:
@@ -503,7 +505,7 @@ class LongthreadSaver(BaseCheckpointSaver[Any]):
                 assert thread is not None  # its rows are in the same snapshot
                 memory = self._remembered.of_locked(thread)
                 self._remembered.see(thread.id, memory)
-                reader = Reader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
+                reader = CheckpointReader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
                 readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)
             found.append(await reader.read(row, writes))

@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
 
-from longthread.langgraph.saver.message_list import Run, add_run
+from longthread.langgraph.saver.message_list import SeqRange, add_run
 from longthread.messages.codec import copied, pack, unpack
 from longthread.messages.fields import Fields, alike
 
@@ -25,7 +25,7 @@ MESSAGES, _LIST, _TUPLE, _OBJECT, _ATTRIBUTE = "m", "l", "t", "d", "a"
 _INLINE = "i"
 
 
-class Finder(Protocol):
+class SeqFinder(Protocol):
     """Tells where in the log a message stands."""
 
     def seqs(self, items: Sequence[Any]) -> list[int | None]:
@@ -33,7 +33,7 @@ class Finder(Protocol):
         ...
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Gives messages of the log, each time anew."""
 
     def messages(self, first: int, last: int) -> list[BaseMessage]:
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 @dataclass(slots=True)
-class Inline:
+class InlineMessage:
     """A message that the log did not hold when the value was stored: the message, packed.
 
     `message` is the caller's own, and `fields` what it was: None in what was read back.
@@ -54,7 +54,7 @@ class Inline:
 
 
 @dataclass(slots=True)
-class Gap:
+class MessageGap:
     """A container from which messages were taken. `runs` of a list are (place, first, last) of the log's, in the order
     of their places; `inner` is what the items at some places, keys or attributes lack."""
 
@@ -63,12 +63,12 @@ class Gap:
     inner: list[tuple[Any, Hole]] = field(default_factory=list)
 
 
-Hole = int | Inline | Gap
+Hole = int | InlineMessage | MessageGap
 """What a serialized value lacks: a message by its seq, one that is inline, or a container with such holes."""
 
 
 @dataclass(slots=True)
-class Cell:
+class ChannelValue:
     """A value: what the serializer made of it without its messages, and where those belong.
 
     `stored_by` is the number of the checkpoint that stored it apart, when it is too large to be in each checkpoint.
@@ -93,7 +93,7 @@ class Cell:
         return head if self.hole is None else [*head, _to_json(self.hole, parts)]
 
     @classmethod
-    def from_json(cls, data: Any, take: Callable[[int], bytes]) -> Cell:
+    def from_json(cls, data: Any, take: Callable[[int], bytes]) -> ChannelValue:
         """The cell that `to_json` was called on. `take` gives the next bytes."""
         if data == 0:
             return cls(_NOTHING, b"")
@@ -101,12 +101,12 @@ class Cell:
         body = take(length)
         return cls(kind, body, _from_json(rest[0], take) if rest else None)
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[SeqRange]:
         """The seqs of the messages that it refers to."""
         if self.hole is not None:
             yield from _runs(self.hole)
 
-    def value(self, serde: SerializerProtocol, source: Source) -> Any:
+    def value(self, serde: SerializerProtocol, source: MessageSource) -> Any:
         """The value, made anew."""
         bare = serde.loads_typed((self.kind, self.body))
         return bare if self.hole is None else _filled(bare, self.hole, source, serde)
@@ -116,12 +116,12 @@ class Cell:
         """Whether a message in it is not in the log."""
         return self.hole is not None and _has_inline(self.hole)
 
-    def settled(self, seq_of: Callable[[Inline], int | None]) -> Cell:
+    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> ChannelValue:
         """The value with references to those inline messages that the log holds by now; the same, if there is none."""
         hole = _settled(self.hole, seq_of) if self.hole is not None else None
-        return self if hole is self.hole else Cell(self.kind, self.body, hole, self.stored_by)
+        return self if hole is self.hole else ChannelValue(self.kind, self.body, hole, self.stored_by)
 
-    def differs(self, other: Cell, serde: SerializerProtocol) -> bool:
+    def differs(self, other: ChannelValue, serde: SerializerProtocol) -> bool:
         """Whether it is another value than `other`, as far as that can be told without reading the log."""
         if (self.kind, self.body) != (other.kind, other.body):
             # The same value may be serialized in several ways: a set has no order.
@@ -131,24 +131,24 @@ class Cell:
         return _differ(self.hole, other.hole)
 
 
-def cell_of(value: Any, serde: SerializerProtocol, finder: Finder) -> Cell:
+def cell_of(value: Any, serde: SerializerProtocol, finder: SeqFinder) -> ChannelValue:
     """A value as a cell."""
     if value is None:
-        return Cell(_NOTHING, b"")
+        return ChannelValue(_NOTHING, b"")
     bare, hole = _split(value, finder)
-    return Cell(*serde.dumps_typed(bare), hole)
+    return ChannelValue(*serde.dumps_typed(bare), hole)
 
 
-def cell_of_runs(runs: Sequence[Run], serde: SerializerProtocol) -> Cell:
+def cell_of_runs(runs: Sequence[SeqRange], serde: SerializerProtocol) -> ChannelValue:
     """A list of nothing but messages of the log."""
     place, found = 0, list[tuple[int, int, int]]()
     for first, last in runs:
         found.append((place, first, last))
         place += last - first + 1
-    return Cell(*serde.dumps_typed([]), Gap(MESSAGES, found))
+    return ChannelValue(*serde.dumps_typed([]), MessageGap(MESSAGES, found))
 
 
-def _split(value: Any, finder: Finder) -> tuple[Any, Hole | None]:
+def _split(value: Any, finder: SeqFinder) -> tuple[Any, Hole | None]:
     """A value without its messages, and the holes that they leave."""
     kind = type(value)
     if kind in _SCALARS:
@@ -158,24 +158,24 @@ def _split(value: Any, finder: Finder) -> tuple[Any, Hole | None]:
     if kind is list:
         return _split_list(value, finder)
     if kind is tuple:
-        gap = Gap(_TUPLE)
+        gap = MessageGap(_TUPLE)
         return tuple(_each(enumerate(value), gap, finder)), _if_any(gap)
     if kind is dict:
-        gap = Gap(_OBJECT)
+        gap = MessageGap(_OBJECT)
         items = zip(value, _each(value.items(), gap, finder), strict=True)
         return dict(items), _if_any(gap)
     if kind in _ATTRIBUTES:
-        gap = Gap(_ATTRIBUTE)
+        gap = MessageGap(_ATTRIBUTE)
         name = _ATTRIBUTES[kind]
         [inner] = _each([(name, getattr(value, name))], gap, finder)
         return (_with_attribute(value, name, inner), gap) if gap.inner else (value, None)
     return value, None
 
 
-def _split_list(value: list[Any], finder: Finder) -> tuple[Any, Hole | None]:
+def _split_list(value: list[Any], finder: SeqFinder) -> tuple[Any, Hole | None]:
     if _SCALARS.issuperset(map(type, value)):
         return value, None
-    gap = Gap(_LIST)
+    gap = MessageGap(_LIST)
     bare: list[Any] = []
     seqs = finder.seqs(value)
     for place, (item, seq) in enumerate(zip(value, seqs, strict=True)):
@@ -189,7 +189,7 @@ def _split_list(value: list[Any], finder: Finder) -> tuple[Any, Hole | None]:
     return bare, _if_any(gap)
 
 
-def _each(items: Any, gap: Gap, finder: Finder) -> list[Any]:
+def _each(items: Any, gap: MessageGap, finder: SeqFinder) -> list[Any]:
     found = []
     for key, item in items:
         # A key that is no text would not come back from JSON: what is under it stays whole.
@@ -201,10 +201,10 @@ def _each(items: Any, gap: Gap, finder: Finder) -> list[Any]:
 
 
 def _message(message: BaseMessage, seq: int | None) -> Hole:
-    return seq if seq is not None else Inline(pack(message), message, copied(message.__dict__))
+    return seq if seq is not None else InlineMessage(pack(message), message, copied(message.__dict__))
 
 
-def _if_any(gap: Gap) -> Gap | None:
+def _if_any(gap: MessageGap) -> MessageGap | None:
     return gap if gap.runs or gap.inner else None
 
 
@@ -225,11 +225,11 @@ def _with_attribute(value: Any, name: str, inner: Any) -> Any:
     return made
 
 
-def _filled(bare: Any, hole: Hole, source: Source, serde: SerializerProtocol) -> Any:
+def _filled(bare: Any, hole: Hole, source: MessageSource, serde: SerializerProtocol) -> Any:
     if isinstance(hole, int):
         found = source.messages(hole, hole)
         return found[0] if found else None
-    if isinstance(hole, Inline):
+    if isinstance(hole, InlineMessage):
         return unpack(hole.body, serde)
     if hole.kind in (_LIST, MESSAGES):
         return _filled_list(bare, hole, source, serde)
@@ -242,7 +242,7 @@ def _filled(bare: Any, hole: Hole, source: Source, serde: SerializerProtocol) ->
     return type(bare)(filled) if hole.kind == _TUPLE else filled
 
 
-def _filled_list(bare: list[Any], gap: Gap, source: Source, serde: SerializerProtocol) -> list[Any]:
+def _filled_list(bare: list[Any], gap: MessageGap, source: MessageSource, serde: SerializerProtocol) -> list[Any]:
     items = iter(bare)
     inner = dict(gap.inner)
     filled: list[Any] = []
@@ -259,40 +259,44 @@ def _filled_list(bare: list[Any], gap: Gap, source: Source, serde: SerializerPro
     return filled
 
 
-def _item(items: Iterator[Any], inner: dict[Any, Hole], place: int, source: Source, serde: SerializerProtocol) -> Any:
+def _item(
+    items: Iterator[Any], inner: dict[Any, Hole], place: int, source: MessageSource, serde: SerializerProtocol
+) -> Any:
     for item in items:
         return _filled(item, inner[place], source, serde) if place in inner else item
     raise ValueError("it has fewer items than places")
 
 
 def _has_inline(hole: Hole) -> bool:
-    return isinstance(hole, Inline) or (isinstance(hole, Gap) and any(_has_inline(inner) for _, inner in hole.inner))
+    return isinstance(hole, InlineMessage) or (
+        isinstance(hole, MessageGap) and any(_has_inline(inner) for _, inner in hole.inner)
+    )
 
 
-def _settled(hole: Hole, seq_of: Callable[[Inline], int | None]) -> Hole:
-    if isinstance(hole, Inline):
+def _settled(hole: Hole, seq_of: Callable[[InlineMessage], int | None]) -> Hole:
+    if isinstance(hole, InlineMessage):
         seq = seq_of(hole)
         return hole if seq is None else seq
-    if isinstance(hole, Gap) and _has_inline(hole):
+    if isinstance(hole, MessageGap) and _has_inline(hole):
         inner = [(key, _settled(each, seq_of)) for key, each in hole.inner]
         if any(new is not old for (_, new), (_, old) in zip(inner, hole.inner, strict=True)):
-            return Gap(hole.kind, hole.runs, inner)
+            return MessageGap(hole.kind, hole.runs, inner)
     return hole
 
 
 def _differ(one: Hole | None, other: Hole | None) -> bool:
-    if isinstance(one, Inline) and isinstance(other, Inline):
+    if isinstance(one, InlineMessage) and isinstance(other, InlineMessage):
         return one.body != other.body
-    if isinstance(one, Gap) and isinstance(other, Gap):
+    if isinstance(one, MessageGap) and isinstance(other, MessageGap):
         ours, theirs = dict(one.inner), dict(other.inner)
         return any(_differ(ours[key], theirs[key]) for key in ours.keys() & theirs.keys())
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
-def _runs(hole: Hole) -> Iterator[Run]:
+def _runs(hole: Hole) -> Iterator[SeqRange]:
     if isinstance(hole, int):
         yield hole, hole
-    elif isinstance(hole, Gap):
+    elif isinstance(hole, MessageGap):
         for _, first, last in hole.runs:
             yield first, last
         for _, inner in hole.inner:
@@ -300,9 +304,9 @@ def _runs(hole: Hole) -> Iterator[Run]:
 
 
 def _size(hole: Hole) -> int:
-    if isinstance(hole, Inline):
+    if isinstance(hole, InlineMessage):
         return len(hole.body)
-    if isinstance(hole, Gap):
+    if isinstance(hole, MessageGap):
         return 12 * len(hole.runs) + sum(8 + _size(inner) for _, inner in hole.inner)
     return 4
 
@@ -310,7 +314,7 @@ def _size(hole: Hole) -> int:
 def _to_json(hole: Hole, parts: list[bytes]) -> Any:
     if isinstance(hole, int):
         return hole
-    if isinstance(hole, Inline):
+    if isinstance(hole, InlineMessage):
         parts.append(hole.body)
         return [_INLINE, len(hole.body)]
     inner = [[key, _to_json(each, parts)] for key, each in hole.inner]
@@ -323,15 +327,15 @@ def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
         return data
     kind, *rest = data
     if kind == _INLINE:
-        return Inline(take(rest[0]))
+        return InlineMessage(take(rest[0]))
     runs = [(place, first, last) for place, first, last in rest[0]]
     inner = [(key, _from_json(each, take)) for key, each in (rest[1] if len(rest) > 1 else [])]
-    return Gap(kind, runs, inner)
+    return MessageGap(kind, runs, inner)
 
 
-def merged(runs: Sequence[Run]) -> list[Run]:
+def merged(runs: Sequence[SeqRange]) -> list[SeqRange]:
     """Runs in their order, those that touch or overlap as one."""
-    found: list[Run] = []
+    found: list[SeqRange] = []
     for first, last in sorted(runs):
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(last, found[-1][1]))

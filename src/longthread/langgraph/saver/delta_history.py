@@ -9,9 +9,9 @@ from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ValueDamaged
-from longthread.langgraph.saver.channel_values import Cell
-from longthread.langgraph.saver.load import Found, filled, merged_tasks, source_of
-from longthread.langgraph.saver.record import Stored, in_order
+from longthread.langgraph.saver.channel_values import ChannelValue
+from longthread.langgraph.saver.load import LogMessages, filled, merged_tasks, source_of
+from longthread.langgraph.saver.record import StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
@@ -62,8 +62,8 @@ async def _writes(tx: Transaction, page: Sequence[CheckpointRow]) -> dict[str, l
 class _Channel:
     """What was found of a channel so far: its writes, the newest first, and the value that they go on from."""
 
-    writes: list[tuple[str, Cell]]
-    seed: Cell | None = None
+    writes: list[tuple[str, ChannelValue]]
+    seed: ChannelValue | None = None
 
 
 async def channel_history(
@@ -74,7 +74,7 @@ async def channel_history(
     found = {channel: _Channel([]) for channel in channels}
     open_ = set(channels)
     async for ancestor, rows in ancestors(tx, row):
-        stored = Stored.from_row(ancestor, serde)
+        stored = StoredCheckpoint.from_row(ancestor, serde)
         for task_id, _, channel, cell in reversed(in_order(merged_tasks(stored, rows, ancestor.thread_id).values())):
             if channel in open_:
                 found[channel].writes.append((task_id, cell))
@@ -91,7 +91,7 @@ async def channel_history(
 
 
 def _histories(
-    found: Mapping[str, _Channel], serde: SerializerProtocol, source: Found
+    found: Mapping[str, _Channel], serde: SerializerProtocol, source: LogMessages
 ) -> dict[str, DeltaChannelHistory]:
     histories: dict[str, DeltaChannelHistory] = {}
     for channel, each in found.items():

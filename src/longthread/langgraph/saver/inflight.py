@@ -30,7 +30,7 @@ PLACES = 8192
 _numbers = count(1)
 
 
-class Caller:
+class StoreCaller:
     """A task, or a thread without one, that has looked; `number` says when."""
 
     __slots__ = ("_task", "_thread", "number")
@@ -48,12 +48,12 @@ class Caller:
         task = self._task() if self._task is not None else None
         return task is not None and not task.done() and not task.cancelling() and task is not _current_task()
 
-    def comes_after(self, other: Caller) -> bool:
+    def comes_after(self, other: StoreCaller) -> bool:
         """Whether the other is an earlier run of the same task or thread: it was over when this one looked."""
         return self._task is other._task and self._thread is other._thread and self.number > other.number
 
 
-_caller: ContextVar[Caller | None] = ContextVar("longthread_caller", default=None)
+_caller: ContextVar[StoreCaller | None] = ContextVar("longthread_caller", default=None)
 
 
 class _Store:
@@ -61,7 +61,7 @@ class _Store:
 
     __slots__ = ("caller", "ended", "loop")
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: StoreCaller) -> None:
         self.caller = caller
         self.loop = _running_loop()
         self.ended: Future[None] = Future()
@@ -73,13 +73,13 @@ class _Store:
         return waits and not self.caller.may_be_at_work()
 
 
-class Stores:
+class InflightWrites:
     """What is being stored of each thread, on behalf of whom. Used from all threads and event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, set[_Store]] = {}
-        self._last_puts: OrderedDict[tuple[str, str], tuple[int, Caller]] = OrderedDict()
+        self._last_puts: OrderedDict[tuple[str, str], tuple[int, StoreCaller]] = OrderedDict()
 
     @contextmanager
     def one(self, thread_id: str) -> Iterator[None]:
@@ -105,13 +105,13 @@ class Stores:
         while found := self._of_interest(thread_id):
             left = [store.ended for store in found if not store.ended.done()]
             await (_ended(left) if left else asyncio.sleep(0))
-        _caller.set(Caller())
+        _caller.set(StoreCaller())
 
     def settle(self, thread_id: str) -> None:
         """The same, without `await`."""
         while left := [store.ended for store in self._of_interest(thread_id) if not store.ended.done()]:
             wait(left)
-        _caller.set(Caller())
+        _caller.set(StoreCaller())
 
     async def aovertake(self, thread_id: str, ns: str) -> bool:
         """To be asked before a put: whether a run that is over has put something here since this one looked.

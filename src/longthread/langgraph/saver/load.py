@@ -13,11 +13,11 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, Checkpoint
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ValueDamaged
-from longthread.langgraph.saver.channel_values import MESSAGES, Cell, Gap, merged
-from longthread.langgraph.saver.message_list import Kept, Message, Run, seqs_of
+from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
+from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, seqs_of
 from longthread.langgraph.saver.parent_ids import anew
-from longthread.langgraph.saver.record import Stored, Task, cell_of_blob, in_order
-from longthread.langgraph.saver.thread_cache import Memory
+from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
+from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.codec import damage_of, read_message
 from longthread.messages.fields import is_packed, rest_of
 from longthread.store import checkpoints
@@ -29,29 +29,29 @@ from longthread.store.log import MESSAGE_ID
 _SENT_ID = f'"{MESSAGE_ID}"'
 
 
-class NotRemembered(Exception):  # told apart from errors of the product
+class NotCached(Exception):  # told apart from errors of the product
     """Something is asked for that is not remembered."""
 
 
 @dataclass(slots=True)
-class Reader:
+class CheckpointReader:
     """Reads one thread's checkpoints in one snapshot.
 
     `first_seq` is the thread's first entry in that snapshot: what others see meanwhile is in `memory`.
     `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
-    Without `tx` nothing can be asked: `NotRemembered`.
+    Without `tx` nothing can be asked: `NotCached`.
     """
 
     tx: Transaction | None
     thread_id: str
-    memory: Memory
+    memory: CachedThread
     serde: SerializerProtocol
     first_seq: int
     remembers: bool
 
     async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
         """The checkpoint of a row, with what its tasks have written since."""
-        stored = Stored.from_row(row, self.serde)
+        stored = StoredCheckpoint.from_row(row, self.serde)
         writes = in_order(merged_tasks(stored, rows, row.thread_id).values())
         cells = {
             name: cell if cell.stored_by is None else await filled(self._snapshot, row, name, cell)
@@ -61,7 +61,7 @@ class Reader:
         values = {name: cell for name, cell in cells.items() if name not in lists}
         referring = [cell for cell in (*values.values(), *(cell for *_, cell in writes)) if cell.hole is not None]
         asked = self.thread_id, referring, self.first_seq
-        source = await source_of(self._snapshot, *asked, self.serde) if referring else Found({}, self.serde)
+        source = await source_of(self._snapshot, *asked, self.serde) if referring else LogMessages({}, self.serde)
         channels: dict[str, Any] = {name: await self.messages((row.ns, name), runs) for name, runs in lists.items()}
         with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
             channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
@@ -78,7 +78,7 @@ class Reader:
             pending_writes=pending,
         )
 
-    async def messages(self, name: tuple[str, str], runs: Sequence[Run]) -> list[BaseMessage]:
+    async def messages(self, name: tuple[str, str], runs: Sequence[SeqRange]) -> list[BaseMessage]:
         """The messages of a list that stand at these seqs."""
         runs = _since(runs, self.first_seq)
         kept = self.memory.lists.get(name)
@@ -94,37 +94,37 @@ class Reader:
     @property
     def _snapshot(self) -> Transaction:
         if self.tx is None:
-            raise NotRemembered
+            raise NotCached
         return self.tx
 
 
 @dataclass(slots=True)
-class Found:
+class LogMessages:
     """Messages of the log, by seq."""
 
-    by_seq: Mapping[int, Message]
+    by_seq: Mapping[int, CachedMessage]
     serde: SerializerProtocol
 
     def messages(self, first: int, last: int) -> list[BaseMessage]:
         """Those of these seqs that there are, each time anew."""
-        found = Kept(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
+        found = MessageList(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
         return found.copies(len(found), self.serde)
 
 
 async def source_of(
-    tx: Transaction, thread_id: str, cells: Iterable[Cell], first_seq: int, serde: SerializerProtocol
-) -> Found:
+    tx: Transaction, thread_id: str, cells: Iterable[ChannelValue], first_seq: int, serde: SerializerProtocol
+) -> LogMessages:
     """All messages that values refer to, but for those that retention has deleted: before `first_seq`.
 
     Raises:
         RowDamaged: one is not there, or nothing can be made of it.
     """
     runs = _since([run for cell in cells for run in cell.runs()], first_seq)
-    found = await _messages(tx, thread_id, merged(runs), serde) if runs else Kept()
-    return Found({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
+    found = await _messages(tx, thread_id, merged(runs), serde) if runs else MessageList()
+    return LogMessages({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
-async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) -> Cell:
+async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: ChannelValue) -> ChannelValue:
     """A checkpoint's value, read if it is stored apart.
 
     Raises:
@@ -140,11 +140,11 @@ async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Cell) 
         return cell_of_blob(body, cell.stored_by)
 
 
-def merged_tasks(stored: Stored, rows: Iterable[WriteRow], thread_id: str) -> dict[str, Task]:
+def merged_tasks(stored: StoredCheckpoint, rows: Iterable[WriteRow], thread_id: str) -> dict[str, TaskWrites]:
     """The tasks of a checkpoint: what was taken in of them, and what they have written since."""
     tasks = dict(stored.tasks)
     for row in rows:
-        task = Task.from_row(row, thread_id)
+        task = TaskWrites.from_row(row, thread_id)
         if task.id in tasks:
             tasks[task.id].merge(task)
         else:
@@ -152,7 +152,9 @@ def merged_tasks(stored: Stored, rows: Iterable[WriteRow], thread_id: str) -> di
     return tasks
 
 
-async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run], serde: SerializerProtocol) -> Kept:
+async def _messages(
+    tx: Transaction, thread_id: str, runs: Sequence[SeqRange], serde: SerializerProtocol
+) -> MessageList:
     """The messages with these seqs, in the order of the runs.
 
     Raises:
@@ -167,21 +169,23 @@ async def _messages(tx: Transaction, thread_id: str, runs: Sequence[Run], serde:
     found = messages_of(rows, thread_id, serde)
     if any(later <= first for (_, first), (later, _) in pairwise(runs)):
         places = {seq: place for place, seq in enumerate(found.seqs)}
-        found = Kept(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
+        found = MessageList(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
     return found
 
 
-async def kept_on_branch(tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol) -> Kept:
+async def kept_on_branch(
+    tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol
+) -> MessageList:
     """The last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
     return messages_of(rows, thread_id, serde)
 
 
-def _since(runs: Iterable[Run], first_seq: int) -> list[Run]:
+def _since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
     return [(max(start, first_seq), end) for start, end in runs if end >= first_seq]
 
 
-def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> Kept:
+def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> MessageList:
     """The messages of entries' rows.
 
     Raises:
@@ -197,11 +201,11 @@ def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) 
         raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
 
 
-def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> Kept:
+def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> MessageList:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     unread = iter(rests)
-    found: list[Message] = []
+    found: list[CachedMessage] = []
     for row in rows:
         payload, metadata = row["payload"], row["metadata"]
         packed = payload if payload and is_packed(payload) else None
@@ -209,8 +213,8 @@ def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> Kept:
         sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
         made = read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde)
         at = row["seq"], row["parent_seq"]
-        found.append(Message(*made, *at) if isinstance(made, tuple) else Message.of_odd(made, *at, packed))
-    return Kept(found)
+        found.append(CachedMessage(*made, *at) if isinstance(made, tuple) else CachedMessage.of_odd(made, *at, packed))
+    return MessageList(found)
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:
@@ -221,9 +225,9 @@ def _parsed(texts: Sequence[str]) -> list[Any]:
     return values
 
 
-def list_of(cell: Cell) -> list[Run] | None:
+def list_of(cell: ChannelValue) -> list[SeqRange] | None:
     """The runs of a cell that is a list of nothing but messages of the log; else None."""
     hole = cell.hole
-    if not isinstance(hole, Gap) or hole.kind != MESSAGES:
+    if not isinstance(hole, MessageGap) or hole.kind != MESSAGES:
         return None
     return [(first, last) for _, first, last in hole.runs]

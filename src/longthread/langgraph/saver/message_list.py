@@ -21,7 +21,7 @@ from longthread.messages.fields import Fields, alike
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
-Run = tuple[int, int]
+SeqRange = tuple[int, int]
 """The first and the last of seqs that follow one another."""
 
 _FLAT = frozenset((str, int, float, bool, type(None), bytes))
@@ -32,7 +32,7 @@ _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 @dataclass(slots=True)
-class Message:
+class CachedMessage:
     """A private copy of one message, and where it stands. `fields` is its `__dict__`; nothing of it is ever changed.
 
     Where the fields do not say it all, or cannot be copied, `odd` is the message and `packed` what makes it anew.
@@ -46,7 +46,7 @@ class Message:
     packed: bytes = b""
 
     @classmethod
-    def of_odd(cls, message: BaseMessage, seq: int, parent_seq: int, packed: bytes | None = None) -> Message:
+    def of_odd(cls, message: BaseMessage, seq: int, parent_seq: int, packed: bytes | None = None) -> CachedMessage:
         """One whose fields do not say it all."""
         return cls(type(message), message.__dict__, seq, parent_seq, message, packed or pack(message))
 
@@ -57,7 +57,7 @@ class Message:
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
 
-    def standing(self, seq: int, parent_seq: int) -> Message:
+    def standing(self, seq: int, parent_seq: int) -> CachedMessage:
         """The same at a place. A list may have it at several."""
         return replace(self, seq=seq, parent_seq=parent_seq)
 
@@ -73,15 +73,15 @@ class Message:
         return made
 
 
-class Kept:
+class MessageList:
     """A list of messages. It only grows; what was given away is never seen again here."""
 
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
+    def __init__(self, messages: Iterable[CachedMessage] = ()) -> None:
         self.seqs: list[int] = []
         """Where each message stands."""
-        self.runs: list[Run] = []
+        self.runs: list[SeqRange] = []
         """Their seqs, those that follow one another together."""
-        self._messages: list[Message] = []
+        self._messages: list[CachedMessage] = []
         self._odd: list[int] = []
         # Of the first messages, the fields that are lists and objects: bytes are copied faster than what is in them.
         self._containers: list[bytes] = []
@@ -97,15 +97,15 @@ class Kept:
     def __len__(self) -> int:
         return len(self.seqs)
 
-    def at(self, place: int) -> Message:
+    def at(self, place: int) -> CachedMessage:
         """The message at this place."""
         return self._messages[place]
 
-    def first(self, count: int) -> Kept:
+    def first(self, count: int) -> MessageList:
         """A list of the first messages."""
-        return Kept(self._messages[:count])
+        return MessageList(self._messages[:count])
 
-    def extend(self, messages: Iterable[Message]) -> None:
+    def extend(self, messages: Iterable[CachedMessage]) -> None:
         """Append messages."""
         for place, message in enumerate(messages, len(self)):
             self._messages.append(message)
@@ -155,16 +155,16 @@ class Kept:
         pairs = enumerate(zip(mine, given, strict=True))
         return next((number for number, (one, other) in pairs if not one.is_like(other)), len(mine))
 
-    def runs_of(self, count: int) -> list[Run]:
+    def runs_of(self, count: int) -> list[SeqRange]:
         """The seqs of the first `count` messages."""
         if count == len(self):
             return list(self.runs)
-        found: list[Run] = []
+        found: list[SeqRange] = []
         for seq in self.seqs[:count]:
             add_run(found, seq, seq)
         return found
 
-    def starts_with(self, runs: Sequence[Run]) -> int | None:
+    def starts_with(self, runs: Sequence[SeqRange]) -> int | None:
         """How many messages the runs are, if the list begins with them; else None."""
         if not runs:
             return 0
@@ -196,7 +196,7 @@ class Kept:
             message = self._messages[place]
             if place < count and not message.is_like(made[place]):
                 as_read = message.anew(serde)
-                self._messages[place] = Message.of_odd(as_read, message.seq, message.parent_seq, message.packed)
+                self._messages[place] = CachedMessage.of_odd(as_read, message.seq, message.parent_seq, message.packed)
         self.hold(made)
         return made
 
@@ -224,7 +224,7 @@ class Kept:
         return made
 
 
-def add_run(runs: list[Run], first: int, last: int) -> None:
+def add_run(runs: list[SeqRange], first: int, last: int) -> None:
     """Append seqs to runs of them."""
     if runs and runs[-1][1] == first - 1:
         runs[-1] = (runs[-1][0], last)
@@ -232,20 +232,20 @@ def add_run(runs: list[Run], first: int, last: int) -> None:
         runs.append((first, last))
 
 
-def seqs_of(runs: Iterable[Run]) -> Iterator[int]:
+def seqs_of(runs: Iterable[SeqRange]) -> Iterator[int]:
     """The seqs of runs, one by one."""
     for first, last in runs:
         yield from range(first, last + 1)
 
 
-def private(message: BaseMessage, seq: int, parent_seq: int) -> Message:
+def private(message: BaseMessage, seq: int, parent_seq: int) -> CachedMessage:
     """A message of which nothing is shared with the one that is given."""
     if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
-        return Message.of_odd(copy_of(message), seq, parent_seq)
-    return Message(type(message), copied(message.__dict__), seq, parent_seq)
+        return CachedMessage.of_odd(copy_of(message), seq, parent_seq)
+    return CachedMessage(type(message), copied(message.__dict__), seq, parent_seq)
 
 
-def _containers_of(message: Message) -> Fields:
+def _containers_of(message: CachedMessage) -> Fields:
     return {name: value for name, value in message.fields.items() if type(value) not in _FLAT}
 
 

@@ -22,7 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.errors import ThreadConflict
-from longthread.store.checkpoints import Head
+from longthread.store.checkpoints import NewestCheckpoint
 
 IDS = 8192
 """Ids that are remembered. A run whose id was forgotten is taken for a fork."""
@@ -33,11 +33,11 @@ _REPLAY = "__pregel_replay_state"
 
 _NONE: tuple[None, frozenset[str]] = (None, frozenset())
 
-Place = tuple[str, str]
+NamespaceKey = tuple[str, str]
 """A thread and a namespace."""
 
 
-class Trail:
+class ParentTracker:
     """The ids that runs go on from."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Trail:
         self._threads: OrderedDict[tuple[int, str], tuple[str, str]] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()
         self._refused: OrderedDict[int, str] = OrderedDict()
-        self._found_nothing: Counter[Place] = Counter()
+        self._found_nothing: Counter[NamespaceKey] = Counter()
 
     def note(self, checkpoint_id: str, seen: Iterable[str] = ()) -> None:
         """A run goes on from here: it was given this as the newest, or has put it. `seen`: the channels of which it was
@@ -64,13 +64,13 @@ class Trail:
         """The channels that who was given this id, the very object, was told tasks have written to."""
         return self._ids[id(checkpoint_id)][1] if self.holds(checkpoint_id) else frozenset()
 
-    def note_nothing(self, place: Place) -> None:
+    def note_nothing(self, place: NamespaceKey) -> None:
         """A run begins where there is nothing yet."""
         if len(self._found_nothing) >= IDS:
             self._found_nothing.clear()
         self._found_nothing[place] += 1
 
-    def began(self, place: Place) -> bool:
+    def began(self, place: NamespaceKey) -> bool:
         """Whether a run found nothing here and has not put anything since; it has now."""
         if self._found_nothing[place] <= 0:
             del self._found_nothing[place]
@@ -123,7 +123,9 @@ class Trail:
         for place in [place for place in self._found_nothing if place[0] == thread_id]:
             del self._found_nothing[place]
 
-    def check(self, place: Place, head: Head | None, config: RunnableConfig, checkpoint_id: str) -> None:
+    def check(
+        self, place: NamespaceKey, head: NewestCheckpoint | None, config: RunnableConfig, checkpoint_id: str
+    ) -> None:
         """Make sure that a run that goes on does so from the newest checkpoint.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from longthread.langgraph.saver.put_request import GivenWrites
+from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
@@ -15,7 +15,7 @@ Key = tuple[str, str, str | None]
 class Pending:
     """One task's writes, while a put may take them along."""
 
-    def __init__(self, given: GivenWrites) -> None:
+    def __init__(self, given: WritesRequest) -> None:
         self.given = given
         self._stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
@@ -44,7 +44,7 @@ class PendingWrites:
     def __init__(self) -> None:
         self._waiting: dict[Key, list[Pending]] = {}
 
-    async def are_taken(self, key: Key, given: GivenWrites) -> bool:
+    async def are_taken(self, key: Key, given: WritesRequest) -> bool:
         """Wait for the end of the turn, and for the put that has taken the writes, if one has; whether they are stored.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from longthread.langgraph.saver.message_list import Kept, Message, Run, add_run, private
+from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
 from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
@@ -21,21 +21,21 @@ FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenMessage:
     """A message as it was at one moment, and the draft of that: LangGraph may go on to change it while it is stored."""
 
-    message: Message
+    message: CachedMessage
     draft: Draft
 
     @classmethod
-    def of(cls, message: BaseMessage) -> Taken:
+    def of(cls, message: BaseMessage) -> TakenMessage:
         """The message as it is now."""
         taken = private(message, 0, 0)
         return cls(taken, draft_of(taken.shown()))
 
 
 @dataclass(slots=True)
-class Growth:
+class LogGrowth:
     """A thread's log while a transaction makes it grow: its tip, its number of entries, and rows not yet written.
 
     The rows wait for each other, for they are written in one statement at the end.
@@ -48,7 +48,7 @@ class Growth:
     tip: int = field(init=False)
     size: int = field(init=False)
     rows: list[Mapping[str, Any]] = field(default_factory=list)
-    new: dict[str, Message] = field(default_factory=dict)
+    new: dict[str, CachedMessage] = field(default_factory=dict)
     """The messages that were not in the log before, by id."""
     title: str | None = None
     """What the thread is to be listed as, where nothing says that yet."""
@@ -64,7 +64,7 @@ class Growth:
             return {}
         return await log.find_entries(self.tx, self.thread.id, ids)
 
-    async def add(self, taken: Taken, parent: int, *, is_free: bool) -> Message:
+    async def add(self, taken: TakenMessage, parent: int, *, is_free: bool) -> CachedMessage:
         """Add an entry behind `parent`. `is_free`: no entry has the draft's id."""
         draft = taken.draft
         if is_free and draft.id not in self._ids:
@@ -95,14 +95,14 @@ class Growth:
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacedList:
     """A list whose messages all have their place: the first `count` of `base` and then `more`."""
 
-    base: Kept
+    base: MessageList
     count: int
-    more: list[Message]
+    more: list[CachedMessage]
 
-    def kept(self, base: Kept | None) -> Kept:
+    def kept(self, base: MessageList | None) -> MessageList:
         """The list as it is remembered. It is `base` itself, grown, where that is still what it was."""
         if base is self.base and len(base) == self.count:
             base.extend(self.more)
@@ -112,7 +112,7 @@ class Placed:
         return kept
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[SeqRange]:
         """The seqs of the list."""
         runs = self.base.runs_of(self.count)
         for message in self.more:
@@ -121,7 +121,7 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Placing:
+class ListPlacement:
     """Gives the messages of one list their places, in the transaction that stores the list.
 
     A message that the log has keeps its entry, and others are added behind the message before them. The list that is
@@ -132,13 +132,13 @@ class Placing:
     `known` is a list of the thread's whose places are known: the one that was stored or read last.
     """
 
-    growth: Growth
-    known: Kept
+    growth: LogGrowth
+    known: MessageList
     leads: bool
 
-    async def place(self, rest: Sequence[BaseMessage], count: int) -> Placed:
+    async def place(self, rest: Sequence[BaseMessage], count: int) -> PlacedList:
         """The place of each message: the first `count` are those that are known first, and `rest` come behind them."""
-        more: list[Message] = []
+        more: list[CachedMessage] = []
         before = self.known.at(count - 1) if count else None
         there = await self._look_up(rest)
         for message in rest:
@@ -153,37 +153,39 @@ class Placing:
         if self.leads and before is not None:
             self.growth.tip = before.seq
             self.growth.name(rest)
-        return Placed(self.known, count, more)
+        return PlacedList(self.known, count, more)
 
-    async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[Taken, Entry | None]]:
+    async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[TakenMessage, Entry | None]]:
         """Those messages that are not known, and the entries that have their ids."""
         unknown = [message for message in messages if self._same(message) is None]
-        taken = {id(message): Taken.of(message) for message in unknown}
+        taken = {id(message): TakenMessage.of(message) for message in unknown}
         found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
         return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
 
-    async def _look_again(self, message: BaseMessage) -> tuple[Taken, Entry | None]:
+    async def _look_again(self, message: BaseMessage) -> tuple[TakenMessage, Entry | None]:
         """The same of one that is known, and does not stand behind the one before it."""
-        taken = Taken.of(message)
+        taken = TakenMessage.of(message)
         return taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id)
 
-    def _same(self, message: BaseMessage) -> Message | None:
+    def _same(self, message: BaseMessage) -> CachedMessage | None:
         """The message of this id that is known, if it is still the same."""
         place = self.known.place_of(message.id)
         known = self.known.at(place) if place is not None else self.growth.new.get(message.id or "")
         return known if known is not None and known.is_like(message) else None
 
-    async def _known(self, message: BaseMessage, before: Message | None) -> Message | None:
+    async def _known(self, message: BaseMessage, before: CachedMessage | None) -> CachedMessage | None:
         known = self._same(message)
         return known if known is not None and await self._fits(known.seq, known.parent_seq, before) else None
 
-    async def _fitting(self, taken: Taken, entry: Entry | None, before: Message | None) -> Message | None:
+    async def _fitting(
+        self, taken: TakenMessage, entry: Entry | None, before: CachedMessage | None
+    ) -> CachedMessage | None:
         if entry is None or not entry.says_the_same_as(taken.draft):
             return None
         fits = await self._fits(entry.seq, entry.parent_seq, before)
         return taken.message.standing(entry.seq, entry.parent_seq) if fits else None
 
-    async def _fits(self, seq: int, parent_seq: int, before: Message | None) -> bool:
+    async def _fits(self, seq: int, parent_seq: int, before: CachedMessage | None) -> bool:
         """Whether a branch leads from the message before to this place."""
         if not self.leads or before is None or parent_seq == before.seq:
             return True
@@ -192,11 +194,11 @@ class Placing:
         await self.growth.flush()
         return await log.descends(self.growth.tx, self.growth.thread.id, seq, before.seq)
 
-    async def _add(self, taken: Taken, entry: Entry | None, before: Message | None) -> Message:
+    async def _add(self, taken: TakenMessage, entry: Entry | None, before: CachedMessage | None) -> CachedMessage:
         parent = before.seq if before is not None else self._parent_of_first(taken, entry)
         return await self.growth.add(taken, parent, is_free=entry is None)
 
-    def _parent_of_first(self, taken: Taken, entry: Entry | None) -> int:
+    def _parent_of_first(self, taken: TakenMessage, entry: Entry | None) -> int:
         """Where a list begins whose first message is new: beside the entry that it is an edit of, or at the root."""
         place = self.known.place_of(taken.message.fields["id"])
         if place is not None:

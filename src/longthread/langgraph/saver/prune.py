@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import RowDamaged, ValueDamaged
 from longthread.langgraph.saver.load import filled, list_of
-from longthread.langgraph.saver.record import Stored
+from longthread.langgraph.saver.record import StoredCheckpoint
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.thread_cache import CONVERSATION
 from longthread.store import checkpoints, log
@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(slots=True)
-class Damaged:
+class DamagedThreads:
     """Threads that are left as they are while others are done, for something of them cannot be read."""
 
     errors: dict[str, RowDamaged] = field(default_factory=dict)
@@ -95,7 +95,7 @@ async def _end(tx: Transaction, thread_id: str, serde: SerializerProtocol) -> in
     """The last message of the newest checkpoint's conversation."""
     ns, channel = CONVERSATION
     row = await checkpoints.find(tx, thread_id, ns, None)
-    cell = Stored.from_row(row, serde).cells.get(channel) if row is not None else None
+    cell = StoredCheckpoint.from_row(row, serde).cells.get(channel) if row is not None else None
     whole = await filled(tx, row, channel, cell) if row is not None and cell is not None else None
     runs = list_of(whole) if whole is not None else None
     return runs[-1][1] if runs else None
@@ -113,6 +113,6 @@ async def _tidy(tx: Transaction, thread_id: str, ns: str, serde: SerializerProto
 def _apart(rows: Iterable[CheckpointRow], serde: SerializerProtocol) -> Iterable[tuple[int, str]]:
     """The large values that checkpoints have, by number and channel."""
     for row in rows:
-        for channel, cell in Stored.from_row(row, serde).cells.items():
+        for channel, cell in StoredCheckpoint.from_row(row, serde).cells.items():
             if cell.stored_by is not None:
                 yield cell.stored_by, channel

@@ -9,36 +9,36 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import NotAsExpected
-from longthread.langgraph.saver.channel_values import Cell, Inline, cell_of, cell_of_runs
+from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
 from longthread.langgraph.saver.load import filled, kept_on_branch
-from longthread.langgraph.saver.message_list import Kept, Message
-from longthread.langgraph.saver.placement import Growth, Placed, Placing
-from longthread.langgraph.saver.put_request import Given
-from longthread.langgraph.saver.record import Stored, Task, blob_of, is_large, stub
-from longthread.langgraph.saver.thread_cache import CONVERSATION, Memory, Name
+from longthread.langgraph.saver.message_list import CachedMessage, MessageList
+from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
+from longthread.langgraph.saver.put_request import PutRequest
+from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, is_large, stub
+from longthread.langgraph.saver.thread_cache import CONVERSATION, CachedThread, CheckpointName
 from longthread.messages.fields import alike
 from longthread.store import checkpoints
-from longthread.store.checkpoints import CheckpointRow, Head, Place
+from longthread.store.checkpoints import CheckpointRow, NewestCheckpoint, PutPlace
 from longthread.store.driver import CHANGED
 
 
 @dataclass(slots=True)
-class Putting:
+class CheckpointPut:
     """One put, inside of its transaction. Nothing is remembered of it before `remember`, when it has been committed."""
 
-    growth: Growth
-    memory: Memory
+    growth: LogGrowth
+    memory: CachedThread
     serde: SerializerProtocol
     ns: str
-    place: Place
-    tasks: Sequence[Task] = ()
+    place: PutPlace
+    tasks: Sequence[TaskWrites] = ()
     """What tasks of the checkpoint that this one goes on from have written, to be stored with it."""
-    placed: dict[Name, tuple[Kept | None, Placed]] = field(default_factory=dict)
-    given: dict[Name, list[BaseMessage]] = field(default_factory=dict)
-    stored: Stored | None = None
+    placed: dict[CheckpointName, tuple[MessageList | None, PlacedList]] = field(default_factory=dict)
+    given: dict[CheckpointName, list[BaseMessage]] = field(default_factory=dict)
+    stored: StoredCheckpoint | None = None
     parent_n: int | None = None
 
-    async def put(self, given: Given) -> None:
+    async def put(self, given: PutRequest) -> None:
         """Store the checkpoint, and the entries that are new with it.
 
         Raises:
@@ -50,7 +50,7 @@ class Putting:
         settled = await self._settled(parent_id)
         number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
         cells = self._cells(given, settled.stored if settled is not None else base, number)
-        stored = Stored(number, given.id, given.slim, given.versions, cells)
+        stored = StoredCheckpoint(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
         thread_id = self.growth.thread.id
         row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
@@ -64,7 +64,7 @@ class Putting:
         self.stored = stored
 
     @property
-    def head(self) -> Head | None:
+    def head(self) -> NewestCheckpoint | None:
         """The newest checkpoint before this one."""
         return self.place.head
 
@@ -85,23 +85,23 @@ class Putting:
                     stored.cells[channel] = stub(cell.stored_by)
             self.memory.newest.put(self.ns, stored)
 
-    async def _parent(self, parent_id: str | None) -> Stored | None:
+    async def _parent(self, parent_id: str | None) -> StoredCheckpoint | None:
         """The checkpoint that this one goes on from, if it is there."""
         parent = self._newest(parent_id)
         if parent is None and parent_id is not None:
             row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent_id)
-            parent = Stored.from_row(row, self.serde) if row is not None else None
+            parent = StoredCheckpoint.from_row(row, self.serde) if row is not None else None
         self.parent_n = parent.n if parent is not None else None
         return parent
 
-    def _newest(self, parent_id: str | None) -> Stored | None:
+    def _newest(self, parent_id: str | None) -> StoredCheckpoint | None:
         """The checkpoint that this one goes on from, if it is the newest and was put by this process."""
         newest, head = self.memory.newest.get(self.ns), self.head
         if newest is None or head is None:
             return None
         return newest if (newest.n, newest.id, newest.id) == (head.n, head.id, parent_id) else None
 
-    async def _place_lists(self, given: Given) -> None:
+    async def _place_lists(self, given: PutRequest) -> None:
         lists = given.lists
         # The conversation first: entries that other channels share with it then stand where it has them.
         for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
@@ -115,11 +115,11 @@ class Putting:
             rest = messages[count:]
             if all(message.id for message in rest):
                 self.given[name] = messages
-                self.placed[name] = kept, await Placing(self.growth, known, leads).place(rest, count)
+                self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(rest, count)
 
-    def _cells(self, given: Given, parent: Stored | None, number: int) -> dict[str, Cell]:
+    def _cells(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> dict[str, ChannelValue]:
         """The checkpoint's values. Those that have not changed are the parent's."""
-        cells = dict[str, Cell]()
+        cells = dict[str, ChannelValue]()
         for channel in {**given.versions, **given.values}:
             cell = parent.cells.get(channel) if parent is not None and channel not in given.new else None
             if parent is not None and cell is not None and parent.versions.get(channel) == given.versions.get(channel):
@@ -131,16 +131,16 @@ class Putting:
                     cells[channel].stored_by = number
         return cells
 
-    def _cell(self, given: Given, channel: str) -> Cell:
+    def _cell(self, given: PutRequest, channel: str) -> ChannelValue:
         if placed := self.placed.get((self.ns, channel)):
             return cell_of_runs(placed[1].runs, self.serde)
         if channel in given.cells:
             cell = given.cells[channel].settled(self._seq_of)
-            return Cell(cell.kind, cell.body, cell.hole, cell.stored_by)
+            return ChannelValue(cell.kind, cell.body, cell.hole, cell.stored_by)
         value = given.lists.get(channel, given.values[channel])
         return cell_of(value, self.serde, self.memory.finder(self.growth.new))
 
-    async def _put_again(self, stored: Stored, row: CheckpointRow, n: int) -> None:
+    async def _put_again(self, stored: StoredCheckpoint, row: CheckpointRow, n: int) -> None:
         """Store a checkpoint that was stored before, in its place. What its tasks have written since stays.
 
         Its values are in its body: later checkpoints may have those that it stored apart. Those that checkpoints before
@@ -160,11 +160,11 @@ class Putting:
         """Give the tasks in the body of a checkpoint rows again: the body that it gets has none."""
         tx, thread_id, at = self.growth.tx, row.thread_id, (row.ns, row.id)
         there = await checkpoints.find(tx, thread_id, *at)
-        in_body = Stored.from_row(there, self.serde).tasks if there is not None else {}
+        in_body = StoredCheckpoint.from_row(there, self.serde).tasks if there is not None else {}
         in_rows = {each.task_id: each for each in await checkpoints.writes(tx, thread_id, *at)} if in_body else {}
         for task in in_body.values():
             if task.id in in_rows:
-                task.merge(Task.from_row(in_rows[task.id], thread_id))
+                task.merge(TaskWrites.from_row(in_rows[task.id], thread_id))
             store = checkpoints.replace_writes if task.id in in_rows else checkpoints.put_writes
             await store(tx, thread_id, task.row(*at))
 
@@ -190,7 +190,7 @@ class Putting:
         large = {name: cell for name, cell in apart.items() if name not in inline}
         return _Settled(stored, [task.id for task in taken], list(inline), large)
 
-    def _has_more_of(self, parent: Stored) -> bool:
+    def _has_more_of(self, parent: StoredCheckpoint) -> bool:
         """Whether a task has written before. Whether it may do so again is looked at where that is stored alone."""
         return len({*parent.tasks, *(task.id for task in self.tasks)}) < len(parent.tasks) + len(self.tasks)
 
@@ -202,7 +202,7 @@ class Putting:
         await checkpoints.delete_blobs(tx, thread_id, self.ns, stored.n, settled.inline)
         await checkpoints.put_blobs(tx, thread_id, self.ns, stored.n, _blobs(stored, settled.large))
 
-    async def _tasks(self, parent: Stored) -> list[Task]:
+    async def _tasks(self, parent: StoredCheckpoint) -> list[TaskWrites]:
         """What tasks of the parent have written that is in rows, whichever process has put those.
 
         Where it is what is remembered, the messages in it can still be told.
@@ -214,11 +214,11 @@ class Putting:
         return [
             known[row.task_id]
             if row.task_id in known and known[row.task_id].row(self.ns, parent.id) == row
-            else Task.from_row(row, self.growth.thread.id)
+            else TaskWrites.from_row(row, self.growth.thread.id)
             for row in rows
         ]
 
-    def _seq_of(self, inline: Inline) -> int | None:
+    def _seq_of(self, inline: InlineMessage) -> int | None:
         """The entry that an inline message has become: its own id may have been given to it since."""
         message, fields = inline.message, inline.fields
         if message is None or fields is None or not message.id or fields["id"] not in (None, message.id):
@@ -228,7 +228,7 @@ class Putting:
             return None
         return found.seq if alike(found.fields, {**fields, "id": message.id}) else None
 
-    def _known(self, message_id: str) -> Message | None:
+    def _known(self, message_id: str) -> CachedMessage | None:
         for _, kept in self.memory.lists.items():
             place = kept.place_of(message_id)
             if place is not None and kept.seqs[place] >= self.memory.first_seq:
@@ -241,12 +241,12 @@ class _Settled:
     """A parent as it is stored again: `taken` are the tasks whose rows go, `inline` the values that are small now, and
     `large` those that are stored apart anew."""
 
-    stored: Stored
+    stored: StoredCheckpoint
     taken: Sequence[str]
     inline: Sequence[str]
-    large: Mapping[str, Cell]
+    large: Mapping[str, ChannelValue]
 
 
-def _blobs(stored: Stored, cells: Mapping[str, Cell]) -> dict[str, bytes]:
+def _blobs(stored: StoredCheckpoint, cells: Mapping[str, ChannelValue]) -> dict[str, bytes]:
     """Those of the values that the checkpoint itself stores apart."""
     return {channel: blob_of(cell) for channel, cell in cells.items() if cell.stored_by == stored.n}

@@ -19,17 +19,17 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.langgraph.saver.channel_values import Cell, cell_of
+from longthread.langgraph.saver.channel_values import ChannelValue, cell_of
 from longthread.langgraph.saver.parent_ids import named
-from longthread.langgraph.saver.record import Task, slim_of
-from longthread.langgraph.saver.thread_cache import Memory
+from longthread.langgraph.saver.record import TaskWrites, slim_of
+from longthread.langgraph.saver.thread_cache import CachedThread
 
 _FLAT = frozenset((str, int, bool, type(None)))
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PutRequest:
     """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
 
     `cells` are the values that are not such lists. They refer to what `memory` knew of the log.
@@ -43,8 +43,8 @@ class Given:
     metadata: str
     new: ChannelVersions
     lists: Mapping[str, list[BaseMessage]]
-    cells: Mapping[str, Cell]
-    memory: Memory
+    cells: Mapping[str, ChannelValue]
+    memory: CachedThread
     first_seq: int
 
     @classmethod
@@ -56,9 +56,9 @@ class Given:
         new: ChannelVersions,
         *,
         ns: str,
-        memory: Memory,
+        memory: CachedThread,
         serde: SerializerProtocol,
-    ) -> Given:
+    ) -> PutRequest:
         """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
         values = dict(checkpoint["channel_values"])
         lists = {
@@ -89,7 +89,7 @@ class Given:
         """The checkpoint that it goes on from: the very object that the caller names."""
         return named(self.config)
 
-    def referring_to(self, memory: Memory, serde: SerializerProtocol) -> Given:
+    def referring_to(self, memory: CachedThread, serde: SerializerProtocol) -> PutRequest:
         """The same, with references to what this memory knows, which is right."""
         if memory is self.memory and memory.first_seq == self.first_seq:
             return self
@@ -99,13 +99,13 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenWrites:
+class WritesRequest:
     """What a task has written that is to be stored."""
 
     config: RunnableConfig
     writes: Sequence[tuple[str, Any]]
-    task: Task
-    memory: Memory
+    task: TaskWrites
+    memory: CachedThread
     first_seq: int
 
     @classmethod
@@ -116,18 +116,18 @@ class GivenWrites:
         task_id: str,
         task_path: str,
         *,
-        memory: Memory,
+        memory: CachedThread,
         serde: SerializerProtocol,
-    ) -> GivenWrites:
+    ) -> WritesRequest:
         """What `put_writes` is called with."""
-        task = Task.of(task_id, task_path, writes, serde, memory.finder())
+        task = TaskWrites.of(task_id, task_path, writes, serde, memory.finder())
         return cls(config, list(writes), task, memory, memory.first_seq)
 
-    def task_for(self, memory: Memory, serde: SerializerProtocol) -> Task:
+    def task_for(self, memory: CachedThread, serde: SerializerProtocol) -> TaskWrites:
         """The task with references to what this memory knows, which is right."""
         if memory is self.memory and memory.first_seq == self.first_seq:
             return self.task
-        return Task.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
+        return TaskWrites.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
 
 
 def _are_messages(values: list[Any]) -> bool:

@@ -12,10 +12,10 @@ from langgraph.pregel import _checkpoint
 
 from longthread.errors import ThreadConflict, ValueDamaged
 from longthread.langgraph.saver.load import filled
-from longthread.langgraph.saver.record import TASK_BYTES, Stored, Task
-from longthread.langgraph.saver.thread_cache import Memory
+from longthread.langgraph.saver.record import TASK_BYTES, StoredCheckpoint, TaskWrites
+from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.store import checkpoints
-from longthread.store.checkpoints import Head, Place
+from longthread.store.checkpoints import NewestCheckpoint, PutPlace
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
@@ -26,7 +26,7 @@ _UPDATE = f"~{INTERRUPT}"
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class WritesPut:
     """One put of a task's writes, inside of its transaction.
 
     `goes_on`: the run goes on from the newest checkpoint, and is no replay of an older one: who else has written other
@@ -35,15 +35,15 @@ class Writing:
     """
 
     tx: Transaction
-    place: Place
-    memory: Memory
+    place: PutPlace
+    memory: CachedThread
     serde: SerializerProtocol
     ns: str
     checkpoint_id: str
     goes_on: bool
     seen: frozenset[str] = frozenset()
 
-    async def put(self, task: Task) -> Callable[[], None]:
+    async def put(self, task: TaskWrites) -> Callable[[], None]:
         """Store it; what is to be remembered of it when it has been committed.
 
         Raises:
@@ -57,7 +57,7 @@ class Writing:
         await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
         return lambda: self.memory.newest.put(self.ns, grown)
 
-    async def _grown(self, task: Task) -> Stored | None:
+    async def _grown(self, task: TaskWrites) -> StoredCheckpoint | None:
         """The checkpoint with the task in its body, where this process has put it and knows all of it."""
         newest = None if self.place.tasks else self._newest()
         if newest is None:
@@ -69,12 +69,12 @@ class Writing:
         # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
         return None if there is not None and there.is_replaced_by(rest) else newest.with_task(rest)
 
-    async def _put_in_row(self, task: Task) -> Callable[[], None]:
+    async def _put_in_row(self, task: TaskWrites) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
         row = None
         if self.place.tasks:
             row = await checkpoints.writes_of_task(self.tx, thread_id, ns, self.checkpoint_id, task.id)
-        there = Task.from_row(row, thread_id) if row is not None else None
+        there = TaskWrites.from_row(row, thread_id) if row is not None else None
         rest = await self._rest(await self._merged(task.id, there), task)
         if rest is None:
             return lambda: None
@@ -85,14 +85,18 @@ class Writing:
         await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
         return lambda: self.memory.keep_task(name, there)
 
-    def _newest(self) -> Stored | None:
+    def _newest(self) -> StoredCheckpoint | None:
         """The checkpoint, where it is the newest, and this process has put it and knows all of its body."""
         newest, head = self.memory.newest.get(self.ns), self.place.head
-        if newest is None or newest.id != self.checkpoint_id or Head(newest.n, newest.id, newest.writes) != head:
+        if (
+            newest is None
+            or newest.id != self.checkpoint_id
+            or NewestCheckpoint(newest.n, newest.id, newest.writes) != head
+        ):
             return None
         return newest
 
-    async def _merged(self, task_id: str, in_row: Task | None) -> Task | None:
+    async def _merged(self, task_id: str, in_row: TaskWrites | None) -> TaskWrites | None:
         """All that a task has written here: what the checkpoint has taken in of it, and what its row holds."""
         head = self.place.head
         if head is None or head.id != self.checkpoint_id or not head.writes:
@@ -100,15 +104,15 @@ class Writing:
         stored = self._newest()
         if stored is None:
             row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, head.id)
-            stored = Stored.from_row(row, self.serde) if row is not None else None
+            stored = StoredCheckpoint.from_row(row, self.serde) if row is not None else None
         taken_in = stored.tasks.get(task_id) if stored is not None else None
         if taken_in is None or in_row is None:
             return taken_in or in_row
-        merged = Task(taken_in.id, taken_in.path, dict(taken_in.items))
+        merged = TaskWrites(taken_in.id, taken_in.path, dict(taken_in.items))
         merged.merge(in_row)
         return merged
 
-    async def _rest(self, there: Task | None, task: Task) -> Task | None:
+    async def _rest(self, there: TaskWrites | None, task: TaskWrites) -> TaskWrites | None:
         """What is to be written. Where the checkpoint that the task leads to holds values itself, these need not be.
 
         Raises:
@@ -147,7 +151,7 @@ class Writing:
         written by an update that failed: LangGraph hands in what an update writes before it is applied.
         """
         row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, self.checkpoint_id)
-        stored = Stored.from_row(row, self.serde) if row is not None else None
+        stored = StoredCheckpoint.from_row(row, self.serde) if row is not None else None
         if row is None or stored is None or not channels <= stored.cells.keys():
             return True
         cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]

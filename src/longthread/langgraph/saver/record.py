@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.langgraph.saver.channel_values import Cell, Finder, Inline, cell_of
+from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, SeqFinder, cell_of
 from longthread.messages.compression import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
@@ -24,33 +24,33 @@ INLINE_BYTES = 256
 
 
 @dataclass(slots=True)
-class Task:
+class TaskWrites:
     """What one task has written, by index: a negative one is replaced by the next of its kind, others are kept."""
 
     id: str
     path: str
-    items: dict[int, tuple[str, Cell]] = field(default_factory=dict)
+    items: dict[int, tuple[str, ChannelValue]] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, task_id: str, path: str, writes: Sequence[tuple[str, Any]], serde: SerializerProtocol, finder: Finder
-    ) -> Task:
+        cls, task_id: str, path: str, writes: Sequence[tuple[str, Any]], serde: SerializerProtocol, finder: SeqFinder
+    ) -> TaskWrites:
         """What a task hands in at once."""
         task = cls(task_id, path)
         for number, (channel, value) in enumerate(writes):
             task._add(WRITES_IDX_MAP.get(channel, number), channel, cell_of(value, serde, finder))
         return task
 
-    def merge(self, later: Task) -> None:
+    def merge(self, later: TaskWrites) -> None:
         """Take in what the same task has handed in later."""
         for index, (channel, cell) in later.items.items():
             self._add(index, channel, cell)
 
-    def _add(self, index: int, channel: str, cell: Cell) -> None:
+    def _add(self, index: int, channel: str, cell: ChannelValue) -> None:
         if index < 0 or index not in self.items:
             self.items[index] = channel, cell
 
-    def contradicted(self, other: Task, serde: SerializerProtocol) -> set[int]:
+    def contradicted(self, other: TaskWrites, serde: SerializerProtocol) -> set[int]:
         """Where the other says something else, and what was said first is kept."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
         return {index for index in both if self.items[index][1].differs(other.items[index][1], serde)}
@@ -59,7 +59,7 @@ class Task:
         """The channels that it has written to there; or anywhere."""
         return {self.items[index][0] for index in (self.items if indexes is None else indexes)}
 
-    def besides(self, there: Task, contradicted: Set[int], known: Set[str]) -> Task | None:
+    def besides(self, there: TaskWrites, contradicted: Set[int], known: Set[str]) -> TaskWrites | None:
         """What it has written to channels that are not known, to be kept along with what is there."""
         free = max([*self.items, *there.items]) + 1
         items = {
@@ -67,17 +67,17 @@ class Task:
             for index, item in self.items.items()
             if item[0] not in known
         }
-        return Task(self.id, self.path, items) if items else None
+        return TaskWrites(self.id, self.path, items) if items else None
 
-    def is_replaced_by(self, other: Task) -> bool:
+    def is_replaced_by(self, other: TaskWrites) -> bool:
         """Whether something of it would be replaced, were the other one merged into it."""
         return any(index < 0 for index in self.items.keys() & other.items.keys())
 
-    def settled(self, seq_of: Callable[[Inline], int | None]) -> Task:
+    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> TaskWrites:
         """The task with references to those inline messages that the log holds by now; the same, if there is none."""
         items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
         same = all(items[index][1] is cell for index, (_, cell) in self.items.items())
-        return self if same else Task(self.id, self.path, items)
+        return self if same else TaskWrites(self.id, self.path, items)
 
     def row(self, ns: str, checkpoint_id: str) -> WriteRow:
         """The task's row."""
@@ -86,7 +86,7 @@ class Task:
         return WriteRow(ns, checkpoint_id, self.id, self.path, len(items), pack_body(items, parts))
 
     @classmethod
-    def from_row(cls, row: WriteRow, thread_id: str) -> Task:
+    def from_row(cls, row: WriteRow, thread_id: str) -> TaskWrites:
         """The task of a row.
 
         Raises:
@@ -103,11 +103,11 @@ class Task:
         return [[index, channel, cell.to_json(parts)] for index, (channel, cell) in self.items.items()]
 
 
-def _read_items(items: Iterable[Any], take: _Taker) -> dict[int, tuple[str, Cell]]:
-    return {index: (channel, Cell.from_json(data, take)) for index, channel, data in items}
+def _read_items(items: Iterable[Any], take: _Taker) -> dict[int, tuple[str, ChannelValue]]:
+    return {index: (channel, ChannelValue.from_json(data, take)) for index, channel, data in items}
 
 
-def in_order(tasks: Iterable[Task]) -> list[tuple[str, int, str, Cell]]:
+def in_order(tasks: Iterable[TaskWrites]) -> list[tuple[str, int, str, ChannelValue]]:
     """What tasks have written, in the order in which a run applies it: the task's id, index, channel and value."""
     writes = [
         (writes_sort_key(task.path, task.id, index), channel, cell)
@@ -119,7 +119,7 @@ def in_order(tasks: Iterable[Task]) -> list[tuple[str, int, str, Cell]]:
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredCheckpoint:
     """A checkpoint. `slim` is what it holds besides its channels' values, serialized; `versions` those of its channels.
 
     `tasks` are those whose writes were taken in. A cell that was stored apart, and that nothing is to be done with, is
@@ -130,8 +130,8 @@ class Stored:
     id: str
     slim: tuple[str, bytes]
     versions: Mapping[str, Any]
-    cells: dict[str, Cell]
-    tasks: dict[str, Task] = field(default_factory=dict)
+    cells: dict[str, ChannelValue]
+    tasks: dict[str, TaskWrites] = field(default_factory=dict)
 
     def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
         """The checkpoint, without its values, made anew."""
@@ -156,15 +156,15 @@ class Stored:
             head["tasks"] = [task.to_json(parts) for task in self.tasks.values()]
         return pack_body(head, parts, passing=passing)
 
-    def with_task(self, task: Task) -> Stored:
+    def with_task(self, task: TaskWrites) -> StoredCheckpoint:
         """The checkpoint with what one of its tasks has written besides."""
         there = self.tasks.get(task.id)
-        merged = Task(task.id, there.path, dict(there.items)) if there is not None else task
+        merged = TaskWrites(task.id, there.path, dict(there.items)) if there is not None else task
         if there is not None:
             merged.merge(task)
         return self._with(self.cells, {**self.tasks, task.id: merged})
 
-    def settled(self, seq_of: Callable[[Inline], int | None]) -> Stored:
+    def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> StoredCheckpoint:
         """The checkpoint with references to those inline messages that the log holds by now; the same, if none."""
         tasks = {name: task.settled(seq_of) for name, task in self.tasks.items()}
         cells = {name: cell.settled(seq_of) for name, cell in self.cells.items()}
@@ -173,8 +173,8 @@ class Stored:
             return self
         return self._with(cells, tasks)
 
-    def _with(self, cells: dict[str, Cell], tasks: dict[str, Task]) -> Stored:
-        return Stored(self.n, self.id, self.slim, self.versions, cells, tasks)
+    def _with(self, cells: dict[str, ChannelValue], tasks: dict[str, TaskWrites]) -> StoredCheckpoint:
+        return StoredCheckpoint(self.n, self.id, self.slim, self.versions, cells, tasks)
 
     @property
     def writes(self) -> int:
@@ -183,7 +183,7 @@ class Stored:
         return sum(len(task.items) for task in self.tasks.values()) if self.tasks else 0
 
     @classmethod
-    def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> Stored:
+    def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> StoredCheckpoint:
         """The checkpoint of a row. Values that are stored apart are stubs.
 
         Raises:
@@ -195,38 +195,40 @@ class Stored:
             kind, length = head["slim"]
             slim = kind, take(length)
             cells = {channel: _read_cell(data, take) for channel, data in head["cells"].items()}
-            tasks = [Task(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())]
+            tasks = [
+                TaskWrites(task_id, path, _read_items(items, take)) for task_id, path, items in head.get("tasks", ())
+            ]
             stored = cls(row.n, row.id, slim, {}, cells, {task.id: task for task in tasks})
             stored.versions = stored.checkpoint(serde)["channel_versions"]
             return stored
 
 
-def stub(stored_by: int) -> Cell:
+def stub(stored_by: int) -> ChannelValue:
     """A value that is stored apart, without what it is."""
-    return Cell("", b"", None, stored_by)
+    return ChannelValue("", b"", None, stored_by)
 
 
-def is_large(cell: Cell) -> bool:
+def is_large(cell: ChannelValue) -> bool:
     """Whether a value is to be stored apart. What messages are in it mostly become references before long."""
     return cell.size > (INLINE_BYTES if not cell.has_inline else TASK_BYTES)
 
 
-def blob_of(cell: Cell) -> bytes:
+def blob_of(cell: ChannelValue) -> bytes:
     """A value that is stored apart."""
     parts: list[bytes] = []
     return pack_body(cell.to_json(parts), parts)
 
 
-def cell_of_blob(body: bytes, stored_by: int) -> Cell:
+def cell_of_blob(body: bytes, stored_by: int) -> ChannelValue:
     """The value that `blob_of` was given."""
     data, parts = unpack_body(body)
-    cell = Cell.from_json(data, _Taker(parts))
+    cell = ChannelValue.from_json(data, _Taker(parts))
     cell.stored_by = stored_by
     return cell
 
 
-def _read_cell(data: Any, take: _Taker) -> Cell:
-    return stub(data["n"]) if isinstance(data, dict) else Cell.from_json(data, take)
+def _read_cell(data: Any, take: _Taker) -> ChannelValue:
+    return stub(data["n"]) if isinstance(data, dict) else ChannelValue.from_json(data, take)
 
 
 def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:

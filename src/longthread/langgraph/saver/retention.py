@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from longthread.langgraph.saver.channel_values import Cell
+from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta_history import DELTA_COUNTERS, ancestors
 from longthread.langgraph.saver.load import filled, merged_tasks
-from longthread.langgraph.saver.record import Stored, in_order
+from longthread.langgraph.saver.record import StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
@@ -57,7 +57,7 @@ class CheckpointKeeper:
         first: int | None = None
         for ns, kept in staying.items():
             async for row, writes in _rows(tx, thread_id, ns, kept):
-                stored = Stored.from_row(row, self._serde)
+                stored = StoredCheckpoint.from_row(row, self._serde)
                 cells = [cell for *_, cell in in_order(merged_tasks(stored, writes, thread_id).values())]
                 for channel, cell in stored.cells.items():
                     cells.append(await filled(tx, row, channel, cell))
@@ -84,17 +84,17 @@ class CheckpointKeeper:
 
     def _time(self, row: CheckpointRow) -> datetime:
         with Decoding(row.thread_id, "the time of checkpoint", row.id):
-            moment = datetime.fromisoformat(Stored.from_row(row, self._serde).checkpoint(self._serde)["ts"])
+            moment = datetime.fromisoformat(StoredCheckpoint.from_row(row, self._serde).checkpoint(self._serde)["ts"])
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     async def _first_needed(self, tx: Transaction, row: CheckpointRow) -> int:
         """The first checkpoint that this one's delta channels are made of."""
-        open_ = set(row.about.get(DELTA_COUNTERS, ())) - Stored.from_row(row, self._serde).cells.keys()
+        open_ = set(row.about.get(DELTA_COUNTERS, ())) - StoredCheckpoint.from_row(row, self._serde).cells.keys()
         first = row.n
         if open_:
             async for ancestor, _ in ancestors(tx, row):
                 first = min(first, ancestor.n)
-                open_ -= Stored.from_row(ancestor, self._serde).cells.keys()
+                open_ -= StoredCheckpoint.from_row(ancestor, self._serde).cells.keys()
                 if not open_:
                     break
         return first
@@ -107,7 +107,7 @@ class CheckpointKeeper:
             async for row in _down(tx, thread_id, ns):
                 if row.n < kept.first:
                     break
-                cells = Stored.from_row(row, self._serde).cells
+                cells = StoredCheckpoint.from_row(row, self._serde).cells
                 unwanted -= {(cell.stored_by, channel) for channel, cell in cells.items() if cell.stored_by is not None}
         return sorted(unwanted)
 
@@ -131,5 +131,5 @@ async def _rows(
         yield row, await checkpoints.writes(tx, thread_id, ns, row.id)
 
 
-def _seqs(cells: Iterable[Cell]) -> list[int]:
+def _seqs(cells: Iterable[ChannelValue]) -> list[int]:
     return [first for cell in cells for first, _ in cell.runs()]

@@ -16,18 +16,18 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.langgraph.backend import Backing, Opening, done, expect_store
+from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
 from longthread.langgraph.loop_bridge import Portal, several
 from longthread.langgraph.saver import async_saver
-from longthread.langgraph.saver.inflight import Stores
-from longthread.langgraph.saver.parent_ids import Place, named
+from longthread.langgraph.saver.inflight import InflightWrites
+from longthread.langgraph.saver.parent_ids import NamespaceKey, named
 from longthread.store.driver import Driver
 
 BATCH = 64
 """At most so many listed checkpoints are fetched in advance: one at first, then twice as many each time."""
 
 
-class LongthreadSaver(async_saver.LongthreadSaver):
+class LongthreadSaver(async_saver.AsyncSaver):
     """A LangGraph checkpointer over a Longthread store, for synchronous and asynchronous graphs.
 
     ```
@@ -57,12 +57,12 @@ class LongthreadSaver(async_saver.LongthreadSaver):
         expect_store(store, "LongthreadSaver")
         super().__init__(store, user_id=user_id, serde=serde)
         self._home = Portal()
-        self._stores = Stores()
+        self._stores = InflightWrites()
 
     @classmethod
     def from_conn_string(
         cls, address: str, *, user_id: str = "default", serde: SerializerProtocol | None = None
-    ) -> Opening[LongthreadSaver]:
+    ) -> BackendOpener[LongthreadSaver]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
         The store is made and migrated when needed, and closed at the end of the block.
@@ -72,12 +72,12 @@ class LongthreadSaver(async_saver.LongthreadSaver):
             StoreTooNew: a newer Longthread wrote it.
             SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
-        return Opening(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
+        return BackendOpener(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
 
     @property
-    def backing(self) -> Backing:
+    def backing(self) -> Backend:
         """The store that it is over, and the loop on which that runs: what others of Longthread share with it."""
-        return Backing(self._store, self._home, self._user_id)
+        return Backend(self._store, self._home, self._user_id)
 
     def setup(self) -> Awaitable[None]:
         """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
@@ -204,7 +204,7 @@ class LongthreadSaver(async_saver.LongthreadSaver):
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
 
-    def _leaving_aside(self, place: Place, config: RunnableConfig) -> RunnableConfig:
+    def _leaving_aside(self, place: NamespaceKey, config: RunnableConfig) -> RunnableConfig:
         """The same put as a fork: what has been put since it looked is a run's that was over by then."""
         parent_id = named(config)
         if parent_id is None:
@@ -216,7 +216,7 @@ class LongthreadSaver(async_saver.LongthreadSaver):
         }
 
 
-def _place_of(config: RunnableConfig) -> Place:
+def _place_of(config: RunnableConfig) -> NamespaceKey:
     return _thread_of(config), str(config["configurable"].get("checkpoint_ns", ""))
 
 

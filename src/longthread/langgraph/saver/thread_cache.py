@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from longthread.errors import ThreadNotFound
-from longthread.langgraph.saver.message_list import Kept, Message
-from longthread.langgraph.saver.record import Stored, Task
+from longthread.langgraph.saver.message_list import CachedMessage, MessageList
+from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites
 from longthread.model.lru import LRU
-from longthread.store.checkpoints import Head, Locked, Place
+from longthread.store.checkpoints import Locked, NewestCheckpoint, PutPlace
 
 THREADS = 2048
 """Threads that are remembered; the one not used for the longest time goes first."""
@@ -28,14 +28,14 @@ CHECKPOINTS = 16
 OPEN = 64
 """Checkpoints of one thread whose tasks are still writing."""
 
-Name = tuple[str, str]
+CheckpointName = tuple[str, str]
 """A namespace, and the name of a channel in it or the id of a checkpoint."""
-CONVERSATION: Name = ("", "messages")
+CONVERSATION: CheckpointName = ("", "messages")
 """The list whose last message is the thread's tip."""
 
 
 @dataclass(slots=True)
-class Memory:
+class CachedThread:
     """One thread. `incarnation` tells it from a later one of the same id; None: not known yet.
 
     What is remembered has been committed: nothing of a transaction is noted here before its end.
@@ -45,13 +45,13 @@ class Memory:
     first_seq: int = 1
     thread: Locked | None = None
     """Its row, as it was seen or written last."""
-    lists: LRU[Name, Kept] = field(default_factory=lambda: LRU(LISTS))
-    newest: LRU[str, Stored] = field(default_factory=lambda: LRU(CHECKPOINTS))
+    lists: LRU[CheckpointName, MessageList] = field(default_factory=lambda: LRU(LISTS))
+    newest: LRU[str, StoredCheckpoint] = field(default_factory=lambda: LRU(CHECKPOINTS))
     """By namespace, the checkpoint that this process put there last."""
-    tasks: LRU[Name, dict[str, Task]] = field(default_factory=lambda: LRU(OPEN))
+    tasks: LRU[CheckpointName, dict[str, TaskWrites]] = field(default_factory=lambda: LRU(OPEN))
     """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
 
-    def keep_task(self, name: Name, task: Task) -> None:
+    def keep_task(self, name: CheckpointName, task: TaskWrites) -> None:
         """Remember what a task's row holds."""
         self.tasks.put(name, {**(self.tasks.get(name) or {}), task.id: task})
 
@@ -61,44 +61,44 @@ class Memory:
             if any(first < seq for first, _ in kept.runs):
                 self.lists.pop(name)
 
-    def place(self, ns: str, checkpoint_id: str | None) -> Place | None:
+    def place(self, ns: str, checkpoint_id: str | None) -> PutPlace | None:
         """Where to store what goes on from a checkpoint, or what its tasks have written, if this process has put it and
         nothing since: unless somebody else has."""
         newest = self.newest.peek(ns)
         if self.thread is None or newest is None or newest.id != checkpoint_id or self.tasks.get((ns, newest.id)):
             return None
-        return Place(self.thread, Head(newest.n, newest.id, newest.writes), None, False)
+        return PutPlace(self.thread, NewestCheckpoint(newest.n, newest.id, newest.writes), None, False)
 
-    def finder(self, new: dict[str, Message] | None = None) -> Known:
+    def finder(self, new: dict[str, CachedMessage] | None = None) -> SeqLookup:
         """Finds the messages that are remembered, the conversation's first; and those in `new`, by id. From any thread:
         others may remember and forget lists meanwhile."""
         lists = sorted(self.lists.items(), key=lambda each: each[0] != CONVERSATION)
-        return Known([kept for _, kept in lists], new or {}, self.first_seq)
+        return SeqLookup([kept for _, kept in lists], new or {}, self.first_seq)
 
 
-class Remembered:
+class ThreadCache:
     """All threads of a saver."""
 
     def __init__(self) -> None:
-        self._threads = LRU[str, Memory](THREADS, most_size=MESSAGES, size=_size)
+        self._threads = LRU[str, CachedThread](THREADS, most_size=MESSAGES, size=_size)
         self._seen = LRU[str, bool](SEEN)
 
     def has_seen(self, thread_id: str) -> bool:
         """Whether the thread was there once: if it is not there now, it has been deleted."""
         return thread_id in self._seen
 
-    def peek(self, thread_id: str) -> Memory:
+    def peek(self, thread_id: str) -> CachedThread:
         """What is known of a thread, which may not be right any more. From any thread of the process."""
-        return self._threads.peek(thread_id) or Memory()
+        return self._threads.peek(thread_id) or CachedThread()
 
-    def see(self, thread_id: str, memory: Memory) -> None:
+    def see(self, thread_id: str, memory: CachedThread) -> None:
         """The thread is there, and has been committed: note how much is remembered of it now, unless it was forgotten
         meanwhile. The threads that were used least recently are forgotten, as far as it is too much."""
         self._seen.put(thread_id, True)
         if self._threads.peek(thread_id) is memory:
             self._threads.put(thread_id, memory)
 
-    def of_locked(self, thread: Locked) -> Memory:
+    def of_locked(self, thread: Locked) -> CachedThread:
         """A thread as the database has it. What is known of an earlier thread of the same id is forgotten; where
         checkpoints were replaced or taken back, all but the messages."""
         memory = self._threads.get(thread.id)
@@ -109,9 +109,9 @@ class Remembered:
         memory.incarnation, memory.first_seq, memory.thread = thread.incarnation, thread.first_seq, thread
         return memory
 
-    def _renewed(self, memory: Memory | None, thread: Locked) -> Memory:
+    def _renewed(self, memory: CachedThread | None, thread: Locked) -> CachedThread:
         """Another one in the place of this one, which somebody may be storing with still."""
-        renewed = Memory()
+        renewed = CachedThread()
         if memory is not None and memory.thread is not None and memory.thread.born == thread.born:
             for name, kept in memory.lists.items():
                 renewed.lists.put(name, kept)
@@ -136,11 +136,11 @@ class Remembered:
 
 
 @dataclass(slots=True)
-class Known:
+class SeqLookup:
     """Tells where messages stand that are remembered. Entries before `first_seq` are gone."""
 
-    lists: Sequence[Kept]
-    new: dict[str, Message]
+    lists: Sequence[MessageList]
+    new: dict[str, CachedMessage]
     first_seq: int
 
     def seqs(self, items: Sequence[Any]) -> list[int | None]:
@@ -172,6 +172,6 @@ class Known:
         return [new.seq if new is not None and new.is_like(first) else None]
 
 
-def _size(memory: Memory) -> int:
+def _size(memory: CachedThread) -> int:
     """How many messages are remembered of a thread."""
     return sum(len(kept) for _, kept in memory.lists.items())

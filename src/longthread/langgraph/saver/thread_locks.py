@@ -10,7 +10,7 @@ RECENT = 64
 """Threads whose locks are kept for the next one: to make and to drop one takes three times as long as to have it."""
 
 
-class Turns:
+class ThreadLocks:
     """The threads that are being written to.
 
     The database would have them wait as well. But who comes after another of the same process knows what has become of

@@ -16,7 +16,7 @@ Make = Callable[[Sequence[str]], Awaitable[Vectors]]
 
 
 @dataclass(slots=True)
-class Made:
+class BatchVectors:
     """What came of texts, by their places: their vectors, or why they have none. With a `failure` the embedder stopped
     working, and the texts from place `end` on have neither."""
 
@@ -26,9 +26,9 @@ class Made:
     failure: EmbedderFailed | None = None
 
 
-async def make_vectors(make: Make, texts: Sequence[str]) -> Made:
+async def make_vectors(make: Make, texts: Sequence[str]) -> BatchVectors:
     """Vectors of texts, at once; where that fails one by one, to learn whether it is a text or the embedder."""
-    made = Made(len(texts))
+    made = BatchVectors(len(texts))
     found = await _tried(make, texts)
     if isinstance(found, EmbedderFailed):  # whether it is about a text is seen by asking again
         await _one_by_one(make, texts, made)
@@ -45,7 +45,7 @@ async def _tried(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
         return error
 
 
-async def _one_by_one(make: Make, texts: Sequence[str], made: Made) -> None:
+async def _one_by_one(make: Make, texts: Sequence[str], made: BatchVectors) -> None:
     for place, text in enumerate(texts):
         found = await _tried(make, [text])
         if not isinstance(found, EmbedderFailed):

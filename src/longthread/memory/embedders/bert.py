@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from longthread.errors import EmbedderUnavailable
 from longthread.memory.embedders.wordpiece import WordPiece
 
-Floats = NDArray[np.float32]
+_Floats = NDArray[np.float32]
 _BATCH = 2048
 """Tokens that are computed at a time: what is between two layers of so many stays in the processor's cache."""
 _UNREADABLE = 0.25
@@ -51,13 +51,13 @@ class Bert:
             reason = f"{error}." if isinstance(error, ValueError | OSError) else f"it lacks {error}."
             raise EmbedderUnavailable(embedder=f"local:{folder}", reason=reason) from None
 
-    def encode(self, texts: Sequence[str]) -> Floats:
+    def encode(self, texts: Sequence[str]) -> _Floats:
         """One vector of length 1 for each text; zeros for one that the model cannot read, such as Chinese for an
         English one: its nearness to others would be chance."""
         tokens = [self._words.numbers(text, self._most) for text in texts]
         readable = [at for at in range(len(texts)) if self._words.unknown_share(tokens[at]) <= _UNREADABLE]
         order = sorted(readable, key=lambda at: len(tokens[at]))
-        found: dict[int, Floats] = {}
+        found: dict[int, _Floats] = {}
         batch: list[int] = []
         for at in order:
             if batch and len(tokens[at]) * (len(batch) + 1) > _BATCH:
@@ -69,7 +69,7 @@ class Bert:
         nothing = np.zeros(self._weights["embeddings.word_embeddings.weight"].shape[1], dtype=np.float32)
         return np.array([found.get(at, nothing) for at in range(len(texts))], dtype=np.float32)
 
-    def _encode(self, tokens: Sequence[Sequence[int]]) -> Floats:
+    def _encode(self, tokens: Sequence[Sequence[int]]) -> _Floats:
         width = max(map(len, tokens))
         mask = np.array([[1.0] * len(row) + [0.0] * (width - len(row)) for row in tokens], dtype=np.float32)
         numbers = np.array([[*row, *[0] * (width - len(row))] for row in tokens])
@@ -84,14 +84,14 @@ class Bert:
         for layer in range(self._layers):
             x = self._layer(x, away, f"encoder.layer.{layer}")
         pooled = x[:, 0] if self._first_only else (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdims=True)
-        vectors: Floats = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.float32(1e-12))
+        vectors: _Floats = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), np.float32(1e-12))
         return vectors
 
-    def _layer(self, x: Floats, away: Floats, name: str) -> Floats:
+    def _layer(self, x: _Floats, away: _Floats, name: str) -> _Floats:
         rows, width, size = x.shape
         of_head = size // self._heads
 
-        def heads(part: str) -> Floats:
+        def heads(part: str) -> _Floats:
             whole = self._linear(x, f"{name}.attention.self.{part}")
             return whole.reshape(rows, width, self._heads, of_head).transpose(0, 2, 1, 3)
 
@@ -104,18 +104,18 @@ class Bert:
         inner = _gelu(self._linear(x, f"{name}.intermediate.dense"))
         return self._normed(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
 
-    def _linear(self, x: Floats, name: str) -> Floats:
+    def _linear(self, x: _Floats, name: str) -> _Floats:
         flat = x.reshape(-1, x.shape[-1]) @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
         return flat.reshape(*x.shape[:-1], -1)
 
-    def _normed(self, x: Floats, name: str) -> Floats:
+    def _normed(self, x: _Floats, name: str) -> _Floats:
         centred = x - x.mean(-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(-1, keepdims=True) + self._tiny)
-        normed: Floats = centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        normed: _Floats = centred / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return normed
 
 
-def _gelu(x: Floats) -> Floats:
+def _gelu(x: _Floats) -> _Floats:
     """x · Φ(x), with the error function by Abramowitz and Stegun's 7.1.26, which is right to seven digits."""
     z = np.abs(x) * np.float32(math.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * z)
@@ -123,17 +123,17 @@ def _gelu(x: Floats) -> Floats:
     for factor in (1.421413741, -0.284496736, 0.254829592):
         poly = poly * t + np.float32(factor)
     tail = poly * t * np.exp(-z * z) * np.float32(0.5)
-    out: Floats = x * np.where(x < 0, tail, 1 - tail)
+    out: _Floats = x * np.where(x < 0, tail, 1 - tail)
     return out
 
 
-def _read(path: Path) -> Mapping[str, Floats]:
+def _read(path: Path) -> Mapping[str, _Floats]:
     """The tensors of a safetensors file: the length of its head, its head as JSON, and the numbers."""
     raw = path.read_bytes()
     size = int.from_bytes(raw[:8], "little")
     head: dict[str, Any] = json.loads(raw[8 : 8 + size])
     head.pop("__metadata__", None)
-    found: dict[str, Floats] = {}
+    found: dict[str, _Floats] = {}
     for name, about in head.items():
         start, end = about["data_offsets"]
         if about["dtype"] not in _TYPES:

@@ -25,7 +25,7 @@ _NOT_ABOUT_THE_TEXT = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
 _logger = logging.getLogger(__name__)
 
 
-class Rest:
+class EmbedderPause:
     """When an embedder that failed may be asked again: one that is down must not slow every question and every pass."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class Asker:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        self.making = Rest()
-        self._asking = Rest()
-        self._in_haste = Rest()
+        self.making = EmbedderPause()
+        self._asking = EmbedderPause()
+        self._in_haste = EmbedderPause()
 
     @property
     def model(self) -> str | None:

@@ -18,10 +18,10 @@ _WIDTH = 32
 _BITS = np.arange(_WIDTH)
 
 Places = NDArray[np.int64]
-Rows = NDArray[np.uint16]
+BitmapRows = NDArray[np.uint16]
 
 
-def mark_rows(places: Places) -> Rows:
+def mark_rows(places: Places) -> BitmapRows:
     """The rows of a mark that stands at places, which are in order."""
     rows: list[tuple[int, int, int]] = []
     at = 0
@@ -34,7 +34,7 @@ def mark_rows(places: Places) -> Rows:
     return np.array(rows, dtype=np.uint16).reshape(-1, 3).T
 
 
-def spread_out(rows: Rows) -> NDArray[np.bool_]:
+def spread_out(rows: BitmapRows) -> NDArray[np.bool_]:
     """Of each place from 0 to the last, whether rows have it."""
     firsts = rows[0].astype(np.intp)
     there = np.zeros(int(firsts[-1]) + _WIDTH if len(firsts) else 0, dtype=bool)
@@ -43,7 +43,7 @@ def spread_out(rows: Rows) -> NDArray[np.bool_]:
     return there
 
 
-def merged_marks(hashes: NDArray[np.uint64], rows: Rows) -> tuple[NDArray[np.uint64], Rows]:
+def merged_marks(hashes: NDArray[np.uint64], rows: BitmapRows) -> tuple[NDArray[np.uint64], BitmapRows]:
     """Postings by their terms' hashes, with as few rows of each mark as there can be: those of small segments have few
     places each."""
     for mark in MARKS:

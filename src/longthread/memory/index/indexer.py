@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.merge import merge_segments, write_segment
-from longthread.memory.index.postings import FORM, FULL, Document, Segment, build
+from longthread.memory.index.postings import FORM, FULL, IndexDocument, IndexSegment, build
 from longthread.memory.index.query import has_time
 from longthread.memory.index.terms import characters, terms
 from longthread.memory.index.word_forms import MONTHS
@@ -31,11 +31,11 @@ _PAGE = 256
 
 _logger = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
+IndexProgress = Callable[[int, int], None]
 """Told how many entries of how many are done."""
 
 
-async def index_thread(store: Driver, thread_id: str, progress: Progress | None = None) -> int:
+async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | None = None) -> int:
     """Index what is not indexed of a thread; how many entries that were. Others may do the same at the same time.
 
     Raises:
@@ -69,7 +69,7 @@ async def drop_index(store: Driver, thread_id: str) -> None:
             await recall.delete_segments(tx, thread_id, 0, 2**62)
 
 
-def documents(texts: Iterable[Text]) -> list[Document]:
+def documents(texts: Iterable[Text]) -> list[IndexDocument]:
     """What can be found of entries. Those without words, and those of recall itself, are left out."""
     found = []
     for text in texts:
@@ -85,7 +85,9 @@ def documents(texts: Iterable[Text]) -> list[Document]:
         marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
         # A tool's name is none that a question asks for as a speaker: "run" is not said of run_sql.
         speaker = name if text.role != "tool" else []
-        found.append(Document(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks))
+        found.append(
+            IndexDocument(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks)
+        )
     return found
 
 
@@ -144,8 +146,8 @@ async def _is_free(tx: Transaction, thread_id: str, first: int, last: int) -> bo
     return begin <= first and last <= count and not covered
 
 
-async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Segment:
-    found: list[Document] = []
+async def _segment(store: Driver, thread_id: str, first: int, last: int) -> IndexSegment:
+    found: list[IndexDocument] = []
     for at in range(first, last + 1, _PAGE):
         async with store.reading() as tx:
             page = await recall.texts(tx, thread_id, at, min(last, at + _PAGE - 1))

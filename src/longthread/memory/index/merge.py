@@ -8,7 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from longthread.memory.index.postings import FORM, LARGEST, TIER, Part, Segment, join_segments, least_bucket_above
+from longthread.memory.index.postings import (
+    FORM,
+    LARGEST,
+    TIER,
+    IndexSegment,
+    SegmentPart,
+    join_segments,
+    least_bucket_above,
+)
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
 from longthread.store.index.recall import Extent
@@ -41,17 +49,17 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
             await write_segment(tx, thread_id, segment)
 
 
-async def write_segment(tx: Transaction, thread_id: str, segment: Segment) -> None:
+async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> None:
     """Write a segment. For who has locked the thread in this transaction."""
     extent = Extent(segment.first, segment.last, FORM, segment.entries)
     await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets)
 
 
-async def _parts(tx: Transaction, thread_id: str, group: Sequence[Extent], below: int) -> list[Part]:
+async def _parts(tx: Transaction, thread_id: str, group: Sequence[Extent], below: int) -> list[SegmentPart]:
     first, last = group[0].first, group[-1].last
     buckets = await recall.buckets_between(tx, thread_id, first, last, below=below)
     return [
-        Part(extent.first, extent.last, extent.entries, words, times, buckets.get(extent.first, ()))
+        SegmentPart(extent.first, extent.last, extent.entries, words, times, buckets.get(extent.first, ()))
         for extent, words, times in await recall.segments_between(tx, thread_id, first, last)
     ]
 

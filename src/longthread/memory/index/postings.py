@@ -41,7 +41,7 @@ _MANY = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexDocument:
     """An entry as the index takes it.
 
     Args:
@@ -60,7 +60,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class IndexSegment:
     """The index of entries `first` to `last`. `times` has each entry's place and time."""
 
     first: int
@@ -72,7 +72,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentPart:
     """A segment as it is stored, to be put together with others."""
 
     first: int
@@ -144,7 +144,7 @@ def _bucket(value: int, bits: int) -> int:
     return (1 << bits) + (value >> (64 - bits))
 
 
-def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
+def build(first: int, last: int, documents: Sequence[IndexDocument]) -> IndexSegment:
     """The segment of entries `first` to `last`, of which `documents` are those that can be found."""
     bits = _bits_for(len(documents))
     found: dict[int, list[tuple[int, int, int]]] = {}
@@ -164,7 +164,7 @@ def build(first: int, last: int, documents: Sequence[Document]) -> Segment:
     buckets: dict[int, list[int]] = {}
     for value in sorted(found):
         buckets.setdefault(_bucket(value, bits), []).append(value)
-    return Segment(
+    return IndexSegment(
         first=first,
         last=last,
         entries=len(documents),
@@ -201,11 +201,11 @@ def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]
     return made
 
 
-def join_segments(parts: Sequence[Part]) -> Segment:
+def join_segments(parts: Sequence[SegmentPart]) -> IndexSegment:
     """The segment made of others, which follow one another: what `build` would make of their entries."""
     first = parts[0].first
     entries = sum(part.entries for part in parts)
-    return Segment(
+    return IndexSegment(
         first=first,
         last=parts[-1].last,
         entries=entries,
@@ -273,7 +273,7 @@ def _places(data: bytes, hashes: Sequence[int], count: int) -> Iterator[tuple[in
 _TIME = np.dtype([("place", "<u2"), ("at", "<i8")])
 
 
-def _packed_times(first: int, documents: Sequence[Document]) -> bytes:
+def _packed_times(first: int, documents: Sequence[IndexDocument]) -> bytes:
     return np.array([(document.seq - first, document.at) for document in documents], dtype=_TIME).tobytes()
 
 

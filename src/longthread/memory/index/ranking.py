@@ -45,7 +45,7 @@ _Counted = tuple[NDArray[np.int64], Scores]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RankingBlock:
     """A segment as the ranking sees it: the entries of `thread` from `first` on, where the terms stand in it, and, by
     their hashes, which of its entries have a mark."""
 
@@ -69,11 +69,11 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BlockLayout:
     """All blocks side by side: the place where each begins, and where the last term in it stands. Between blocks that
     are no neighbours there is room for what fades into it from either side."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[RankingBlock]
     starts: Sequence[int]
     ends: Sequence[int]
 
@@ -105,7 +105,7 @@ class Layout:
             yield blocks[at].thread, blocks[at].first + place - starts[at]
 
 
-def _marked(blocks: Sequence[Block], mark: int) -> tuple[int, NDArray[np.bool_]]:
+def _marked(blocks: Sequence[RankingBlock], mark: int) -> tuple[int, NDArray[np.bool_]]:
     """Which entries of a thread have a mark, from the first of its blocks on; and the number of the first one."""
     first = blocks[0].first
     marked = [(block.first - first, block.marked[mark]) for block in blocks if mark in block.marked]
@@ -115,7 +115,7 @@ def _marked(blocks: Sequence[Block], mark: int) -> tuple[int, NDArray[np.bool_]]
     return first, own
 
 
-def lay_out(blocks: Sequence[Block]) -> Layout:
+def lay_out(blocks: Sequence[RankingBlock]) -> BlockLayout:
     """Places for the entries of blocks, which come in the order of their threads and within one of their entries."""
     starts: list[int] = []
     ends: list[int] = []
@@ -127,7 +127,7 @@ def lay_out(blocks: Sequence[Block]) -> Layout:
         widest = max((int(postings.columns[0, -1]) for postings in block.found.values()), default=0)
         starts.append(place)
         ends.append(place + widest)
-    return Layout(blocks, starts, ends)
+    return BlockLayout(blocks, starts, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _Term:
         return places, values
 
 
-def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
+def score(layout: BlockLayout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
     """The score of each place, for the terms of a question and their weights. Of those that weigh less than 1 the
     rarest count, and only where they stand."""
     scores = np.zeros(layout.size, dtype=np.float32)
@@ -182,7 +182,7 @@ def score(layout: Layout, hashes: Mapping[int, float], corpus: Corpus) -> Scores
     return scores
 
 
-def _terms(layout: Layout, hashes: Mapping[int, float]) -> list[_Term]:
+def _terms(layout: BlockLayout, hashes: Mapping[int, float]) -> list[_Term]:
     """The terms that count, in the question's order."""
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):

@@ -28,7 +28,7 @@ Counting = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Roll:
+class ShardThreads:
     """The threads of a volume, by their places."""
 
     members: Members
@@ -65,12 +65,12 @@ class Roll:
 
 
 @dataclass(frozen=True)
-class Bound:
+class SearchedShard:
     """A volume as a question sees it. `left_out` are the members that do not count: they have changed since and are
     read on their own, or are another agent's."""
 
     volume: Volume
-    roll: Roll
+    roll: ShardThreads
     left_out: frozenset[int]
 
     @property
@@ -96,12 +96,12 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
+class SearchArea:
     """What a question searches. `outdated` are volumes that another version wrote: they must go first."""
 
     scope: Scope
     threads: Sequence[Searched]
-    volumes: Sequence[Bound] = ()
+    volumes: Sequence[SearchedShard] = ()
     outdated: Sequence[str] = ()
 
     @property
@@ -120,13 +120,13 @@ class Area:
         return sum(thread.words for thread in self.threads) + sum(bound.words for bound in self.volumes)
 
 
-class Library:
+class ShardIndex:
     """Knows what is to be searched. Safe to share between tasks."""
 
     def __init__(self) -> None:
-        self._rolls = LRU[str, Roll](MOST_KEPT)
+        self._rolls = LRU[str, ShardThreads](MOST_KEPT)
 
-    async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> Area:
+    async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
         """What there is in a scope; the thread `apart` is read on its own.
 
         Raises:
@@ -136,7 +136,7 @@ class Library:
             threads = await recall.threads_in(tx, scope, form=FORM)
             if not threads:
                 raise ThreadNotFound(thread=scope.thread_id)
-            return Area(scope, threads)
+            return SearchArea(scope, threads)
         loose = await volumes.loose(tx, scope, form=FORM, also=apart)
         found = await volumes.find_volumes(tx, scope.user_id)
         rolls = await self._rolls_of(tx, scope.user_id, found)
@@ -150,16 +150,16 @@ class Library:
             left_out = {roll.index[thread_id] for thread_id in changed.get(volume.id, ())}
             if scope.agent_id is not None:
                 left_out |= roll.of_others(scope.agent_id)
-            bound.append(Bound(volume, roll, frozenset(left_out)))
+            bound.append(SearchedShard(volume, roll, frozenset(left_out)))
         outdated = [volume.id for volume in found if volume.form != FORM]
-        return Area(scope, [each.thread for each in loose], bound, outdated)
+        return SearchArea(scope, [each.thread for each in loose], bound, outdated)
 
-    async def _rolls_of(self, tx: Transaction, user_id: str, found: Sequence[Volume]) -> dict[str, Roll]:
+    async def _rolls_of(self, tx: Transaction, user_id: str, found: Sequence[Volume]) -> dict[str, ShardThreads]:
         """Who is in volumes. What a volume has does not change as long as it is there."""
         there = {volume.id: roll for volume in found if (roll := self._rolls.get(volume.id)) is not None}
         missing = [volume.id for volume in found if volume.id not in there]
         if missing:
             for name, own in (await volumes.members(tx, user_id, missing)).items():
-                there[name] = Roll(own)
+                there[name] = ShardThreads(own)
                 self._rolls.put(name, there[name])
         return there

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from longthread.memory.embedders.embedder import Vectors
 from longthread.store.index.signatures import Bits, Signatures, signed, turned
-from longthread.store.index.vectors import BLOCK, Head
+from longthread.store.index.vectors import BLOCK, BlockHead
 
 SLAB = 16 * BLOCK
 """Entries that are compared at a time: what is between two steps stays in the processor's cache."""
@@ -26,19 +26,19 @@ _STEPS = {2: 0.9957, 3: 0.586, 6: 0.1041}
 
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
 """By thread: the entries that count, as ranges of (first, last) in their order. Other threads have none."""
-Numbers = NDArray[np.int64]
+_Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Slab:
+class SignatureBlock:
     """Blocks that follow one another, one row an entry. `starts` has the row where each block begins, `lengths` how
     many rows it has; `signs` and `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is what
     each row's nearness by signs has of its own: the rest is its block's and the question's."""
 
-    heads: Sequence[Head]
-    starts: Numbers
-    lengths: Numbers
-    seqs: Numbers
+    heads: Sequence[BlockHead]
+    starts: _Numbers
+    lengths: _Numbers
+    seqs: _Numbers
     signs: Bits
     large: Bits
     terms: Vectors
@@ -46,7 +46,7 @@ class Slab:
     offsets: Vectors
 
     @classmethod
-    def of(cls, blocks: Mapping[Head, Signatures], home: Vectors) -> Slab:
+    def of(cls, blocks: Mapping[BlockHead, Signatures], home: Vectors) -> SignatureBlock:
         """The slab of some blocks."""
         parts = list(blocks.values())
         lengths = np.array([len(part.seqs) for part in parts], dtype=np.int64)
@@ -67,22 +67,22 @@ class Slab:
         parts = self.seqs, self.signs, self.large, self.terms, self.centers, self.offsets
         return sum(part.nbytes for part in parts)
 
-    def blocks(self) -> Iterator[tuple[Head, Signatures]]:
+    def blocks(self) -> Iterator[tuple[BlockHead, Signatures]]:
         """The blocks that it was made of."""
         for at, (head, start, end) in enumerate(self._parts()):
             signs, large = (bits[:, start:end].T for bits in (self.signs, self.large))
             yield head, Signatures(self.seqs[start:end], signs, large, self.terms[:, start:end].T, self.centers[at])
 
-    def _parts(self) -> Iterator[tuple[Head, int, int]]:
+    def _parts(self) -> Iterator[tuple[BlockHead, int, int]]:
         """Each block with the rows where it begins and ends."""
         ends = [*self.starts.tolist(), len(self.seqs)]
         return ((head, ends[at], ends[at + 1]) for at, head in enumerate(self.heads))
 
-    def rows_in(self, ranges: Ranges | None) -> Numbers:
+    def rows_in(self, ranges: Ranges | None) -> _Numbers:
         """The rows of entries that are in ranges; None: all."""
         if ranges is None:
             return _first_rows(len(self.seqs))
-        found: list[Numbers] = [np.zeros(0, dtype=np.int64)]
+        found: list[_Numbers] = [np.zeros(0, dtype=np.int64)]
         for head, start, end in self._parts():
             for first, last in ranges.get(head.thread_id, ()):
                 if first < (head.block + 1) * BLOCK and last >= head.block * BLOCK:
@@ -90,16 +90,16 @@ class Slab:
                     found.append(np.arange(start + begin, start + stop))
         return np.concatenate(found)
 
-    def places(self, rows: Numbers) -> list[tuple[str, int]]:
+    def places(self, rows: _Numbers) -> list[tuple[str, int]]:
         """The threads and numbers of the entries in rows."""
         seqs = self.seqs[rows].tolist()
         return [(self.heads[block].thread_id, seq) for block, seq in zip(self._blocks_of(rows), seqs, strict=True)]
 
-    def _blocks_of(self, rows: Numbers) -> Numbers:
-        found: Numbers = self.starts.searchsorted(rows, side="right") - 1
+    def _blocks_of(self, rows: _Numbers) -> _Numbers:
+        found: _Numbers = self.starts.searchsorted(rows, side="right") - 1
         return found
 
-    def by_signs(self, asked: Asked, rows: Numbers) -> Vectors:
+    def by_signs(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
         """About the cosines of rows with the question, by their signs and a few bits of each of its numbers."""
         if len(rows) == len(self.seqs):
             signs, scales, offsets = self.signs, self.terms[0], self.offsets
@@ -111,7 +111,7 @@ class Slab:
         found += self.bases(asked, rows)
         return found
 
-    def bases(self, asked: Asked, rows: Numbers) -> Vectors:
+    def bases(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
         """Of each row the product of the question with the center of its block."""
         of_block: Vectors = self.centers @ asked.turned
         if len(rows) == len(self.seqs):
@@ -121,13 +121,13 @@ class Slab:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SignatureIndex:
     """The signatures of a scope. Its `home` is a center that questions are taken relative to where their numbers have
     few bits: what all vectors share needs none of them."""
 
-    heads: Sequence[Head]
+    heads: Sequence[BlockHead]
     home: Vectors
-    slabs: Sequence[Slab]
+    slabs: Sequence[SignatureBlock]
 
     @property
     def size(self) -> int:
@@ -136,7 +136,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Leveled:
+class QuantizedNumbers:
     """Numbers by a few bits each: `planes`, the highest bits first, of levels that are a `step` apart. `most` is the
     product with signs that agree with all planes."""
 
@@ -146,7 +146,7 @@ class Leveled:
     most: np.float32
 
     @classmethod
-    def of(cls, numbers: Vectors, bits: int) -> Leveled:
+    def of(cls, numbers: Vectors, bits: int) -> QuantizedNumbers:
         """Numbers that have about a normal distribution."""
         highest = 2**bits - 1
         step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
@@ -174,22 +174,22 @@ class Leveled:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionSignature:
     """A question's vector, turned; `roughly` relative to a shelf's home, `finely` as it is, each by a few bits."""
 
     turned: Vectors
-    roughly: Leveled
-    finely: Leveled
+    roughly: QuantizedNumbers
+    finely: QuantizedNumbers
 
     @classmethod
-    def of(cls, vector: Vectors, shelf: Shelf) -> Asked:
+    def of(cls, vector: Vectors, shelf: SignatureIndex) -> QuestionSignature:
         """A vector, as it is compared with what is on a shelf."""
         own = turned(vector)
         bits = _ROUGH_BITS if len(own) < _LONG else _ROUGH_BITS - 1
-        return cls(own, Leveled.of(own - shelf.home, bits), Leveled.of(own, _FINE_BITS))
+        return cls(own, QuantizedNumbers.of(own - shelf.home, bits), QuantizedNumbers.of(own, _FINE_BITS))
 
 
-def by_both(slabs: Sequence[Slab], asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+def by_both(slabs: Sequence[SignatureBlock], asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
     """About the cosines of some rows of slabs with the question, more exactly than by signs: by both bits, and more of
     the question's."""
     chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
@@ -203,10 +203,12 @@ def by_both(slabs: Sequence[Slab], asked: Asked, rows: Sequence[Numbers]) -> Vec
     return found
 
 
-def put_together(heads: Sequence[Head], fetched: Mapping[Head, Signatures], before: Shelf | None) -> Shelf:
+def put_together(
+    heads: Sequence[BlockHead], fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None
+) -> SignatureIndex:
     """The shelf of these blocks, those that were not fetched from the one before; its slabs stay where they can."""
     if not heads:
-        return Shelf([], np.zeros(0, np.float32), [])
+        return SignatureIndex([], np.zeros(0, np.float32), [])
     home = _center(heads[0], fetched, before)
     same = {}
     if before is not None and np.array_equal(home, before.home):
@@ -221,20 +223,20 @@ def put_together(heads: Sequence[Head], fetched: Mapping[Head, Signatures], befo
         else:
             made.add(heads[at])
             at += 1
-    return Shelf(heads, home, made.slabs())
+    return SignatureIndex(heads, home, made.slabs())
 
 
 class _Making:
     """Slabs as they come together. Small ones become one with what is new beside them, so that they stay few."""
 
-    def __init__(self, home: Vectors, fetched: Mapping[Head, Signatures], before: Shelf | None) -> None:
+    def __init__(self, home: Vectors, fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None) -> None:
         self._home = home
         self._known = dict(fetched)
         self._of_slab = {head: slab for slab in before.slabs for head in slab.heads} if before else {}
-        self._slabs: list[Slab] = []
-        self._group: dict[Head, Signatures] = {}
+        self._slabs: list[SignatureBlock] = []
+        self._group: dict[BlockHead, Signatures] = {}
 
-    def add(self, head: Head) -> None:
+    def add(self, head: BlockHead) -> None:
         """Take in a block."""
         if head not in self._known:
             self._known |= self._of_slab[head].blocks()
@@ -242,7 +244,7 @@ class _Making:
             self._group |= self._slabs.pop().blocks()
         self._group[head] = self._known[head]
 
-    def keep(self, slab: Slab) -> None:
+    def keep(self, slab: SignatureBlock) -> None:
         """Take in a slab as it is."""
         if self._group and _is_small(slab):
             self._group |= slab.blocks()
@@ -250,38 +252,38 @@ class _Making:
         self._flush()
         self._slabs.append(slab)
 
-    def slabs(self) -> list[Slab]:
+    def slabs(self) -> list[SignatureBlock]:
         """All of them."""
         self._flush()
         return self._slabs
 
     def _flush(self) -> None:
-        part: dict[Head, Signatures] = {}
+        part: dict[BlockHead, Signatures] = {}
         entries = 0
         for head, block in self._group.items():
             if entries + len(block.seqs) > SLAB:
-                self._slabs.append(Slab.of(part, self._home))
+                self._slabs.append(SignatureBlock.of(part, self._home))
                 part, entries = {}, 0
             part[head] = block
             entries += len(block.seqs)
         if part:
-            self._slabs.append(Slab.of(part, self._home))
+            self._slabs.append(SignatureBlock.of(part, self._home))
         self._group = {}
 
 
 @lru_cache(maxsize=64)
-def _first_rows(count: int) -> Numbers:
+def _first_rows(count: int) -> _Numbers:
     """So many rows. They are asked for with each question, and are never changed."""
     rows = np.arange(count)
     rows.flags.writeable = False
     return rows
 
 
-def _is_small(slab: Slab) -> bool:
+def _is_small(slab: SignatureBlock) -> bool:
     return 2 * len(slab.seqs) < SLAB
 
 
-def _center(head: Head, fetched: Mapping[Head, Signatures], before: Shelf | None) -> Vectors:
+def _center(head: BlockHead, fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None) -> Vectors:
     """The center of a block that is new or was there before."""
     if head in fetched:
         return fetched[head].center

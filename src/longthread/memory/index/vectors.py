@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from longthread.memory.embedders.batch import Made, make_vectors
+from longthread.memory.embedders.batch import BatchVectors, make_vectors
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, called, made_by
 from longthread.memory.embedders.question_vector import ANY, MOST_TEXT
 from longthread.memory.index.indexer import content_of, is_recallable
@@ -17,7 +17,7 @@ from longthread.memory.index.json_escapes import unescaped
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.recall import Text
-from longthread.store.index.vectors import Mark, Vector
+from longthread.store.index.vectors import Vector, VectorMark
 
 BATCH = 64
 """Entries that are embedded at a time."""
@@ -26,7 +26,7 @@ TIMEOUT = 60.0
 
 _models: WeakKeyDictionary[Embedder, str] = WeakKeyDictionary()
 
-Progress = Callable[[int, int], None]
+VectorProgress = Callable[[int, int], None]
 """Told how many entries of how many are done."""
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +46,9 @@ class Embedded:
         return [f"The embedder {called(embedder)} refused {self.refused} entries: they are found by keywords alone."]
 
 
-async def embed_thread(store: Driver, embedder: Embedder, thread_id: str, progress: Progress | None = None) -> Embedded:
+async def embed_thread(
+    store: Driver, embedder: Embedder, thread_id: str, progress: VectorProgress | None = None
+) -> Embedded:
     """Give every entry of a thread a vector of this embedder's model, and drop those of others when that is done.
 
     Stopped at any moment, it goes on from there. Where nothing is to do, one small row is read.
@@ -96,7 +98,7 @@ def named(model: str, dims: int) -> str:
     return f"{model}@{dims}"
 
 
-async def _tidy(store: Driver, thread_id: str, model: str, mark: Mark) -> None:
+async def _tidy(store: Driver, thread_id: str, model: str, mark: VectorMark) -> None:
     """Make the signatures that are missing, and drop vectors of other models."""
     await sign_thread(store, thread_id, model, mark)
     async with store.writing() as tx:
@@ -105,7 +107,7 @@ async def _tidy(store: Driver, thread_id: str, model: str, mark: Mark) -> None:
             await vectors.mark_signed(tx, thread_id, model, mark.first_seq)
 
 
-async def sign_thread(store: Driver, thread_id: str, model: str, mark: Mark | None = None) -> None:
+async def sign_thread(store: Driver, thread_id: str, model: str, mark: VectorMark | None = None) -> None:
     """Make the signatures that a thread's vectors lack: block by block, and nobody waits for more than one.
 
     Raises:
@@ -121,7 +123,7 @@ async def sign_thread(store: Driver, thread_id: str, model: str, mark: Mark | No
                 await vectors.sign_block(tx, thread_id, model, block)
 
 
-async def _is_same(tx: Transaction, thread_id: str, model: str, mark: Mark) -> bool:
+async def _is_same(tx: Transaction, thread_id: str, model: str, mark: VectorMark) -> bool:
     """Whether it is still the thread that was read, and nobody else has gone on with it."""
     now = await vectors.find_mark(tx, thread_id, model)
     return now is not None and (now.born, now.last_seq) == (mark.born, mark.last_seq)
@@ -143,7 +145,7 @@ class _Batch:
 
     thread_id: str
     model: str
-    mark: Mark
+    mark: VectorMark
     texts: Sequence[Text]
     end: int
 
@@ -156,7 +158,7 @@ async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None
         EmbedderFailed: it does not work. What it made before is kept.
     """
     chunks = [text_of(text) for text in batch.texts]
-    made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else Made(0)
+    made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else BatchVectors(0)
     rows = []
     for place, vector in made.vectors.items():
         seq = batch.texts[place].seq

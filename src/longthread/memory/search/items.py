@@ -16,9 +16,9 @@ from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import asked_characters, characters, terms
 from longthread.store import items
 from longthread.store.driver import Transaction
-from longthread.store.items import Measure, Place, Posting, Within
+from longthread.store.items import ItemPlace, Posting, VectorMeasure, Within
 
-Ranked = list[tuple[float, Place]]
+RankedItems = list[tuple[float, ItemPlace]]
 """Items with their scores, the best first."""
 
 _HALF = 2**63  # databases have signed numbers
@@ -41,7 +41,7 @@ def counted(texts: Iterable[str]) -> dict[int, int]:
     return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
 
 
-async def by_words(tx: Transaction, within: Within, question: str) -> Ranked:
+async def by_words(tx: Transaction, within: Within, question: str) -> RankedItems:
     """The items that share words with a question, by BM25."""
     wanted = dict.fromkeys(terms(question), 1.0)
     wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
@@ -53,9 +53,9 @@ async def by_words(tx: Transaction, within: Within, question: str) -> Ranked:
     return _ranked(_scores(found, asked, count, words / max(1, count)))
 
 
-def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, average: float) -> dict[Place, float]:
+def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, average: float) -> dict[ItemPlace, float]:
     holders = Counter(posting.term for posting in found)
-    scores: defaultdict[Place, float] = defaultdict(float)
+    scores: defaultdict[ItemPlace, float] = defaultdict(float)
     for posting in sorted(found, key=lambda each: (each.place, each.term)):
         held = holders[posting.term]
         rarity = asked[posting.term] * math.log(1 + (max(0, count - held) + 0.5) / (held + 0.5))
@@ -65,11 +65,11 @@ def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, av
 
 
 async def by_meaning(
-    tx: Transaction, within: Within, embedded: str, vector: Vectors, measure: Measure, limit: int | None
-) -> Ranked:
+    tx: Transaction, within: Within, embedded: str, vector: Vectors, measure: VectorMeasure, limit: int | None
+) -> RankedItems:
     """The items that have a vector near to a question's, by the nearest one of each."""
     found = await items.near(tx, within, embedded, vector, measure, limit)
-    scores: dict[Place, float] = {}
+    scores: dict[ItemPlace, float] = {}
     if found:
         values = _likeness(np.array([numbers for _, numbers in found]), vector, measure)
         for (place, _), value in zip(found, values.tolist(), strict=True):
@@ -77,7 +77,7 @@ async def by_meaning(
     return _ranked(scores)
 
 
-def _likeness(vectors: Vectors, vector: Vectors, measure: Measure) -> Vectors:
+def _likeness(vectors: Vectors, vector: Vectors, measure: VectorMeasure) -> Vectors:
     """The higher, the nearer: the cosine, the distance below zero, or the inner product."""
     if measure == "l2":
         distances: Vectors = -np.linalg.norm(vectors - vector, axis=1)
@@ -88,7 +88,7 @@ def _likeness(vectors: Vectors, vector: Vectors, measure: Measure) -> Vectors:
     return products
 
 
-def _ranked(scores: dict[Place, float]) -> Ranked:
+def _ranked(scores: dict[ItemPlace, float]) -> RankedItems:
     return [
         (-value, place) for value, place in sorted((-round(score, _DIGITS), place) for place, score in scores.items())
     ]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from longthread.memory.index.bitmaps import HAS_TIME, MARKS, USER_SAID, spread_out
 from longthread.memory.index.postings import Postings, by_bucket, look_up
 from longthread.memory.index.query import ParsedQuery
-from longthread.memory.index.ranking import REACH, Block, Corpus, Layout, Scores, best, lay_out, score
-from longthread.memory.index.shards import Area, Bound, Counting
+from longthread.memory.index.ranking import REACH, BlockLayout, Corpus, RankingBlock, Scores, best, lay_out, score
+from longthread.memory.index.shards import Counting, SearchArea, SearchedShard
 from longthread.memory.index.signature_index import Ranges
 from longthread.store.driver import Transaction
 from longthread.store.index import recall, shards
@@ -27,7 +27,7 @@ _TIED = 1000
 """Of places that equal the last one, so many are looked at: where they stand depends on what is put together."""
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """An entry by its thread and number."""
 
     thread_id: str
@@ -37,11 +37,11 @@ class Place(NamedTuple):
 async def by_keywords(
     tx: Transaction,
     text: str,
-    area: Area,
+    area: SearchArea,
     count: int,
     ranges: Ranges | None = None,
-    before: Place | None = None,
-) -> list[tuple[Place, float]]:
+    before: EntryPlace | None = None,
+) -> list[tuple[EntryPlace, float]]:
     """The entries that share most with a question, by BM25 over terms; the best first, of equals by thread and number.
 
     Args:
@@ -61,7 +61,7 @@ async def by_keywords(
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
-def _scores(layout: Layout, asked: ParsedQuery, corpus: Corpus, counting: Counting) -> Scores:
+def _scores(layout: BlockLayout, asked: ParsedQuery, corpus: Corpus, counting: Counting) -> Scores:
     """What each place counts. Of a question of several parts each is ranked by itself, however much it says."""
     of_parts = [score(layout, part, corpus) for part in asked.parts]
     for scores in of_parts:
@@ -76,7 +76,7 @@ def _scores(layout: Layout, asked: ParsedQuery, corpus: Corpus, counting: Counti
     return scores
 
 
-def _prefer(scores: Scores, layout: Layout, asked: ParsedQuery, counting: Counting) -> None:
+def _prefer(scores: Scores, layout: BlockLayout, asked: ParsedQuery, counting: Counting) -> None:
     """Lift what was said by the speaker whom the question names, else by whom it asks for; and what has a time, where
     it asks for one."""
     named = np.zeros(layout.size, dtype=bool)
@@ -97,7 +97,9 @@ def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:
     scores *= np.array([1.0, factor], dtype=np.float32).take(places.view(np.uint8))
 
 
-async def _of_threads(tx: Transaction, area: Area, asked: ParsedQuery, before: Place | None) -> list[Block]:
+async def _of_threads(
+    tx: Transaction, area: SearchArea, asked: ParsedQuery, before: EntryPlace | None
+) -> list[RankingBlock]:
     buckets, scope = list(by_bucket(asked.hashes)), area.scope
     if scope.thread_id is not None:
         rows = await recall.postings(tx, scope, buckets)
@@ -106,7 +108,7 @@ async def _of_threads(tx: Transaction, area: Area, asked: ParsedQuery, before: P
     return _blocks(rows, asked, before)
 
 
-async def _of_volumes(tx: Transaction, area: Area, asked: ParsedQuery) -> list[Block]:
+async def _of_volumes(tx: Transaction, area: SearchArea, asked: ParsedQuery) -> list[RankingBlock]:
     """The volumes as threads of which each place is an entry, as they are found in the layout."""
     if not area.volumes:
         return []
@@ -124,7 +126,9 @@ async def _of_volumes(tx: Transaction, area: Area, asked: ParsedQuery) -> list[B
     return found
 
 
-def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: ParsedQuery, before: Place | None) -> list[Block]:
+def _blocks(
+    rows: Sequence[tuple[str, int, int, bytes]], asked: ParsedQuery, before: EntryPlace | None
+) -> list[RankingBlock]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
     of_bucket = by_bucket(asked.hashes)
     for thread_id, segment, bucket, data in rows:
@@ -136,16 +140,16 @@ def _blocks(rows: Sequence[tuple[str, int, int, bytes]], asked: ParsedQuery, bef
     return [block for block in blocks if block.found or block.marked]
 
 
-def _block(thread_id: str, segment: int, there: dict[int, Postings], before: Place | None) -> Block:
+def _block(thread_id: str, segment: int, there: dict[int, Postings], before: EntryPlace | None) -> RankingBlock:
     marked = {mark: spread_out(there.pop(mark).columns) for mark in MARKS if mark in there}
     if before is not None and before.thread_id == thread_id:
         # Before it is ranked: a question must not lift the entries around it.
         there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
         there = {value: postings for value, postings in there.items() if len(postings)}
-    return Block(thread_id, segment, there, marked)
+    return RankingBlock(thread_id, segment, there, marked)
 
 
-def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: Place | None) -> Ranges:
+def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: EntryPlace | None) -> Ranges:
     """The entries of threads that may be found, as ranges."""
     found: dict[str, list[tuple[int, int]]] = {}
     for thread in threads:
@@ -157,7 +161,9 @@ def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: Place
     return found
 
 
-def _counting(layout: Layout, of_threads: Ranges, bound: dict[str, Bound], ranges: Ranges | None) -> Counting:
+def _counting(
+    layout: BlockLayout, of_threads: Ranges, bound: dict[str, SearchedShard], ranges: Ranges | None
+) -> Counting:
     """Of each place, whether an entry is there that may be found."""
     counts = np.zeros(layout.size, dtype=bool)
     for start, end, block in zip(layout.starts, layout.ends, layout.blocks, strict=True):
@@ -173,6 +179,6 @@ def _counting(layout: Layout, of_threads: Ranges, bound: dict[str, Bound], range
     return counts
 
 
-def _entries_at(layout: Layout, bound: dict[str, Bound], places: Sequence[int]) -> Iterator[Place]:
+def _entries_at(layout: BlockLayout, bound: dict[str, SearchedShard], places: Sequence[int]) -> Iterator[EntryPlace]:
     for thread_id, seq in layout.entries_at(places):
-        yield Place(*bound[thread_id].roll.entry_at(seq)) if thread_id in bound else Place(thread_id, seq)
+        yield EntryPlace(*bound[thread_id].roll.entry_at(seq)) if thread_id in bound else EntryPlace(thread_id, seq)

@@ -13,14 +13,21 @@ from functools import cached_property, partial
 import numpy as np
 
 from longthread.memory.embedders.embedder import Vectors
-from longthread.memory.index.signature_index import Asked, Numbers, Ranges, Shelf, by_both, put_together
+from longthread.memory.index.signature_index import (
+    QuestionSignature,
+    Ranges,
+    SignatureIndex,
+    _Numbers,
+    by_both,
+    put_together,
+)
 from longthread.model.lru import LRU
 from longthread.store import driver
 from longthread.store.driver import Transaction
 from longthread.store.index import vectors
 from longthread.store.index.recall import Scope, Searched
 from longthread.store.index.signatures import Signatures
-from longthread.store.index.vectors import BLOCK, Candidates, Head
+from longthread.store.index.vectors import BLOCK, BlockHead, Candidates
 
 MOST_KEPT = 256 * 2**20
 """Bytes of signatures that one process keeps."""
@@ -40,11 +47,11 @@ Near = list[tuple[str, int, float]]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownScope:
     """What is known of a scope: its shelf, and the stamps by which one sees whether it still is what there is."""
 
     stamps: str
-    shelf: Shelf
+    shelf: SignatureIndex
 
     @property
     def size(self) -> int:
@@ -76,7 +83,7 @@ class Sought:
 class Guess:
     """The entries whose vectors are to be read, if what was known of the scope still holds."""
 
-    known: Known
+    known: KnownScope
     places: Sequence[tuple[str, int]]
 
 
@@ -93,7 +100,7 @@ class Nearest:
     ) -> None:
         self._unsigned = unsigned
         self._most_kept = most_kept
-        self._kept = LRU[tuple[Scope, str], Known](most_size=most_kept, size=lambda known: known.size)
+        self._kept = LRU[tuple[Scope, str], KnownScope](most_size=most_kept, size=lambda known: known.size)
 
     def guess(self, sought: Sought) -> Guess | None:
         """What `begin` is going to choose if nothing has changed: it can be found while a server is at work."""
@@ -125,8 +132,8 @@ class Nearest:
         self,
         tx: Transaction,
         sought: Sought,
-        known: Known,
-        asked: Sequence[driver.Asked],
+        known: KnownScope,
+        asked: Sequence[driver.QueryCall],
         threads: Sequence[Searched],
     ) -> Near:
         near = await vectors.at(tx, asked)
@@ -137,7 +144,7 @@ class Nearest:
             unsigned = unsigned.where(partial(_is_in, sought.ranges))
         return _ranked([near, unsigned], sought)
 
-    async def _known(self, tx: Transaction, scope: Scope, model: str) -> Known:
+    async def _known(self, tx: Transaction, scope: Scope, model: str) -> KnownScope:
         stamps = await vectors.stamps(tx, scope, model)
         known = self._kept.get((scope, model))
         if known is None or known.stamps != stamps:
@@ -145,44 +152,46 @@ class Nearest:
             before = known.shelf if known else None
             there = set(before.heads) if before else set()
             blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
-            known = Known(stamps, put_together(heads, blocks, before))
+            known = KnownScope(stamps, put_together(heads, blocks, before))
             self._kept.put((scope, model), known)
             if known.size > self._most_kept:
                 self._kept.pop((scope, model))
         return known
 
 
-async def _fetched(tx: Transaction, scope: Scope, model: str, missing: Sequence[Head]) -> dict[Head, Signatures]:
+async def _fetched(
+    tx: Transaction, scope: Scope, model: str, missing: Sequence[BlockHead]
+) -> dict[BlockHead, Signatures]:
     firsts: dict[str, int] = {}
     for head in missing:
         firsts[head.thread_id] = min(head.block, firsts.get(head.thread_id, head.block))
     if len(firsts) > _FEW_THREADS:
         return await vectors.signatures(tx, scope, model, 0)
-    found: dict[Head, Signatures] = {}
+    found: dict[BlockHead, Signatures] = {}
     for thread_id, first in firsts.items():
         found |= await vectors.signatures(tx, Scope(scope.user_id, thread_id), model, first)
     return found
 
 
-def _chosen(shelf: Shelf, sought: Sought) -> Sequence[tuple[str, int]]:
+def _chosen(shelf: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
     return short_list(shelf, sought.vector, sought.count, sought.ranges)
 
 
-def short_list(shelf: Shelf, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
+def short_list(shelf: SignatureIndex, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
     """The threads and numbers of the entries whose vectors are to be read, in order."""
-    rows: Sequence[Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
+    rows: Sequence[_Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
     if rows and sum(map(len, rows)) > count + MORE:
-        asked = Asked.of(vector, shelf)
+        asked = QuestionSignature.of(vector, shelf)
         rows = _best(rows, partial(_by_signs, shelf, asked), LONG_LIST)
         rows = _best(rows, partial(by_both, shelf.slabs, asked), count + MORE)
     return [place for slab, some in zip(shelf.slabs, rows, strict=True) for place in slab.places(some)]
 
 
-def _by_signs(shelf: Shelf, asked: Asked, rows: Sequence[Numbers]) -> Vectors:
+def _by_signs(shelf: SignatureIndex, asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
     return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(shelf.slabs, rows, strict=True)])
 
 
-def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vectors], most: int) -> Sequence[Numbers]:
+def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vectors], most: int) -> Sequence[_Numbers]:
     """Those of the rows of each slab that are nearest by some measure, with all that equal the last of them, up to
     twice as many."""
     if sum(map(len, rows)) <= most:
@@ -194,7 +203,7 @@ def _best(rows: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Vector
     return [some[part - end + len(some)] for some, part, end in zip(rows, parts, ends, strict=True)]
 
 
-def _nearest(near: Vectors, most: int) -> Numbers:
+def _nearest(near: Vectors, most: int) -> _Numbers:
     """Where the highest numbers are. Of very many, about as many: what the last of them is, is told by some of all."""
     step = min(len(near) // (4 * most), most // _SAMPLED)
     if step > 1:
@@ -206,13 +215,15 @@ def _nearest(near: Vectors, most: int) -> Numbers:
     return np.flatnonzero(near >= np.partition(near, len(near) - most)[len(near) - most])[: 2 * most]
 
 
-def _some(count: int, step: int) -> Numbers:
+def _some(count: int, step: int) -> _Numbers:
     """About one in `step` of so many places. Not every `step`-th: entries come in turns, and with an even step all of
     them would be one speaker's. Steps of the golden ratio keep time with no period."""
     return np.arange(0, count, step + _GOLDEN).astype(np.int64)
 
 
-async def _without_signatures(tx: Transaction, model: str, known: Known, threads: Iterable[Searched]) -> Candidates:
+async def _without_signatures(
+    tx: Transaction, model: str, known: KnownScope, threads: Iterable[Searched]
+) -> Candidates:
     """The vectors of blocks whose signatures are not made yet, all of them."""
     asked = [
         (thread.thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)

@@ -18,11 +18,11 @@ from longthread.memory.index.compaction import bind_user, drop_volumes
 from longthread.memory.index.indexer import content_of, index_thread, is_recallable
 from longthread.memory.index.postings import FORM, by_bucket, places_between
 from longthread.memory.index.query import ParsedQuery
-from longthread.memory.index.shards import Area, Library
+from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
-from longthread.memory.index.vectors import Embedded, Progress, embed_thread, named, sign_thread
+from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, named, sign_thread
 from longthread.memory.search.branches import Branches
-from longthread.memory.search.keywords import Place, by_keywords
+from longthread.memory.search.keywords import EntryPlace, by_keywords
 from longthread.memory.search.nearest import Guess, Nearest, Sought
 from longthread.memory.search.versions import present_versions
 from longthread.memory.summary.spans import ranges_of
@@ -71,7 +71,7 @@ class Question:
     k: int = 5
     since: datetime | None = None
     until: datetime | None = None
-    before: Place | None = None
+    before: EntryPlace | None = None
     neighbours: int = 1
     topic: str = ""
 
@@ -118,7 +118,7 @@ class Recaller:
         self._store = store
         self._embedder = embedder
         self._nearest = Nearest(unsigned=self._sign)
-        self._library = Library()
+        self._library = ShardIndex()
         self.asker = Asker(embedder)
         self._background = Background()
         self._looked_after: set[Scope] = set()
@@ -146,7 +146,7 @@ class Recaller:
         question, of_topic = await self._about(question)
         vector, problem = await self.asker.vector(question.words)
         found = await self._found(question, of_topic, vector)
-        if isinstance(found, Area) and found.outdated:
+        if isinstance(found, SearchArea) and found.outdated:
             await drop_volumes(self._store, question.scope.user_id, found.outdated)
             found = await self._found(question, of_topic, vector)
         if vector is not None and self._embedder is not None:
@@ -173,7 +173,7 @@ class Recaller:
 
     async def _found(
         self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
-    ) -> list[Hit] | Area:
+    ) -> list[Hit] | SearchArea:
         """The hits, or, where only a `whole` index will do, an area that is not indexed."""
         before = question.before
         sought = self._sought(question, vector, of_topic)
@@ -210,7 +210,7 @@ class Recaller:
             if not threads or question.scope.thread_id not in (None, thread_id):
                 raise ThreadNotFound(thread=thread_id)
             found = await log.find_entry(tx, thread_id, entry_id)
-            hits = await load(tx, replace(question, k=1), [(Place(thread_id, found.seq), 1.0)])
+            hits = await load(tx, replace(question, k=1), [(EntryPlace(thread_id, found.seq), 1.0)])
         if not hits:
             raise EntryNotFound(thread=thread_id, entry=entry_id)
         return hits[0]
@@ -219,18 +219,18 @@ class Recaller:
         self,
         tx: Transaction,
         question: Question,
-        area: Area,
+        area: SearchArea,
         ranges: Ranges | None,
         sought: Sought | None,
         guess: Guess | None,
-    ) -> list[tuple[Place, float]]:
+    ) -> list[tuple[EntryPlace, float]]:
         scope, before = question.scope, question.before
         if sought is None:
             return await by_keywords(tx, question.words, area, question.k * _CANDIDATES, ranges, before)
         threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
         nearest = await self._nearest.begin(tx, sought, threads, guess)
         words = await by_keywords(tx, question.words, area, sought.count, ranges, before)
-        places = ((Place(thread_id, seq), value) for thread_id, seq, value in await nearest())
+        places = ((EntryPlace(thread_id, seq), value) for thread_id, seq, value in await nearest())
         return fuse(
             words,
             [
@@ -240,7 +240,7 @@ class Recaller:
             ],
         )
 
-    async def prepare(self, scope: Scope, progress: Progress | None = None) -> list[str]:
+    async def prepare(self, scope: Scope, progress: VectorProgress | None = None) -> list[str]:
         """Index what is in scope, and give it vectors; warnings, where that failed.
 
         An embedder that failed is not asked again at once: what has no vectors gets them with a later pass.
@@ -253,7 +253,7 @@ class Recaller:
         warnings = await catch_up(self._store, threads)
         return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
 
-    async def _embed(self, thread_ids: Sequence[str], progress: Progress | None = None) -> list[str]:
+    async def _embed(self, thread_ids: Sequence[str], progress: VectorProgress | None = None) -> list[str]:
         """Give threads their vectors; warnings, where that failed."""
         if self._embedder is None:
             return []
@@ -329,7 +329,9 @@ class Recaller:
         await self._background.close()
 
 
-def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float]]) -> list[tuple[Place, float]]:
+def fuse(
+    words: Sequence[tuple[EntryPlace, float]], near: Sequence[tuple[EntryPlace, float]]
+) -> list[tuple[EntryPlace, float]]:
     """Two rankings as one. Each is standardised: a score counts as so many standard deviations above the ranking's
     least. So neither BM25's scale nor an embedder for which all texts are alike decides what a ranking counts.
 
@@ -347,7 +349,7 @@ def fuse(words: Sequence[tuple[Place, float]], near: Sequence[tuple[Place, float
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _standardised(ranking: Sequence[tuple[Place, float]], least: int) -> dict[Place, float]:
+def _standardised(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
     """A ranking's scores in standard deviations above the least. Of fewer than `least` places, others have score 0."""
     values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
     deviation = float(values.std()) if len(values) else 0.0
@@ -356,8 +358,8 @@ def _standardised(ranking: Sequence[tuple[Place, float]], least: int) -> dict[Pl
     return {place: (value - float(values.min())) / deviation for place, value in ranking}
 
 
-def _beside(place: Place) -> tuple[Place, Place]:
-    return Place(place.thread_id, place.seq - 1), Place(place.thread_id, place.seq + 1)
+def _beside(place: EntryPlace) -> tuple[EntryPlace, EntryPlace]:
+    return EntryPlace(place.thread_id, place.seq - 1), EntryPlace(place.thread_id, place.seq + 1)
 
 
 async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
@@ -409,14 +411,14 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
 async def load(
     tx: Transaction,
     question: Question,
-    ranked: Sequence[tuple[Place, float]],
+    ranked: Sequence[tuple[EntryPlace, float]],
     tips: Tips | None = None,
 ) -> list[Hit]:
     """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
     threads that are known, each with its last entry."""
     hits: list[Hit] = []
     branches: dict[str, Branches] = {}
-    seen: set[Place] = set()
+    seen: set[EntryPlace] = set()
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
         await _know_branches(tx, question, {place.thread_id for place, _ in some}, tips or {}, branches)
@@ -437,8 +439,8 @@ async def load(
 
 
 async def _present(
-    tx: Transaction, some: Sequence[tuple[Place, float]], branches: Mapping[str, Branches], question: Question
-) -> tuple[Sequence[tuple[Place, float]], dict[Place, tuple[list[int], Mapping[int, Entry]]]]:
+    tx: Transaction, some: Sequence[tuple[EntryPlace, float]], branches: Mapping[str, Branches], question: Question
+) -> tuple[Sequence[tuple[EntryPlace, float]], dict[EntryPlace, tuple[list[int], Mapping[int, Entry]]]]:
     """The places of the present versions of what was found, each with the entries on its either side: their numbers,
     and what is shown of them and of itself."""
     moved = list(some)
@@ -453,7 +455,8 @@ async def _present(
         if all(entry is None for _, _, entry in places):
             break
         moved = [
-            (place if entry is None else Place(place.thread_id, entry.seq), value) for place, value, entry in places
+            (place if entry is None else EntryPlace(place.thread_id, entry.seq), value)
+            for place, value, entry in places
         ]
     told = {thread_id: {**there, **shown[thread_id]} for thread_id, there in entries.items()}
     there = {thread_id: {seq: entry for seq, entry in each.items() if entry} for thread_id, each in told.items()}
@@ -471,14 +474,14 @@ async def _know_branches(
         branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(tx, thread_id))
 
 
-def _around(place: Place, branches: Branches, question: Question) -> list[int]:
+def _around(place: EntryPlace, branches: Branches, question: Question) -> list[int]:
     """The entries on either side of a place. What the question says is before it ends there."""
     before = question.before
     end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
     return [seq for seq in branches.around(place.seq, question.neighbours) if seq < end]
 
 
-async def _entries(tx: Transaction, around: Mapping[Place, Sequence[int]]) -> dict[str, dict[int, Entry]]:
+async def _entries(tx: Transaction, around: Mapping[EntryPlace, Sequence[int]]) -> dict[str, dict[int, Entry]]:
     """The entries at places and around them, by thread and number."""
     wanted: dict[str, set[int]] = {}
     for place, beside in around.items():

@@ -11,10 +11,12 @@ from longthread.store import log
 from longthread.store.driver import Transaction
 from longthread.store.index import recall
 
-Shown = Mapping[int, Entry | None]
+ShownVersions = Mapping[int, Entry | None]
 
 
-async def present_versions(tx: Transaction, thread_id: str, branches: Branches, entries: Iterable[Entry]) -> Shown:
+async def present_versions(
+    tx: Transaction, thread_id: str, branches: Branches, entries: Iterable[Entry]
+) -> ShownVersions:
     """What stands for those of a thread's entries that are not the present version of their message, by number: the
     present version where that says the same, None where it says something else. What was replaced is not shown.
 

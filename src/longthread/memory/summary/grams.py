@@ -48,7 +48,7 @@ _COHESION = 1.0
 _FREEDOM = 2
 
 Codes = NDArray[np.uint16]
-Numbers = NDArray[np.int64]
+_Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def may_name(text: str) -> bool:
 class _Counted:
     """How often the grams of a text stand in it."""
 
-    def __init__(self, codes: Codes, numbers: Numbers) -> None:
+    def __init__(self, codes: Codes, numbers: _Numbers) -> None:
         self._codes = codes
         self._numbers = numbers
         self._dense = (codes >= 0x3400) & (codes <= 0xFAFF) & ((codes <= 0x9FFF) | (codes >= _OWN))
@@ -128,11 +128,11 @@ class _Counted:
                 break
         return kept
 
-    def _frequent(self, least: int) -> list[tuple[str, Numbers]]:
+    def _frequent(self, least: int) -> list[tuple[str, _Numbers]]:
         """The most frequent grams, each with its places."""
         together = np.flatnonzero(self._dense[:-1] & self._dense[1:])
         keys = self._codes[together].astype(np.uint32) << 16 | self._codes[together + 1]
-        groups: list[tuple[str, Numbers]] = []
+        groups: list[tuple[str, _Numbers]] = []
         for size in range(2, LONGEST + 1):
             ids, count, largest = _grouped(keys, least)
             groups += [(self._text(int(together[members[0]]), size), together[members]) for members in largest]
@@ -147,7 +147,7 @@ class _Counted:
         groups.sort(key=lambda group: (-len(group[1]), -len(group[0]), group[0]))
         return groups[:_LOOKED_AT]
 
-    def _inner(self, known: Sequence[tuple[str, Numbers]]) -> set[str]:
+    def _inner(self, known: Sequence[tuple[str, _Numbers]]) -> set[str]:
         """The grams that mostly stand within a longer one."""
         found = set()
         for text, places in known:
@@ -156,7 +156,7 @@ class _Counted:
                 found |= {part for part in parts if len(places) >= _WITHIN * self._counts.get(part, len(places))}
         return found
 
-    def _holds(self, text: str, places: Numbers) -> bool:
+    def _holds(self, text: str, places: _Numbers) -> bool:
         """Whether its parts belong together, and whether it ends where words do."""
         size, count = len(text), len(places)
         # What is not known stands there as often as the whole, or nearly: it was one too many to be looked at.
@@ -166,7 +166,7 @@ class _Counted:
             return False
         return all(self._freedom(places + step) >= _FREEDOM for step in (-1, size))
 
-    def _freedom(self, places: Numbers) -> int:
+    def _freedom(self, places: _Numbers) -> int:
         """How many different characters stand at places; ends of runs, and characters that no name has, are each one
         of its own."""
         there = places[(places >= 0) & (places < len(self._codes))]
@@ -180,7 +180,7 @@ class _Counted:
         return self._codes[place : place + size].tobytes().decode("utf-16-le")
 
 
-def _grouped(keys: Numbers, least: int) -> tuple[Numbers, int, list[Numbers]]:
+def _grouped(keys: _Numbers, least: int) -> tuple[_Numbers, int, list[_Numbers]]:
     """The groups of equal keys that are large enough: for each key its group's number, or -1, how many groups there
     are, and the places of the largest ones."""
     order = np.argsort(keys)

@@ -32,12 +32,12 @@ _LOOKED_AT = 160
 _NO_NAMES = re.compile(r"(?=.*\d)[0-9a-f-]{7,}$|.*\d.*[a-z].*\d.*[a-z].*\d", re.IGNORECASE)
 """Hashes, keys and the like."""
 
-Words = tuple[str, ...]
+PhraseWords = tuple[str, ...]
 """The stems of a phrase, by which its spellings are one."""
 
 
 @dataclass(slots=True)
-class Found:
+class FoundPhrase:
     """A phrase: in how many passages it stands, and in which spellings."""
 
     passages: int = 0
@@ -104,10 +104,10 @@ class Phrases:
             before = word
         return [*runs, (number, run)] if run else runs
 
-    def _counts(self, runs: Sequence[_Run], least: int) -> Counter[Words]:
+    def _counts(self, runs: Sequence[_Run], least: int) -> Counter[PhraseWords]:
         """In how many passages each phrase stands. Words that hardly occur begin and end none."""
         often = Counter([word.key for _, run in runs for word in run])
-        said: list[set[Words]] = [set() for _ in range(runs[-1][0] + 1 if runs else 0)]
+        said: list[set[PhraseWords]] = [set() for _ in range(runs[-1][0] + 1 if runs else 0)]
         for number, run in runs:
             keys = [word.key if often[word.key] >= least else "" for word in run]
             for start, key in enumerate(keys):
@@ -120,9 +120,9 @@ class Phrases:
                     said[number].add(tuple(keys[start:end]))
         return Counter(chain.from_iterable(said))
 
-    def _spelled(self, runs: Sequence[_Run], counts: dict[Words, int]) -> dict[Words, Found]:
+    def _spelled(self, runs: Sequence[_Run], counts: dict[PhraseWords, int]) -> dict[PhraseWords, FoundPhrase]:
         """The phrases that may name a topic, with how they are spelled."""
-        found = {words: Found(count) for words, count in counts.items()}
+        found = {words: FoundPhrase(count) for words, count in counts.items()}
         starting, within = {words[0] for words in found}, {word for words in found for word in words}
         for _, run in runs:
             for start, word in enumerate(run):
@@ -140,7 +140,7 @@ class Phrases:
         """A word as it is spelled: a capital that only ever begins a sentence is none."""
         return word.token.lower() if word.title and word.token not in self._proper else word.token
 
-    def _may_name(self, words: Words, found: Found) -> bool:
+    def _may_name(self, words: PhraseWords, found: FoundPhrase) -> bool:
         spelling = spelled(found.spellings)
         parts = spelling.split(" ")
         first, last = parts[0].lower(), parts[-1].lower()
@@ -164,12 +164,12 @@ class Phrases:
         )
 
 
-def weight(words: Words) -> float:
+def weight(words: PhraseWords) -> float:
     """What a mention of a phrase counts: the longer, the more it says."""
     return (1.0, 1.7, 2.0)[len(words) - 1]
 
 
-def _most_said(counts: Counter[Words], least: int) -> dict[Words, int]:
+def _most_said(counts: Counter[PhraseWords], least: int) -> dict[PhraseWords, int]:
     often = [(weight(words) * count, words) for words, count in counts.items() if count >= least]
     often.sort(key=lambda item: (-item[0], item[1]))
     return {words: counts[words] for _, words in often[:_LOOKED_AT]}

@@ -15,7 +15,7 @@ from typing import Any
 from longthread.errors import EntryNotFound
 from longthread.memory.summary import topics
 from longthread.memory.summary.digest import Digest, digest_entries, joined
-from longthread.memory.summary.summaries import Config, Part, Summarizer, is_current, summarise
+from longthread.memory.summary.summaries import Summarizer, SummaryConfig, SummaryPart, is_current, summarise
 from longthread.memory.summary.topic_names import Extract, Mentions
 from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
@@ -24,7 +24,7 @@ from longthread.store import log, runs, summaries
 from longthread.store import topics as spans
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
-from longthread.store.summaries import UNWRITTEN, Kept, Summarised
+from longthread.store.summaries import UNWRITTEN, Summarised, ThreadSummary
 from longthread.store.topics import Span
 
 BUFFER = 20
@@ -39,29 +39,31 @@ _logger = logging.getLogger(__name__)
 
 Prepare = Callable[[], Awaitable[object]]
 """Indexes and embeds what is about to leave the window."""
-Progress = Callable[[int], None]
+PruningProgress = Callable[[int], None]
 """Told how many entries have been read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PruningPolicy:
     """When a thread is pruned: when its window has more than `max_messages`, or when a view had no room for
     `threshold` of its oldest ones."""
 
     max_messages: int = 200
     threshold: int = 30
-    summary: Config = field(default_factory=Config)
+    summary: SummaryConfig = field(default_factory=SummaryConfig)
 
     @classmethod
-    def of(cls, settings: Settings) -> Policy:
-        return cls(settings.memory_max_messages_per_thread, settings.memory_summary_threshold, Config.of(settings))
+    def of(cls, settings: Settings) -> PruningPolicy:
+        return cls(
+            settings.memory_max_messages_per_thread, settings.memory_summary_threshold, SummaryConfig.of(settings)
+        )
 
     @property
     def stays(self) -> int:
         """Messages that stay in the window when it had too many."""
         return self.max_messages - buffer_of(self.max_messages)
 
-    def is_due(self, count: int, view: Sequence[Segment], kept: Kept | None) -> bool:
+    def is_due(self, count: int, view: Sequence[Segment], kept: ThreadSummary | None) -> bool:
         """Whether a window of `count` messages whose last view is told by `view` is to be pruned."""
         stale = kept is not None and kept.config_hash != self.summary.hash
         mark = kept.last_seq if kept else 0
@@ -98,21 +100,21 @@ class _Found:
     topics: Sequence[str]
 
     @property
-    def old(self) -> Kept | None:
+    def old(self) -> ThreadSummary | None:
         return self.thread.kept if self.mark else None
 
 
 async def prune_thread(
     store: Driver,
     thread_id: str,
-    policy: Policy,
+    policy: PruningPolicy,
     *,
     view: Sequence[Segment] | None = None,
     summarizer: Summarizer | None = None,
     extract: Extract = topics.extract,
     prepare: Prepare | None = None,
-    progress: Progress | None = None,
-) -> Kept | None:
+    progress: PruningProgress | None = None,
+) -> ThreadSummary | None:
     """Move a thread's mark on where that is due, with its summary and topics. What is kept of the thread afterwards.
 
     Everything that is new is written in one transaction, which checks that the thread is as it was. Where a model
@@ -138,7 +140,7 @@ async def prune_thread(
     return await _written(making, kept, writer)
 
 
-async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> Kept | None:
+async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> ThreadSummary | None:
     """Move the mark on, with a digest."""
     store, thread_id, policy = making.store, making.thread_id, making.policy
     async with store.reading() as tx:
@@ -164,7 +166,9 @@ def _ignore(entries: int) -> None:
     """Nobody wants to know."""
 
 
-async def _look(tx: Transaction, thread_id: str, policy: Policy, view: Sequence[Segment] | None) -> _Found | None:
+async def _look(
+    tx: Transaction, thread_id: str, policy: PruningPolicy, view: Sequence[Segment] | None
+) -> _Found | None:
     thread = await summaries.find_thread(tx, thread_id)
     if thread is None:
         return None
@@ -192,7 +196,7 @@ async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
     return next((found for step in reversed(steps) if (found := segments_of(step.manifest))), [])
 
 
-async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Config) -> bool:
+async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: SummaryConfig) -> bool:
     """Whether what is kept can be gone on from: its mark counts, and it was made from all there is, in this way.
 
     Where retention has deleted entries, nobody can count them any more; where it has deleted all of them, a summary
@@ -211,7 +215,7 @@ async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Co
 
 
 def _target(
-    window: Sequence[Entry], policy: Policy, view: Sequence[Segment], mark: int, asked: int | None
+    window: Sequence[Entry], policy: PruningPolicy, view: Sequence[Segment], mark: int, asked: int | None
 ) -> int | None:
     """The mark that is to be; None where it stays. `asked` is the entry that an unfinished run works on."""
     last = next((n for n, entry in enumerate(window) if asked is not None and entry.seq >= asked), len(window) - 1)
@@ -244,7 +248,7 @@ def _whole(window: Sequence[Entry]) -> list[int]:
 class _Made:
     """What is to be written: a summary, and topics, which add up with those before or, `fresh`, replace them."""
 
-    kept: Kept
+    kept: ThreadSummary
     topics: Sequence[Span]
     fresh: bool
 
@@ -255,9 +259,9 @@ class _Making:
 
     store: Driver
     thread_id: str
-    policy: Policy
+    policy: PruningPolicy
     extract: Extract
-    progress: Progress
+    progress: PruningProgress
     owed: bool
 
     def reading(self, known: Sequence[str]) -> _Reading:
@@ -279,7 +283,7 @@ async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
     return _Made(kept, reading.mentions.spans, fresh=old is None)
 
 
-async def _written(making: _Making, kept: Kept, writer: Summarizer) -> Kept | None:
+async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> ThreadSummary | None:
     """Have a model write what was only digested so far. Where it fails, the digest stays."""
     thread_id, old = making.thread_id, _untold(kept.digest[UNWRITTEN])
     async with making.store.reading() as tx:
@@ -303,15 +307,15 @@ async def _written(making: _Making, kept: Kept, writer: Summarizer) -> Kept | No
         return await _commit(tx, thread_id, _Found(thread, kept.last_seq, kept.last_seq, ()), made)
 
 
-def _told(old: Kept | None) -> dict[str, Any]:
+def _told(old: ThreadSummary | None) -> dict[str, Any]:
     """A summary as JSON, to be kept beside the digest that takes its place."""
     if old is None:
         return {}
     return {name: getattr(old, name) for name in _FIELDS}
 
 
-def _untold(data: Mapping[str, Any]) -> Kept | None:
-    return Kept(**data) if data else None
+def _untold(data: Mapping[str, Any]) -> ThreadSummary | None:
+    return ThreadSummary(**data) if data else None
 
 
 _FIELDS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "model", "digest")
@@ -328,9 +332,9 @@ class _Reading:
     thread_id: str
     mentions: Mentions
     limit: int
-    progress: Progress
+    progress: PruningProgress
 
-    async def read(self, last: int, mark: int) -> Part:
+    async def read(self, last: int, mark: int) -> SummaryPart:
         """The entries of the branch that ends in `last`, behind the mark."""
         at, first, count = last, last, 0
         newest: Sequence[Entry] = ()
@@ -350,10 +354,10 @@ class _Reading:
             newest = newest or page
             self.progress(count)
         digest = reduce(lambda old, new: joined(old, new, self.limit), reversed(digests))
-        return Part(newest, digest, count, first, last)
+        return SummaryPart(newest, digest, count, first, last)
 
 
-async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> Kept | None:
+async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> ThreadSummary | None:
     """Write what was made, if the thread is as it was when that was begun; None forgets a mark that counts no more."""
     if not await tx.fetch("select_position", id=thread_id):
         return None
@@ -375,7 +379,7 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     return made.kept
 
 
-def _late(thread_id: str, kept: Kept | None, made: _Made | None, why: str) -> Kept | None:
+def _late(thread_id: str, kept: ThreadSummary | None, made: _Made | None, why: str) -> ThreadSummary | None:
     """What is kept of a thread when what was made comes late and is thrown away."""
     written = made is not None and made.kept.model is not None
     level, what = (logging.WARNING, "The summary") if written else (logging.INFO, "A digest")

@@ -10,13 +10,13 @@ from longthread.store import topics
 from longthread.store.driver import Transaction
 from longthread.store.index.recall import Scope
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 STRETCH = 40
 """Entries that have topics of their own: about as many as leave the window at a time."""
 
 
-def stretches(entries: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def stretches(entries: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
     """Entries that follow one another, in parts of nearly equal length, none of more than a stretch."""
     count = -(-len(entries) // STRETCH)
     for number in range(count):

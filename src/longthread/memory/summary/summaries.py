@@ -27,7 +27,7 @@ from longthread.memory.summary.digest import (
 from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
 from longthread.settings import Settings
-from longthread.store.summaries import Kept
+from longthread.store.summaries import ThreadSummary
 from longthread.view.condense import condense_result, cut_middle
 
 PROMPT_VERSION = 1
@@ -68,14 +68,14 @@ class Summarizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class SummaryConfig:
     """How summaries are made: whether a model may write them, and how many tokens one may have."""
 
     enabled: bool = True
     max_tokens: int = 1000
 
     @classmethod
-    def of(cls, settings: Settings) -> Config:
+    def of(cls, settings: Settings) -> SummaryConfig:
         return cls(settings.memory_enable_summary, settings.memory_max_summary_tokens)
 
     @property
@@ -86,7 +86,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SummaryPart:
     """Entries of a branch that a summary is to tell of, one behind the other, and what they come to.
 
     `entries` may be the last ones alone, where there are very many; `count` says how many there are.
@@ -99,12 +99,12 @@ class Part:
     last_seq: int
 
     @classmethod
-    def of(cls, entries: Sequence[Entry]) -> Part:
+    def of(cls, entries: Sequence[Entry]) -> SummaryPart:
         """A part that is all there."""
         return cls(entries, digest_entries(entries), len(entries), entries[0].seq, entries[-1].seq)
 
 
-def is_current(kept: Kept | None, config: Config, *, last_seq: int, count: int) -> bool:
+def is_current(kept: ThreadSummary | None, config: SummaryConfig, *, last_seq: int, count: int) -> bool:
     """Whether a summary can be used as it is: it is there, tells of so many entries, and was made this way."""
     return (
         kept is not None
@@ -114,7 +114,9 @@ def is_current(kept: Kept | None, config: Config, *, last_seq: int, count: int) 
     )
 
 
-async def summarise(old: Kept | None, part: Part, config: Config, summarizer: Summarizer | None) -> Kept:
+async def summarise(
+    old: ThreadSummary | None, part: SummaryPart, config: SummaryConfig, summarizer: Summarizer | None
+) -> ThreadSummary:
     """The summary that tells of what `old` tells of and of `part`, which comes behind it. Never fails.
 
     Whatever a model does wrong, its text is not used and that is logged: the old summary stays, with the digest of what
@@ -133,7 +135,7 @@ async def summarise(old: Kept | None, part: Part, config: Config, summarizer: Su
     if not text and old is not None and old.model is not None:
         # A model wrote what there is: that stays, and the digest tells the rest.
         model, (text, apart) = old.model, _with_digest(old, part.digest, limit)
-    return Kept(
+    return ThreadSummary(
         summary=cut_to(text or digest.text(), limit),
         message_count=part.count + (old.message_count if old else 0),
         config_hash=config.hash,
@@ -144,7 +146,7 @@ async def summarise(old: Kept | None, part: Part, config: Config, summarizer: Su
     )
 
 
-async def _written(old: Kept | None, part: Part, limit: int, summarizer: Summarizer) -> str:
+async def _written(old: ThreadSummary | None, part: SummaryPart, limit: int, summarizer: Summarizer) -> str:
     """What a model makes of it, or nothing: the new part summarised, and the old one in front of it.
 
     Over the limit, the old one is shortened to a third, and all of it once more (document 004 §3.1).
@@ -188,7 +190,7 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
     return said
 
 
-def _with_digest(old: Kept, new: Digest, limit: int) -> tuple[str, dict[str, Any]]:
+def _with_digest(old: ThreadSummary, new: Digest, limit: int) -> tuple[str, dict[str, Any]]:
     """What a model wrote, with the digest of all that came since, which has a fifth of the limit at the least.
 
     Both are told apart beside it: however often a model fails, its words stay, and there is one digest behind them.
@@ -205,7 +207,7 @@ def _put_together(old: str, new: str) -> str:
     return "\n\n".join(text for text in (old.strip(), new.strip()) if text)
 
 
-def transcript(part: Part, limit: int = INPUT_TOKENS) -> str:
+def transcript(part: SummaryPart, limit: int = INPUT_TOKENS) -> str:
     """What a model is given to read of a part: what was said, the newest of it; before that, the digest."""
     lines: list[str] = []
     left = limit

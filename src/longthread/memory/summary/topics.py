@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.terms import stem
 from longthread.memory.summary.grams import Gram, grams, has_han
-from longthread.memory.summary.phrases import Found, Phrases, Words, is_name, is_proper, spelled, weight
+from longthread.memory.summary.phrases import FoundPhrase, Phrases, PhraseWords, is_name, is_proper, spelled, weight
 from longthread.memory.summary.stopwords import BREAKS, LIGHT
 from longthread.model.thinking import without_thinking
 
@@ -130,7 +130,7 @@ def _of_phrases(passages: Sequence[str], least: int) -> list[_Candidate]:
     return made
 
 
-def _inner(found: dict[Words, Found]) -> set[Words]:
+def _inner(found: dict[PhraseWords, FoundPhrase]) -> set[PhraseWords]:
     """The phrases that are mostly said as a part of a longer one."""
     inner = set()
     for words, there in found.items():

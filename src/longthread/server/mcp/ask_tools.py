@@ -12,7 +12,7 @@ from longthread.errors import InvalidInput, LongthreadError, RunWaiting
 from longthread.model.event import HALTS, Event
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
-from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema, text
+from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema, text
 from longthread.server.mcp.wording import for_clients
 from longthread.tools.analysis.address import shown
 from longthread.tools.catalog.catalog import Catalog
@@ -46,7 +46,7 @@ _OUTPUT = schema(
 )
 
 
-class Asking:
+class AskTools:
     """Runs for clients of one user.
 
     Args:
@@ -61,7 +61,7 @@ class Asking:
         self._agent = agent
         self._any_source = any_source
 
-    def offers(self) -> tuple[Offer, Offer]:
+    def offers(self) -> tuple[OfferedTool, OfferedTool]:
         """`ask` and `resume`."""
         source = "a database or data file, a folder, a URL, or one of the catalog" if self._any_source else "by name"
         question = text("The question, in any language, as the user said it.", minLength=1)
@@ -71,7 +71,7 @@ class Asking:
             "agent": text("An agent of the catalog, by its name; by default the conversation's, else this server's."),
             "source": text(f"What to ask, {source}; by default the conversation's, else this server's."),
         }
-        ask = Offer(
+        ask = OfferedTool(
             "ask",
             "Ask the analyst",
             "Asks a question in natural language. An agent answers it from a database (or with the tools of another "
@@ -84,7 +84,7 @@ class Asking:
             same_again=False,
             reaches_out=True,
         )
-        resume = Offer(
+        resume = OfferedTool(
             "resume",
             "Go on with a question",
             "Goes on with a conversation's last question, where it was paused, stopped, cancelled, or failed. What was "
@@ -98,7 +98,7 @@ class Asking:
         )
         return ask, resume
 
-    async def _ask(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _ask(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         thread = given.get("thread")
         if thread is not None:
             # One that is not there is not made: a client did not choose its id.
@@ -112,10 +112,10 @@ class Asking:
         )
         return await self._told(asked, progress)
 
-    async def _resume(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _resume(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         return await self._told(self._analyst.resume(given["thread"], user_id=self._user), progress)
 
-    async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
+    async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
         """What a run comes to; of one that waits for a person already, the calls that wait."""
         try:
             return await _answered(beginning, progress)
@@ -125,7 +125,7 @@ class Asking:
             calls = [{"tool": each.tool, "args": dict(each.args)} for each in pending]
         data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
         data |= {"citations": [], "queries": [], "calls": calls}
-        return Answer(data, _as_text(data))
+        return ToolAnswer(data, _as_text(data))
 
     async def _allowed(self, source: str | None) -> str | None:
         """A source that a client may name: what it says may be what a stranger's text made it say.
@@ -147,7 +147,7 @@ class Asking:
         )
 
 
-async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: Progress) -> Answer:
+async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
     """What a run comes to. It is stopped, and kept, when nobody waits for it any more."""
     task = asyncio.ensure_future(beginning)
     try:
@@ -160,7 +160,7 @@ async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: Progres
         raise
 
 
-async def _watched(handle: RunHandle, progress: Progress) -> Event:
+async def _watched(handle: RunHandle, progress: ReportProgress) -> Event:
     """A run's final event, once it is there."""
     await progress(f"Thread {handle.thread_id}")
     async for event in handle.events():
@@ -180,7 +180,7 @@ def _told(event: Event) -> str:
     return line if len(line) <= _LONGEST_PROGRESS else f"{line[:_LONGEST_PROGRESS]}…"
 
 
-def _answer(handle: RunHandle, final: Event) -> Answer:
+def _answer(handle: RunHandle, final: Event) -> ToolAnswer:
     said = final.data
     queries: list[dict[str, Any]] = [
         {"query": each["query"], "sql": str(each["sql"]), "shown": str(each.get("shown") or "")}
@@ -200,7 +200,7 @@ def _answer(handle: RunHandle, final: Event) -> Answer:
     if final.type == "waiting":
         data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in said["calls"]]
     data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
-    return Answer(data, _as_text(data), failed=final.type == "failed")
+    return ToolAnswer(data, _as_text(data), failed=final.type == "failed")
 
 
 def _as_text(data: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ class Inside:
             answer.cancel()
 
 
-class Door:
+class Authenticator:
     """ASGI middleware. A `token`, where there is one, is asked of every request: `Authorization: Bearer` or
     `X-Api-Key`."""
 

@@ -9,7 +9,18 @@ from longthread.memory.forget import forget_memory
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.model.moment import moment_of
 from longthread.runs.analyst import Analyst
-from longthread.server.mcp.offer import NUMBER, TEXT, TRUTH, Answer, Offer, Progress, each, schema, text, whole
+from longthread.server.mcp.offer import (
+    NUMBER,
+    TEXT,
+    TRUTH,
+    OfferedTool,
+    ReportProgress,
+    ToolAnswer,
+    each,
+    schema,
+    text,
+    whole,
+)
 from longthread.store.memories import Owner
 from longthread.tools.catalog.catalog import Catalog
 
@@ -25,7 +36,7 @@ _MEMORY = {
 }
 
 
-class Memorising:
+class MemoryTools:
     """A user's memories: all of them are found, and new ones are kept with the agent of this server."""
 
     def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None) -> None:
@@ -33,7 +44,7 @@ class Memorising:
         self._user = user
         self._agent = agent
 
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[OfferedTool, ...]:
         """The three tools."""
         found = each(_MEMORY, "memory", "type", "text", "importance", "created_at")
         look = {
@@ -54,7 +65,7 @@ class Memorising:
             "expires_at": text("From when on it is no longer true (ISO 8601)."),
         }
         return (
-            Offer(
+            OfferedTool(
                 "search_memories",
                 "Search memories",
                 "What is remembered of the user beyond single conversations.",
@@ -62,7 +73,7 @@ class Memorising:
                 schema({"memories": found, "warnings": {"type": "array", "items": TEXT}}, "memories", "warnings"),
                 self._search,
             ),
-            Offer(
+            OfferedTool(
                 "remember",
                 "Remember",
                 "Keeps something of the user for later conversations: a lasting fact, a preference, how something is "
@@ -72,7 +83,7 @@ class Memorising:
                 self._remember,
                 reads=False,
             ),
-            Offer(
+            OfferedTool(
                 "forget",
                 "Forget a memory",
                 "Deletes one memory of the user, by its id. It cannot be undone.",
@@ -84,7 +95,7 @@ class Memorising:
             ),
         )
 
-    async def _search(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _search(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         owner, query = Owner(self._user), given.get("query", "")
         memories = self._analyst.memories
         warnings: list[str] = []
@@ -95,9 +106,9 @@ class Memorising:
             found = await memories.list_(owner, limit=given["limit"])
         told = [_told(memory) for memory in found]
         lines = [f"{each['memory']}  ({each['type']}) {each['text']}" for each in told] or ["Nothing was found."]
-        return Answer({"memories": told, "warnings": warnings}, "\n".join([*lines, *warnings]))
+        return ToolAnswer({"memories": told, "warnings": warnings}, "\n".join([*lines, *warnings]))
 
-    async def _remember(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _remember(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         agent = await Catalog(self._analyst.store).agent(self._agent) if self._agent else None
         statement = Statement(
             given["content"],
@@ -108,12 +119,12 @@ class Memorising:
         kept = await self._analyst.memories.remember(Owner(self._user, agent.id if agent else ANALYST), statement)
         self._analyst.memories.keep_up(self._user)
         said = "Remembered" if kept.is_new else "Known already, and said again"
-        return Answer({"memory": kept.memory.id, "new": kept.is_new}, f"{said}: {kept.memory.id}")
+        return ToolAnswer({"memory": kept.memory.id, "new": kept.is_new}, f"{said}: {kept.memory.id}")
 
-    async def _forget(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _forget(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         memory = given["memory"]
         await forget_memory(self._analyst.store, memory, user_id=self._user)
-        return Answer({"forgotten": memory}, f"Forgotten: {memory}")
+        return ToolAnswer({"forgotten": memory}, f"Forgotten: {memory}")
 
 
 def _told(memory: Memory) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Progress = Callable[[str], Awaitable[None]]
+ReportProgress = Callable[[str], Awaitable[None]]
 """Tells who waits for a call what is being done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a call comes to: as data of the tool's `output` schema, and as text that holds what matters of it."""
 
     data: Mapping[str, Any]
@@ -19,11 +19,11 @@ class Answer:
     failed: bool = False
 
 
-Call = Callable[[Mapping[str, Any], Progress], Coroutine[Any, Any, Answer]]
+ToolHandler = Callable[[Mapping[str, Any], ReportProgress], Coroutine[Any, Any, ToolAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedTool:
     """A tool. `call` gets arguments that fit `parameters`, defaults filled in; it raises LongthreadError.
 
     `reads` says that it changes nothing, `destroys` that it takes something away, `same_again` that a second call
@@ -35,7 +35,7 @@ class Offer:
     description: str
     parameters: Mapping[str, Any]
     output: Mapping[str, Any]
-    call: Call = field(repr=False)
+    call: ToolHandler = field(repr=False)
     reads: bool = True
     destroys: bool = False
     same_again: bool = True

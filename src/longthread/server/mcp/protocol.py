@@ -30,13 +30,13 @@ from mcp_types import (
 from longthread import __version__
 from longthread.errors import LongthreadError
 from longthread.runs.analyst import Analyst
-from longthread.server.mcp.ask_tools import Asking
-from longthread.server.mcp.memory_tools import Memorising
-from longthread.server.mcp.offer import Offer
-from longthread.server.mcp.recall_tool import Recalling
-from longthread.server.mcp.thread_tools import Reading
+from longthread.server.mcp.ask_tools import AskTools
+from longthread.server.mcp.memory_tools import MemoryTools
+from longthread.server.mcp.offer import OfferedTool
+from longthread.server.mcp.recall_tool import RecallTool
+from longthread.server.mcp.thread_tools import ThreadTools
 from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
-from longthread.server.mcp.view_tool import Looking
+from longthread.server.mcp.view_tool import ViewTool
 from longthread.server.mcp.wording import for_clients
 from longthread.tools.arguments import Arguments
 
@@ -49,20 +49,20 @@ _INSTRUCTIONS = (
 
 def offers(
     analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False, read_only: bool = False
-) -> list[Offer]:
+) -> list[OfferedTool]:
     """All tools of one user; with `read_only` those that change nothing."""
     store = analyst.store
     every = [
-        *Asking(analyst, user, agent=agent, any_source=any_source).offers(),
-        *Reading(store, user).offers(),
-        Recalling(analyst, user).offer(),
-        *Memorising(analyst, user, agent=agent).offers(),
-        Looking(store, user).offer(),
+        *AskTools(analyst, user, agent=agent, any_source=any_source).offers(),
+        *ThreadTools(store, user).offers(),
+        RecallTool(analyst, user).offer(),
+        *MemoryTools(analyst, user, agent=agent).offers(),
+        ViewTool(store, user).offer(),
     ]
     return [offer for offer in every if offer.reads or not read_only]
 
 
-def protocol_server(offered: Sequence[Offer], transcripts: Transcripts) -> Server[Any]:
+def protocol_server(offered: Sequence[OfferedTool], transcripts: Transcripts) -> Server[Any]:
     """The server of these tools, and of conversations as resources."""
     tools = _Tools(offered)
     resources = _Resources(transcripts)
@@ -80,7 +80,7 @@ def protocol_server(offered: Sequence[Offer], transcripts: Transcripts) -> Serve
 
 
 class _Tools:
-    def __init__(self, offered: Sequence[Offer]) -> None:
+    def __init__(self, offered: Sequence[OfferedTool]) -> None:
         self._offers = {offer.name: offer for offer in offered}
         self._arguments = {offer.name: Arguments(offer.parameters, tool=offer.name) for offer in offered}
 
@@ -123,7 +123,7 @@ async def _alone(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def _tool(offer: Offer) -> Tool:
+def _tool(offer: OfferedTool) -> Tool:
     return Tool(
         name=offer.name,
         title=offer.title,

@@ -19,9 +19,9 @@ from longthread.server.mcp.offer import (
     THREAD,
     TRUTH,
     WHOLE,
-    Answer,
-    Offer,
-    Progress,
+    OfferedTool,
+    ReportProgress,
+    ToolAnswer,
     each,
     schema,
     text,
@@ -46,14 +46,14 @@ _HIT = {
 }
 
 
-class Recalling:
+class RecallTool:
     """What was said in a user's conversations."""
 
     def __init__(self, analyst: Analyst, user: str) -> None:
         self._analyst = analyst
         self._user = user
 
-    def offer(self) -> Offer:
+    def offer(self) -> OfferedTool:
         """`recall`."""
         own = self._analyst.settings.memory_recall_top_k
         parameters = {
@@ -67,7 +67,7 @@ class Recalling:
             "around": whole("Messages on either side of each.", least=0, most=5, default=0),
         }
         found = each(_HIT, "thread", "title", "seq", "entry", "role", "time", "text", "score", "active")
-        return Offer(
+        return OfferedTool(
             "recall",
             "Recall what was said",
             "Finds messages of the user's earlier conversations by what they say, the best first: facts, decisions, "
@@ -77,7 +77,7 @@ class Recalling:
             self._recall,
         )
 
-    async def _recall(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _recall(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         query, topic = given.get("query", ""), given.get("topic", "")
         if not (query.strip() or topic.strip()):
             raise InvalidInput(reason="There is nothing to look for. Give a query or a topic.")
@@ -101,7 +101,9 @@ class Recalling:
         wanted = set(terms(f"{query} {topic}"))
         found = [_hit(hit, titles, wanted) for hit in recalled.hits]
         parts = [_line(hit) for hit in found] or ["Nothing was found."]
-        return Answer({"found": found, "warnings": list(recalled.warnings)}, "\n\n".join([*parts, *recalled.warnings]))
+        return ToolAnswer(
+            {"found": found, "warnings": list(recalled.warnings)}, "\n\n".join([*parts, *recalled.warnings])
+        )
 
 
 def _hit(hit: Hit, titles: Mapping[str, str], wanted: set[str]) -> dict[str, Any]:

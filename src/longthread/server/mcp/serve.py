@@ -20,10 +20,10 @@ from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
-from longthread.server.mcp.auth import Door, Inside
+from longthread.server.mcp.auth import Authenticator, Inside
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
-from longthread.server.security import Gate, is_loopback
+from longthread.server.security import RequestGuard, is_loopback
 from longthread.server.serve import Server, listen
 from longthread.settings import Settings
 
@@ -32,7 +32,7 @@ _SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ClientRights:
     """What clients may do. See `Asking` and `offers`."""
 
     agent: str | None = None
@@ -40,7 +40,7 @@ class Choice:
     read_only: bool = False
 
 
-def run_stdio(settings: Settings, choice: Choice, *, models: ModelFactory = resolve_model) -> None:
+def run_stdio(settings: Settings, choice: ClientRights, *, models: ModelFactory = resolve_model) -> None:
     """Serve one client over standard input and output, until it closes them or SIGTERM. Runs that are under way then
     are stopped; they can be resumed.
 
@@ -58,7 +58,7 @@ def run_stdio(settings: Settings, choice: Choice, *, models: ModelFactory = reso
 
 def run_http(
     settings: Settings,
-    choice: Choice,
+    choice: ClientRights,
     *,
     on_ready: Callable[[str], None] | None = None,
     models: ModelFactory = resolve_model,
@@ -87,7 +87,7 @@ def run_http(
         asyncio.run(serve())
 
 
-def create_app(settings: Settings, analyst: Analyst, choice: Choice) -> Starlette:
+def create_app(settings: Settings, analyst: Analyst, choice: ClientRights) -> Starlette:
     """The application, with the protocol under /mcp."""
     most = _most(settings)
     manager = StreamableHTTPSessionManager(_server(analyst, choice), max_request_body_size=most)
@@ -95,7 +95,10 @@ def create_app(settings: Settings, analyst: Analyst, choice: Choice) -> Starlett
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     app = Starlette(
         routes=[Route(PATH, endpoint=StreamableHTTPASGIApp(manager))],
-        middleware=[Middleware(Gate, host=settings.host, limit=most), Middleware(Door, token=token, inside=inside)],
+        middleware=[
+            Middleware(RequestGuard, host=settings.host, limit=most),
+            Middleware(Authenticator, token=token, inside=inside),
+        ],
         lifespan=lambda app: _life(manager),
     )
     app.state.served = _Served(analyst, inside)
@@ -126,7 +129,7 @@ class _Served:
         await self.inside.close()
 
 
-def _server(analyst: Analyst, choice: Choice) -> ProtocolServer[Any]:
+def _server(analyst: Analyst, choice: ClientRights) -> ProtocolServer[Any]:
     user = analyst.settings.user  # whoever reaches the server: its token is one user's
     chosen = offers(analyst, user, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
     return protocol_server(chosen, Transcripts(analyst.store, user))

@@ -27,7 +27,7 @@ _PIECE = 65_536
 _log = logging.getLogger(__name__)
 
 Received = MemoryObjectReceiveStream[SessionMessage | Exception]
-Sent = MemoryObjectSendStream[SessionMessage]
+SentMessages = MemoryObjectSendStream[SessionMessage]
 
 
 def take_standard_streams() -> tuple[int, int]:
@@ -57,7 +57,7 @@ async def serve(server: Server[Any], reading: int, writing: int, *, most: int) -
 @asynccontextmanager
 async def _streams(
     reading: int, writing: int, most: int, on_broken: Callable[[], None]
-) -> AsyncIterator[tuple[Received, Sent]]:
+) -> AsyncIterator[tuple[Received, SentMessages]]:
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     _Reader(reading, most, incoming).start()

@@ -14,7 +14,19 @@ from longthread.model.thread import Thread
 from longthread.runs.approvals import pending_of
 from longthread.runs.process import may_be_alive
 from longthread.server.cursor import decode_cursor, encode_cursor
-from longthread.server.mcp.offer import TEXT, THREAD, TRUTH, WHOLE, Answer, Offer, Progress, each, schema, text, whole
+from longthread.server.mcp.offer import (
+    TEXT,
+    THREAD,
+    TRUTH,
+    WHOLE,
+    OfferedTool,
+    ReportProgress,
+    ToolAnswer,
+    each,
+    schema,
+    text,
+    whole,
+)
 from longthread.store import listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.view.condense import condense_result
@@ -49,14 +61,14 @@ _MESSAGE = {
 }
 
 
-class Reading:
+class ThreadTools:
     """The conversations of one user."""
 
     def __init__(self, store: Driver, user: str) -> None:
         self._store = store
         self._user = user
 
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[OfferedTool, ...]:
         """The three tools."""
         many = whole("How many at most.", least=1, most=100, default=20)
         threads = each(_LISTED, "thread", "title", "messages", "active_at")
@@ -73,7 +85,7 @@ class Reading:
         waiting["description"] = "The calls that wait for a person's approval."
         page = {"thread": TEXT, "title": TEXT, "source": TEXT, "messages": each(_MESSAGE, "seq", "role", "text")}
         return (
-            Offer(
+            OfferedTool(
                 "list_threads",
                 "List conversations",
                 "The user's conversations, the latest active first.",
@@ -81,7 +93,7 @@ class Reading:
                 schema({"threads": threads, "next_cursor": TEXT, "damaged": _DAMAGED}, "threads"),
                 self._list,
             ),
-            Offer(
+            OfferedTool(
                 "search_threads",
                 "Search conversations",
                 "The user's conversations whose title, questions or answers hold a text, word for word. `recall` finds "
@@ -90,7 +102,7 @@ class Reading:
                 schema({"threads": threads, "damaged": _DAMAGED}, "threads"),
                 self._search,
             ),
-            Offer(
+            OfferedTool(
                 "read_thread",
                 "Read a conversation",
                 "The last messages of a conversation, oldest first, and with `before` those in front of them.",
@@ -100,14 +112,14 @@ class Reading:
             ),
         )
 
-    async def _list(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _list(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         limit = given["limit"]
         damaged: dict[str, str] = {}
         threads, cursor = await self.page(limit, given.get("cursor"), damaged)
         async with self._store.reading() as tx:
             listed = await self._listed(tx, threads)
         data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {}) | _left_out(damaged)
-        return Answer(data, _lines(listed, cursor, damaged))
+        return ToolAnswer(data, _lines(listed, cursor, damaged))
 
     async def page(self, limit: int, cursor: str | None, damaged: dict[str, str]) -> tuple[list[Thread], str | None]:
         """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours.
@@ -124,7 +136,7 @@ class Reading:
         last = threads[limit - 1]
         return threads[:limit], encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
 
-    async def _search(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _search(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         query = given["query"].strip()
         if not query:
             raise InvalidInput(
@@ -138,13 +150,13 @@ class Reading:
         wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
-        return Answer({"threads": listed} | _left_out(damaged), _lines(listed, None, damaged))
+        return ToolAnswer({"threads": listed} | _left_out(damaged), _lines(listed, None, damaged))
 
     async def _listed(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
         statuses = await listing.latest_runs(tx, threads, user_id=self._user, alive=may_be_alive)
         return [_listed(thread, statuses.get(thread.id)) for thread in threads]
 
-    async def _read(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _read(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, given["thread"], user_id=self._user)
             at = given.get("before") or thread.tip
@@ -158,7 +170,7 @@ class Reading:
         if waiting:
             calls = "; ".join(f"{call['tool']} {json.dumps(call['args'], ensure_ascii=False)}" for call in waiting)
             parts.append(f"(Waiting for approval of {calls}. A person decides: `longthread approve {thread.id}`.)")
-        return Answer(data, "\n\n".join([*parts, *([f"(Earlier: before={before})"] if before else [])]))
+        return ToolAnswer(data, "\n\n".join([*parts, *([f"(Earlier: before={before})"] if before else [])]))
 
 
 async def _messages(

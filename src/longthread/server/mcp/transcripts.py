@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from longthread.errors import ThreadNotFound
 from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
-from longthread.server.mcp.thread_tools import Reading
+from longthread.server.mcp.thread_tools import ThreadTools
 from longthread.store import log
 from longthread.store.driver import Driver
 
@@ -26,7 +26,7 @@ class Transcripts:
     def __init__(self, store: Driver, user: str) -> None:
         self._store = store
         self._user = user
-        self._reading = Reading(store, user)
+        self._reading = ThreadTools(store, user)
 
     async def page(self, cursor: str | None) -> tuple[list[Thread], str | None]:
         """Some conversations, the latest active first, and the cursor of those behind them. Damaged ones are left out:

@@ -7,7 +7,7 @@ from typing import Any
 
 from longthread.errors import InvalidInput
 from longthread.runs.inspect import calls_of, look
-from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, Answer, Offer, Progress, each, schema
+from longthread.server.mcp.offer import TEXT, THREAD, WHOLE, OfferedTool, ReportProgress, ToolAnswer, each, schema
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.condense import cut_middle
@@ -19,19 +19,19 @@ _MOST = 200
 _SEEN = {"seq": WHOLE, "role": TEXT, "how": TEXT, "tokens": WHOLE, "why": TEXT, "tier": WHOLE, "text": TEXT}
 
 
-class Looking:
+class ViewTool:
     """What models saw of a user's conversations."""
 
     def __init__(self, store: Driver, user: str) -> None:
         self._store = store
         self._user = user
 
-    def offer(self) -> Offer:
+    def offer(self) -> OfferedTool:
         """`view`."""
         call = {"type": "integer", "description": "Which model call, from 1; -1 is the last one.", "default": -1}
         output = {"thread": TEXT, "call": WHOLE, "calls": WHOLE, "tokens": WHOLE, "why_planned": TEXT}
         messages = each(_SEEN, "seq", "role", "how", "tokens", "text")
-        return Offer(
+        return OfferedTool(
             "view",
             "See what the model saw",
             "The messages that a model call of a conversation saw: how each went in (whole, condensed, as a summary, "
@@ -41,7 +41,7 @@ class Looking:
             self._view,
         )
 
-    async def _view(self, given: Mapping[str, Any], progress: Progress) -> Answer:
+    async def _view(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, given["thread"], user_id=self._user)
             calls = await calls_of(tx, thread.id)
@@ -62,7 +62,7 @@ class Looking:
         data |= {"left_off": left_off} if left_off else {}
         head = f"Call {number} of {len(calls)}: {seen.tokens} tokens of messages, by estimate"
         lines = [f"{one['seq']} {one['role']} {one['how']} {one['tokens']}: {one['text']}" for one in data["messages"]]
-        return Answer(data, "\n".join([head, *lines]))
+        return ToolAnswer(data, "\n".join([head, *lines]))
 
 
 def _seen(one: ViewEntry) -> dict[str, Any]:

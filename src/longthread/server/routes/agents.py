@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from longthread.server.state import ServedDep
-from longthread.tools.catalog.role import Role, active_roles
+from longthread.tools.catalog.role import AgentRole, active_roles
 
 router = APIRouter(prefix="/api", tags=["agents"])
 
@@ -18,7 +18,7 @@ async def agents(served: ServedDep) -> dict[str, Any]:
     return {"agents": [_item(role) for role in await active_roles(served.analyst.store)]}
 
 
-def _item(role: Role) -> dict[str, Any]:
+def _item(role: AgentRole) -> dict[str, Any]:
     """An agent. `asksSource` says whether it asks a source, or hands it on; `source` is the name of its own."""
     return {
         "id": role.agent.id,

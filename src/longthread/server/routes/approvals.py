@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.server.history import events_path
-from longthread.server.paths import Segment
+from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import approvals as kept
 from longthread.store import log, runs
@@ -28,7 +28,7 @@ class Decisions(BaseModel):
 # Documents and programs speak of threads too: either name will do.
 @router.get("/threads/{thread_id}/approvals", include_in_schema=False)
 @router.get("/conversations/{thread_id}/approvals")
-async def approvals(served: ServedDep, user: Caller, thread_id: Segment) -> dict[str, Any]:
+async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
     """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
@@ -46,7 +46,7 @@ async def approvals(served: ServedDep, user: Caller, thread_id: Segment) -> dict
 @router.post("/threads/{thread_id}/approvals", status_code=202, include_in_schema=False)
 @router.post("/conversations/{thread_id}/approvals", status_code=202)
 async def decide(
-    served: ServedDep, user: Caller, thread_id: Segment, body: Decisions, response: Response
+    served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
 ) -> dict[str, Any]:
     """Decide. All decisions are kept, or none. With the last one the run goes on under its own id (202); while other
     calls wait, these are told (200)."""

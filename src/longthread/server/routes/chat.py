@@ -16,14 +16,14 @@ from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
 from longthread.server.history import events_path, step_json
-from longthread.server.paths import Segment
+from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import Position, RunStream
 from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
-Index = Annotated[int, Path(ge=0, lt=2**62)]
+StepIndex = Annotated[int, Path(ge=0, lt=2**62)]
 _NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -37,7 +37,7 @@ class Options(BaseModel):
     max_steps: int | None = Field(default=None, ge=1, le=1000)
 
 
-class Question(Options):
+class QuestionBody(Options):
     """What to ask. Without a `thread_id` it begins a conversation."""
 
     question: str
@@ -47,7 +47,7 @@ class Question(Options):
 
 
 @router.post("/chat", status_code=202)
-async def ask(served: ServedDep, user: Caller, body: Question) -> dict[str, str]:
+async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> dict[str, str]:
     """Ask. When this answers, the question is in the log and its run is under way."""
     source = served.sources.chosen(body.source)
     with _named(body.model):
@@ -65,7 +65,9 @@ async def ask(served: ServedDep, user: Caller, body: Question) -> dict[str, str]
 
 
 @router.post("/conversations/{thread_id}/resume", status_code=202)
-async def resume(served: ServedDep, user: Caller, thread_id: Segment, body: Options | None = None) -> dict[str, str]:
+async def resume(
+    served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None
+) -> dict[str, str]:
     """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
@@ -80,8 +82,8 @@ async def resume(served: ServedDep, user: Caller, thread_id: Segment, body: Opti
 async def events(
     served: ServedDep,
     user: Caller,
-    thread_id: Segment,
-    run_id: Segment,
+    thread_id: PathSegment,
+    run_id: PathSegment,
     after: str | None = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
@@ -102,7 +104,7 @@ async def events(
 
 
 @router.get("/conversations/{thread_id}/steps/{index}")
-async def step(served: ServedDep, user: Caller, thread_id: Segment, index: Index) -> dict[str, Any]:
+async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> dict[str, Any]:
     """One step with its whole observation."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
@@ -113,7 +115,7 @@ async def step(served: ServedDep, user: Caller, thread_id: Segment, index: Index
 
 
 @router.get("/conversations/{thread_id}/steps/{index}/chart")
-async def chart(served: ServedDep, user: Caller, thread_id: Segment, index: Index) -> dict[str, Any]:
+async def chart(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> dict[str, Any]:
     """The chart that a step made, as a Vega-Lite specification with its rows."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)

@@ -17,7 +17,7 @@ from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.history import attributes_json, history, run_json
-from longthread.server.paths import Segment
+from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
@@ -99,7 +99,7 @@ async def list_conversations(
 
 
 @router.patch("/conversations/{thread_id}")
-async def change(served: ServedDep, user: Caller, thread_id: Segment, body: Changes) -> dict[str, Any]:
+async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> dict[str, Any]:
     """Give a conversation another label, tags, metadata, or a time when it expires."""
     async with served.analyst.store.writing() as tx:
         if body.label is not None:
@@ -119,7 +119,7 @@ async def change(served: ServedDep, user: Caller, thread_id: Segment, body: Chan
 
 @router.patch("/conversations/{thread_id}/messages/{message_id}")
 async def change_message(
-    served: ServedDep, user: Caller, thread_id: Segment, message_id: Segment, body: MessageChanges
+    served: ServedDep, user: Caller, thread_id: PathSegment, message_id: PathSegment, body: MessageChanges
 ) -> dict[str, Any]:
     """Set metadata of a message; the message itself does not change."""
     async with served.analyst.store.writing() as tx:
@@ -128,7 +128,7 @@ async def change_message(
 
 
 @router.delete("/conversations/{thread_id}", status_code=204)
-async def delete(served: ServedDep, user: Caller, thread_id: Segment) -> Response:
+async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Response:
     """Delete a conversation with all that is kept of it, also one that is damaged. Its run is stopped first."""
     with suppress(RowDamaged):
         await _stop(served, user, thread_id)
@@ -140,7 +140,7 @@ async def delete(served: ServedDep, user: Caller, thread_id: Segment) -> Respons
 
 
 @router.post("/conversations/{thread_id}/stop")
-async def stop(served: ServedDep, user: Caller, thread_id: Segment) -> dict[str, Any]:
+async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
     """Stop the conversation's run, if it has one; what it has done is kept. Answers with its last run."""
     await _stop(served, user, thread_id)
     async with served.analyst.store.reading() as tx:

@@ -34,7 +34,7 @@ from longthread.store.backends.postgres_address import parsed, shown
 from longthread.store.backends.postgres_values import configure
 from longthread.store.backends.prefetch import Ahead
 from longthread.store.completion import to_the_end
-from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
+from longthread.store.driver import CHANGED, QueryCall, Row, sentence, storable
 from longthread.store.queries import queries
 
 CONNECTIONS = 16
@@ -70,7 +70,7 @@ _WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_t
 _ALONE = (b"SELECT 1",)
 _DECLARE, _FETCH = b"DECLARE found BINARY NO SCROLL CURSOR FOR\n", b";\nFETCH ALL FROM found;\nCLOSE found"
 
-Connection = AsyncConnection[DictRow]
+PgConnection = AsyncConnection[DictRow]
 
 
 class PostgresTransaction:
@@ -83,14 +83,14 @@ class PostgresTransaction:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: PgConnection,
         *,
         reads: bool,
         begin: Sequence[bytes] = (),
         alone: bool = False,
         renew: Callable[[PostgresTransaction], Awaitable[bool]] | None = None,
     ) -> None:
-        self.held: Connection | None = connection
+        self.held: PgConnection | None = connection
         self._reads = reads
         self._waiting = list(begin)
         self._alone = alone
@@ -101,7 +101,7 @@ class PostgresTransaction:
         self._ahead = Ahead()
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> PgConnection:
         assert self.held is not None, "it has been given back"
         return self.held
 
@@ -113,12 +113,12 @@ class PostgresTransaction:
         found = await self._ahead.rows_of(asked)
         return (await self._fetch_asked([asked]))[0] if found is None else found
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         if self._alone or self._ahead or any(_is_large(values) for _, values in asked):
             return [await self.fetch(query, **values) for query, values in asked]
         return await self._fetch_asked([self._asked(query, storable(values)) for query, values in asked], last=last)
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         await self._ahead.arrive()
         if self._reads and asked and not any(_is_large(values) for _, values in asked):
             statements = [self._asked(query, storable(values)) for query, values in asked]
@@ -275,13 +275,15 @@ class PostgresDriver:
 
     dialect = "postgres"
 
-    def __init__(self, where: str, pool: AsyncConnectionPool[Connection], found: int, first: list[Connection]) -> None:
+    def __init__(
+        self, where: str, pool: AsyncConnectionPool[PgConnection], found: int, first: list[PgConnection]
+    ) -> None:
         self.found_version = found
         self._where = where
         self._pool = pool
         self._first = first
         # At most one, which is free: to ask the pool for one takes longer than many a statement.
-        self._kept: list[Connection] = []
+        self._kept: list[PgConnection] = []
         self._handed_on = 0
         self._asking = 0
         self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
@@ -319,7 +321,7 @@ class PostgresDriver:
         async def try_again(_: Any) -> None:
             await drivers[0].try_again()
 
-        pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        pool: AsyncConnectionPool[PgConnection] = AsyncConnectionPool(
             conninfo,
             connection_class=_Pooled,
             kwargs=_SESSION | {"first": first},
@@ -412,7 +414,7 @@ class PostgresDriver:
         finally:
             await self._give_back(tx)
 
-    async def _connection(self) -> Connection:
+    async def _connection(self) -> PgConnection:
         if self._kept:
             return self._kept.pop()
         task = asyncio.current_task()
@@ -446,13 +448,13 @@ class PostgresDriver:
         elif connection is not None:
             await to_the_end(self._put_back(connection))
 
-    def _keeps(self, connection: Connection) -> bool:
+    def _keeps(self, connection: PgConnection) -> bool:
         """Whether the next one is to have a connection as it is: nobody waits for one, nor is there one already."""
         self._handed_on = (self._handed_on + 1) % KEPT_TIMES
         wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed
         return bool(wanted) and connection.pgconn.transaction_status == TransactionStatus.IDLE
 
-    async def _put_back(self, connection: Connection) -> None:
+    async def _put_back(self, connection: PgConnection) -> None:
         try:
             if connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -475,12 +477,12 @@ class _Pooled(AsyncConnection[DictRow]):
 
     @classmethod
     async def connect(  # type: ignore[override]
-        cls, conninfo: str = "", *, first: list[Connection], **session: Any
-    ) -> Connection:
+        cls, conninfo: str = "", *, first: list[PgConnection], **session: Any
+    ) -> PgConnection:
         return first.pop() if first else await super().connect(conninfo, **session)
 
 
-async def _connect(conninfo: str) -> Connection:
+async def _connect(conninfo: str) -> PgConnection:
     connection = await AsyncConnection.connect(conninfo, **_SESSION)
     await configure(connection)
     return connection

@@ -27,7 +27,7 @@ from longthread.store.backends.sqlite import (
     require_store,
     schema_version,
 )
-from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.backends.sqlite_connection import StoreConnection
 
 
 def is_frozen(path: Path) -> bool:
@@ -133,9 +133,9 @@ class FrozenSqliteDriver:
         """Nothing is held between two readings."""
 
     @asynccontextmanager
-    async def _connection(self, state: FileState) -> AsyncIterator[Connection]:
+    async def _connection(self, state: FileState) -> AsyncIterator[StoreConnection]:
         mode = "mode=ro" if state.wal else "mode=ro&immutable=1"
-        connection = await Connection.open(f"file:{quote(str(self._path.absolute()))}?{mode}", uri=True)
+        connection = await StoreConnection.open(f"file:{quote(str(self._path.absolute()))}?{mode}", uri=True)
         try:
             await prepare(connection)
             yield connection

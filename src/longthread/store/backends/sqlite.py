@@ -25,9 +25,9 @@ from longthread.errors import (
     ValueRefused,
 )
 from longthread.store.backends.migrate import BUNDLED, pending
-from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.completion import to_the_end
-from longthread.store.driver import CHANGED, Asked, Row, sentence, storable
+from longthread.store.driver import CHANGED, QueryCall, Row, sentence, storable
 from longthread.store.old_bundles import TAKE, insertion, unpacked
 from longthread.store.queries import queries, schema
 
@@ -60,7 +60,7 @@ _Key = tuple[str, frozenset[tuple[str, Any]]]
 class SqliteTransaction:
     """A transaction on one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
         self._queries = queries("sqlite")
         self._asked: dict[_Key, tuple[str, Mapping[str, Any]]] = {}
@@ -81,10 +81,10 @@ class SqliteTransaction:
         except ERRORS as error:
             raise self._told(error) from error
 
-    async def fetch_all(self, *asked: Asked, last: bool = False) -> list[list[Row]]:
+    async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
         return [await self.fetch(query, **values) for query, values in asked]
 
-    async def ahead(self, *asked: Asked) -> None:
+    async def ahead(self, *asked: QueryCall) -> None:
         """All of it is found when the first of it is fetched: what is handed to the connection's thread is a wait each,
         and what that thread found beside other work of this process would take longer."""
         for query, values in asked:
@@ -155,14 +155,14 @@ class SqliteDriver:
 
     dialect = "sqlite"
 
-    def __init__(self, path: Path, writer: Connection, readers: list[Connection], found: int) -> None:
+    def __init__(self, path: Path, writer: StoreConnection, readers: list[StoreConnection], found: int) -> None:
         self._path = path
         self.found_version = found
         self._writer = writer
         self._writing = asyncio.Lock()
         self._commit_seconds = QUICK_SECONDS
         self._users = 0
-        self._readers: asyncio.Queue[Connection] = asyncio.Queue()
+        self._readers: asyncio.Queue[StoreConnection] = asyncio.Queue()
         self._all = [writer, *readers]
         for reader in readers:
             self._readers.put_nowait(reader)
@@ -303,9 +303,9 @@ def _be_impatient(database: sqlite3.Connection) -> None:
 async def _connect(
     path: Path,
     opened: AsyncExitStack,
-    first: Callable[[Connection, Path], Awaitable[None]] | None = None,
-) -> Connection:
-    connection = await Connection.open(path)
+    first: Callable[[StoreConnection, Path], Awaitable[None]] | None = None,
+) -> StoreConnection:
+    connection = await StoreConnection.open(path)
     opened.push_async_callback(connection.close)
     await prepare(connection)
     if first is not None:
@@ -324,14 +324,14 @@ async def _connect(
     return connection
 
 
-async def prepare(connection: Connection) -> None:
+async def prepare(connection: StoreConnection) -> None:
     """What every connection needs, whatever it is for."""
     await connection.execute(_PATIENCE)
     # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
     connection.database.create_function("lower", 1, _lower, deterministic=True)
 
 
-async def _patiently(connection: Connection, sql: str) -> None:
+async def _patiently(connection: StoreConnection, sql: str) -> None:
     """Run a statement that SQLite may refuse at once while another process has the file, such as the switch to WAL."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -349,7 +349,7 @@ def _lower(value: Any) -> str | None:
     return None if value is None else str(value).lower()
 
 
-async def refuse_foreign(connection: Connection, path: Path) -> None:
+async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
     """Leave another program's database as it is: even switching it to WAL would change it.
 
     Raises:
@@ -361,14 +361,14 @@ async def refuse_foreign(connection: Connection, path: Path) -> None:
         raise StoreUnavailable(where=path, reason="it is another program's database.")
 
 
-async def require_store(connection: Connection, path: Path) -> None:
+async def require_store(connection: StoreConnection, path: Path) -> None:
     """Leave everything as it is that is no store of Longthread's yet."""
     await refuse_foreign(connection, path)
     if not await schema_version(connection, str(path)):
         raise StoreUnavailable(where=path, reason="there is none yet. `longthread db upgrade` makes one.")
 
 
-async def schema_version(connection: Connection, where: str) -> int:
+async def schema_version(connection: StoreConnection, where: str) -> int:
     """The version of the schema; 0 where there is none yet.
 
     Raises:
@@ -380,12 +380,12 @@ async def schema_version(connection: Connection, where: str) -> int:
     return version
 
 
-async def _scalar(connection: Connection, sql: str) -> int:
+async def _scalar(connection: StoreConnection, sql: str) -> int:
     [row] = await connection.execute(sql)
     return int(row[0])
 
 
-async def _migrate(connection: Connection, where: str) -> int:
+async def _migrate(connection: StoreConnection, where: str) -> int:
     """Bring the schema up to date; the version that was found."""
     version = await schema_version(connection, where)
     if not pending(version, where):
@@ -425,7 +425,7 @@ def _statements(script: str) -> Iterable[str]:
             statement = ""
 
 
-async def _close(connections: Iterable[Connection]) -> None:
+async def _close(connections: Iterable[StoreConnection]) -> None:
     for connection in connections:
         await connection.close()
 

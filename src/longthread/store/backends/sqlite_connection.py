@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from longthread.store.completion import to_the_end
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-class Connection:
+class StoreConnection:
     """A connection, used by one task at a time."""
 
     def __init__(self, database: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
@@ -43,7 +43,7 @@ class Connection:
         return self._database
 
     @classmethod
-    async def open(cls, path: Path | str, *, uri: bool = False) -> Connection:
+    async def open(cls, path: Path | str, *, uri: bool = False) -> StoreConnection:
         """Open the file. A lock that another process holds is not waited for.
 
         Raises:
@@ -60,7 +60,7 @@ class Connection:
             opened.pop_all()  # it stays open
         return cls(database, thread)
 
-    async def apart(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+    async def apart(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         """Do work in the connection's own thread, after what that still has to do.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.errors import StoreError
 from longthread.store.driver import Row
-from longthread.store.imports.extracted import Conversation, Placed, Report
+from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.messages import drafts_of
@@ -37,7 +37,7 @@ class Clients:
         """The SCIDs, the oldest first."""
         return await values(foreign, _TABLE, "scid", order="id")
 
-    async def conversation(self, foreign: Foreign, thread_id: str, report: Report) -> Conversation | None:
+    async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
         """A conversation, with blocks, thinking and signatures as they are. None: its history cannot be read."""
         place = f"{_TABLE}.authoritative_history of {thread_id}"
         try:
@@ -62,13 +62,13 @@ class Clients:
         conversation.rows["thread_clients"] = [_client(row, conversation, report)]
         return conversation
 
-    async def shared(self, foreign: Foreign, report: Report) -> AsyncIterator[tuple[str, Row]]:
+    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """There are none."""
         for _ in ():
             yield _
 
 
-def _add_history(conversation: Conversation, history: list[Any], place: str, report: Report) -> None:
+def _add_history(conversation: Conversation, history: list[Any], place: str, report: ImportReport) -> None:
     ids: set[str] = set()
     for number, message in enumerate(history):
         given = message.get("id") if isinstance(message, Mapping) else None
@@ -84,13 +84,13 @@ def _add_history(conversation: Conversation, history: list[Any], place: str, rep
         for draft in drafts:
             ids.add(draft.id)
             parent = conversation.tip if conversation.tip >= 0 else None
-            conversation.entries.append(Placed(replace(draft), parent, conversation.created_at))
+            conversation.entries.append(ExtractedEntry(replace(draft), parent, conversation.created_at))
             conversation.tip += 1
     if conversation.entries:  # when each was said, nobody has kept
         conversation.entries[-1] = replace(conversation.entries[-1], at=conversation.updated_at)
 
 
-def _client(row: Mapping[str, Any], conversation: Conversation, report: Report) -> dict[str, Any]:
+def _client(row: Mapping[str, Any], conversation: Conversation, report: ImportReport) -> dict[str, Any]:
     kind = row.get("client_type") or "unknown"
     if kind not in _CLIENTS:
         report.notes[f"client_type {kind!r} is none of the document's: it is kept in the thread's metadata"] += 1

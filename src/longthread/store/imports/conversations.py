@@ -11,7 +11,7 @@ from typing import Any
 from longthread.errors import StoreError
 from longthread.model.entry import Draft
 from longthread.store.driver import Row
-from longthread.store.imports.extracted import Conversation, Placed, Report, Summary
+from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport, Summary
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.states import KEYS, folded, placed_state
@@ -42,7 +42,7 @@ class Conversations:
         """The ids of the conversations, the oldest first."""
         return await values(foreign, _TABLE, "thread_id", order="created_at")
 
-    async def conversation(self, foreign: Foreign, thread_id: str, report: Report) -> Conversation | None:
+    async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
         """A conversation with its state taken apart. None: its state cannot be read."""
         place = f"{_TABLE}.state_data of thread {thread_id}"
         try:
@@ -75,7 +75,8 @@ class Conversations:
         report.left += [f"{place}, {problem}" for _, problem in placed.problems]
         conversation.holds.subtract(name for name, _ in placed.problems)
         conversation.entries = [
-            Placed(_with_id(draft, thread_id), n - 1 if n else None, at) for n, (draft, at) in enumerate(placed.drafts)
+            ExtractedEntry(_with_id(draft, thread_id), n - 1 if n else None, at)
+            for n, (draft, at) in enumerate(placed.drafts)
         ]
         conversation.tip = len(conversation.entries) - 1
         conversation.summary = _summary(state, conversation.updated_at)
@@ -83,7 +84,12 @@ class Conversations:
         return conversation
 
     async def _steps(
-        self, foreign: Foreign, thread_id: str, state: Mapping[str, Any], conversation: Conversation, report: Report
+        self,
+        foreign: Foreign,
+        thread_id: str,
+        state: Mapping[str, Any],
+        conversation: Conversation,
+        report: ImportReport,
     ) -> list[dict[str, Any]]:
         """Steps that stand in `conversation_steps` alone."""
         if not has(foreign, _STEPS, "thread_id", "step_data"):
@@ -105,7 +111,7 @@ class Conversations:
             conversation.holds["rows of conversation_steps"] += 1
         return found
 
-    async def shared(self, foreign: Foreign, report: Report) -> AsyncIterator[tuple[str, Row]]:
+    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """There are none."""
         for _ in ():
             yield _
@@ -127,7 +133,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _column(row: Mapping[str, Any], name: str, thread_id: str, report: Report) -> Sequence[Any]:
+def _column(row: Mapping[str, Any], name: str, thread_id: str, report: ImportReport) -> Sequence[Any]:
     try:
         value = decoded(row.get(name) or "[]")
     except ValueError as error:
@@ -152,7 +158,7 @@ def _is_told(key: str, given: Any, told: Any) -> bool:
 
 
 def _kept(
-    state: Mapping[str, Any], summary: Summary | None, entries: Sequence[Placed], report: Report
+    state: Mapping[str, Any], summary: Summary | None, entries: Sequence[ExtractedEntry], report: ImportReport
 ) -> dict[str, Any]:
     """What of the state the entries do not give back, for the thread's metadata."""
     now = folded([(each.draft, each.at) for each in entries]).to_json()

@@ -13,7 +13,7 @@ from longthread.store.imports.foreign import Foreign
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ExtractedEntry:
     """An entry of a conversation. `parent` is the place, in the conversation's list, of the one before it on its
     branch; None begins a branch. It stands behind its parent in the list. `at` is ISO 8601 in UTC."""
 
@@ -37,7 +37,7 @@ class Conversation:
     """A conversation. `tip` is the place of its last entry in `entries`; -1 where there is none.
 
     `user_id` None: the other database does not say whose it is. `holds` counts what of the other database it holds, by
-    the names of `Report.there`. `rows` are those of other tables of a thread's, by the table's name, without the
+    the names of `ImportReport.there`. `rows` are those of other tables of a thread's, by the table's name, without the
     thread's id.
     """
 
@@ -46,7 +46,7 @@ class Conversation:
     title: str | None
     created_at: str
     updated_at: str
-    entries: list[Placed] = field(default_factory=list)
+    entries: list[ExtractedEntry] = field(default_factory=list)
     tip: int = -1
     agent_id: str | None = None
     status: str = "active"
@@ -61,7 +61,7 @@ class Conversation:
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """What came of an import, for people.
 
     `there` and `here` count by name what the other database has and what is here now; `already` of these was here
@@ -76,7 +76,7 @@ class Report:
     notes: Counter[str] = field(default_factory=Counter)
 
 
-class Source(Protocol):
+class ImportSource(Protocol):
     """One kind of database, as something to take conversations from. Each is a module of its own.
 
     `kind` says what it is, and `noun` what its conversations are called, for people; `tables` are those that it takes.
@@ -94,10 +94,10 @@ class Source(Protocol):
         """The ids of its conversations, the oldest first."""
         ...
 
-    async def conversation(self, foreign: Foreign, thread_id: str, report: Report) -> Conversation | None:
+    async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
         """A conversation. None: it cannot be taken, and the report says why."""
         ...
 
-    def shared(self, foreign: Foreign, report: Report) -> AsyncIterator[tuple[str, Row]]:
+    def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """Rows of tables that threads share, each with its table's name, those first that others refer to."""
         ...

@@ -21,7 +21,7 @@ from longthread.store.backends.postgres import PostgresTransaction
 from longthread.store.backends.postgres_address import shown
 from longthread.store.backends.read_only_sqlite import CHANGED_MEANWHILE, FileState, is_frozen, lacks_room
 from longthread.store.backends.sqlite import SqliteTransaction
-from longthread.store.backends.sqlite_connection import Connection
+from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import Transaction, sentence
 from longthread.store.tables import Tables, read_tables
 
@@ -89,7 +89,7 @@ async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
         raise StoreError(reason=f"{path}: {CHANGED_MEANWHILE}")
 
 
-async def _snapshot(path: Path, state: FileState) -> tuple[Connection, bool]:
+async def _snapshot(path: Path, state: FileState) -> tuple[StoreConnection, bool]:
     """A connection on which a snapshot has begun, and whether it reads the file as one that nobody changes."""
     uri = f"{path.as_uri()}?mode=ro"
     try:
@@ -103,9 +103,9 @@ async def _snapshot(path: Path, state: FileState) -> tuple[Connection, bool]:
     return await _begun(f"{uri}&immutable=1"), True
 
 
-async def _begun(uri: str) -> Connection:
+async def _begun(uri: str) -> StoreConnection:
     async with AsyncExitStack() as opened:
-        connection = await Connection.open(uri, uri=True)
+        connection = await StoreConnection.open(uri, uri=True)
         opened.push_async_callback(connection.close)
         await connection.execute("BEGIN")
         await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database

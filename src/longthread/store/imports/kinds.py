@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from longthread.store.imports import memory
 from longthread.store.imports.clients import Clients
 from longthread.store.imports.conversations import Conversations
-from longthread.store.imports.extracted import Source
+from longthread.store.imports.extracted import ImportSource
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import count, has
 from longthread.store.imports.sessions import Sessions
 
-SOURCES: Sequence[Source] = (Conversations(), Sessions(), Clients())
+SOURCES: Sequence[ImportSource] = (Conversations(), Sessions(), Clients())
 CHECKPOINTS = "the checkpoints of a LangGraph saver"
 BESIDE = "the labels, summaries, vectors and topics of document 004"
 _SAVERS = frozenset({"checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations", "writes"})
@@ -23,11 +23,11 @@ _VERSIONS = "checkpoint_migrations"
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class DatabaseKinds:
     """What a database holds that can be taken: conversations of these documents, LangGraph's checkpoints, and what
     document 004 keeps beside them."""
 
-    sources: Sequence[Source]
+    sources: Sequence[ImportSource]
     checkpoints: bool
     beside: bool
 
@@ -44,13 +44,13 @@ class Kinds:
         return found | (_SAVERS if self.checkpoints else frozenset()) | (memory.TABLES if self.beside else frozenset())
 
 
-def kinds_of(foreign: Foreign) -> Kinds:
+def kinds_of(foreign: Foreign) -> DatabaseKinds:
     """What a database holds. It may hold several kinds at once, and nothing at all."""
     writes = "writes" if foreign.dialect == "sqlite" else "checkpoint_writes"
     checkpoints = (
         has(foreign, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id") and writes in foreign.tables
     )
-    return Kinds([source for source in SOURCES if source.fits(foreign)], checkpoints, memory.fits(foreign))
+    return DatabaseKinds([source for source in SOURCES if source.fits(foreign)], checkpoints, memory.fits(foreign))
 
 
 def is_longthread(foreign: Foreign) -> bool:
@@ -63,13 +63,13 @@ async def unreadable(foreign: Foreign) -> frozenset[str]:
     return frozenset(row["name"] for row in await foreign.tx.fetch("foreign_unreadable"))
 
 
-async def is_empty(foreign: Foreign, kinds: Kinds) -> bool:
+async def is_empty(foreign: Foreign, kinds: DatabaseKinds) -> bool:
     """Whether there are no rows in what would be taken."""
     names = [table.name for table in foreign.tables.all if table.name in kinds.tables - {_VERSIONS}]
     return not any([await count(foreign, name) for name in names])
 
 
-async def left_tables(foreign: Foreign, kinds: Kinds) -> Mapping[str, int]:
+async def left_tables(foreign: Foreign, kinds: DatabaseKinds) -> Mapping[str, int]:
     """Tables that nobody takes, and how many rows they have; not those without any, or that may not be read."""
     known = kinds.tables | await unreadable(foreign)
     found = {table.name: await count(foreign, table.name) for table in foreign.tables.all if table.name not in known}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import StoreError
-from longthread.store.imports.extracted import Report, Summary
+from longthread.store.imports.extracted import ImportReport, Summary
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
 
@@ -23,7 +23,7 @@ TABLES = frozenset(_NEEDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class MemoryChunk:
     """A piece of a conversation that was taken out of its checkpoints. `vector` has numbers of 32 bits, the lowest byte
     first."""
 
@@ -35,7 +35,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class MentionedTopic:
     """How often a topic was mentioned, and when last."""
 
     name: str
@@ -52,8 +52,8 @@ class Beside:
     active_at: str | None = None
     summary: Summary | None = None
     holds: Counter[str] = field(default_factory=Counter)
-    chunks: list[Chunk] = field(default_factory=list)
-    topics: list[Topic] = field(default_factory=list)
+    chunks: list[MemoryChunk] = field(default_factory=list)
+    topics: list[MentionedTopic] = field(default_factory=list)
 
 
 def fits(foreign: Foreign) -> bool:
@@ -69,7 +69,7 @@ async def ids(foreign: Foreign) -> list[str]:
     return list(found)
 
 
-async def beside(foreign: Foreign, thread_id: str, report: Report) -> Beside | None:
+async def beside(foreign: Foreign, thread_id: str, report: ImportReport) -> Beside | None:
     """What is kept of a thread. None: it cannot be read."""
     taken = Beside(thread_id)
     try:
@@ -106,13 +106,13 @@ def _vector(taken: Beside, row: Mapping[str, Any]) -> None:
         topics = [row["topics"]]
     named = [str(each) for each in topics if each is not None] if isinstance(topics, list) else [str(topics)]
     vector, at = floats(row.get("embedding")), moment(row.get("created_at"))
-    taken.chunks.append(Chunk(str(row["id"]), storable(row["chunk"]), storable(named), vector, at))
+    taken.chunks.append(MemoryChunk(str(row["id"]), storable(row["chunk"]), storable(named), vector, at))
 
 
 def _topic(taken: Beside, row: Mapping[str, Any]) -> None:
     mentions = row.get("mention_count")
     count = 1 if mentions is None else int(mentions)
-    taken.topics.append(Topic(storable(row["topic"]), count, moment(row.get("last_seen_at"))))
+    taken.topics.append(MentionedTopic(storable(row["topic"]), count, moment(row.get("last_seen_at"))))
 
 
 _TAKE = {

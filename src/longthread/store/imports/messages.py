@@ -13,7 +13,7 @@ from typing import Any
 from longthread.model.entry import Draft, Role, ToolCall
 from longthread.store.imports.foreign_rows import decoded, storable
 
-Fields = dict[str, Any]
+JsonFields = dict[str, Any]
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -50,14 +50,14 @@ def drafts_of(message: Any, id_: str) -> list[Draft]:
     return [_draft(message, role, id_)]
 
 
-def calls_of(given: Any) -> tuple[list[ToolCall], list[Fields]]:
+def calls_of(given: Any) -> tuple[list[ToolCall], list[JsonFields]]:
     """Calls as `tool_calls` says them, and those that cannot be read: their arguments are no JSON object.
 
     Raises:
         ValueError: something in it is no call.
     """
     calls: list[ToolCall] = []
-    broken: list[Fields] = []
+    broken: list[JsonFields] = []
     for place, each in enumerate(given if isinstance(given, list) else [given] if given else []):
         if not isinstance(each, Mapping):
             raise ValueError("a tool call is no object")
@@ -119,7 +119,7 @@ def _draft(message: Mapping[str, Any], role: Role, id_: str) -> Draft:
     )
 
 
-def _text_of(content: Any) -> tuple[str, Fields]:
+def _text_of(content: Any) -> tuple[str, JsonFields]:
     """The text that people read in a content, and what that does not say of it."""
     if content is None:
         return "", {}
@@ -174,6 +174,6 @@ def _split(message: Mapping[str, Any], blocks: Sequence[Any]) -> Iterator[Draft]
         yield _draft({**message, "content": waiting}, "user", "")
 
 
-def _with(payload: bytes | None, more: Fields) -> bytes | None:
+def _with(payload: bytes | None, more: JsonFields) -> bytes | None:
     fields = json.loads(payload.decode("utf-8", "surrogatepass")) if payload else {}
     return payload_of(fields | more)

@@ -11,7 +11,7 @@ from longthread.model.entry import Draft
 from longthread.model.fold import CONTINUES, STEP
 from longthread.model.payload import SENT_ID
 from longthread.store.driver import Row
-from longthread.store.imports.extracted import Conversation, Placed, Report
+from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.messages import calls_of, drafts_of, payload_of
@@ -57,7 +57,7 @@ class Sessions:
         """The ids of the sessions, the oldest first."""
         return await values(foreign, "sessions", "id", order="created_at") if self._talks(foreign) else []
 
-    async def conversation(self, foreign: Foreign, thread_id: str, report: Report) -> Conversation | None:
+    async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
         """A session with its messages, on all branches."""
         try:
             [row, *_] = await rows(foreign, "sessions", id=thread_id)
@@ -89,7 +89,7 @@ class Sessions:
         conversation.holds["messages"] = len(conversation.entries)
         return conversation
 
-    async def shared(self, foreign: Foreign, report: Report) -> AsyncIterator[tuple[str, Row]]:
+    async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
         """Tools, skills, agents, and memories, which come last: a memory may be of a session."""
         for name in _CATALOG:
             if has(foreign, name, *_NEEDED[name]):
@@ -103,7 +103,7 @@ class Sessions:
                 yield "memories", _memory(row, report)
 
 
-def _object(row: Row, name: str, place: str, report: Report) -> dict[str, Any]:
+def _object(row: Row, name: str, place: str, report: ImportReport) -> dict[str, Any]:
     try:
         value = decoded(row.get(name))
     except ValueError as error:
@@ -114,7 +114,7 @@ def _object(row: Row, name: str, place: str, report: Report) -> dict[str, Any]:
     return storable(dict(value)) if isinstance(value, Mapping) else {name: storable(value)}
 
 
-def _definition(table: str, row: Row, report: Report) -> dict[str, Any] | None:
+def _definition(table: str, row: Row, report: ImportReport) -> dict[str, Any] | None:
     """A definition as the catalog keeps it. Secrets that it names stay names."""
     given: dict[str, Any] = {key: row.get(key) for key in ("id", "name", "description")}
     label = f"{table}.{{}} of {row['name']}"
@@ -152,7 +152,7 @@ def _definition(table: str, row: Row, report: Report) -> dict[str, Any] | None:
     return {key: storable(value) for key, value in given.items()}
 
 
-def _memory(row: Row, report: Report) -> dict[str, Any]:
+def _memory(row: Row, report: ImportReport) -> dict[str, Any]:
     kind = row.get("memory_type") or "episodic"
     if kind not in _TYPES:
         report.left.append(f"memories.memory_type of {row['id']}: {kind!r} is no type; it is episodic here")
@@ -177,7 +177,7 @@ def _memory(row: Row, report: Report) -> dict[str, Any]:
     return given | ({"embedding": vector} if fits else {"numbers": vector, "model": _UNKNOWN})
 
 
-def _place(conversation: Conversation, found: Sequence[Row], created: str, report: Report) -> None:
+def _place(conversation: Conversation, found: Sequence[Row], created: str, report: ImportReport) -> None:
     """Give each message its place: behind its parent, and where none says what its parent is, behind the one before."""
     known = {str(row["id"]): row for row in found}
     linear = _is_linear(found)
@@ -197,12 +197,12 @@ def _place(conversation: Conversation, found: Sequence[Row], created: str, repor
             at = places.get(parent) if parent is not None else None
             draft = _message(known[each], conversation.id, report)
             places[each] = len(conversation.entries)
-            conversation.entries.append(Placed(draft, at, moment(known[each].get("created_at"), created)))
+            conversation.entries.append(ExtractedEntry(draft, at, moment(known[each].get("created_at"), created)))
     if last is not None:
         conversation.tip = places[last]
 
 
-def _way_up(id_: str, before: Mapping[str, str | None], places: Mapping[str, int], report: Report) -> list[str]:
+def _way_up(id_: str, before: Mapping[str, str | None], places: Mapping[str, int], report: ImportReport) -> list[str]:
     """A message, and those above it that have no place yet."""
     way: list[str] = []
     at: str | None = id_
@@ -222,7 +222,7 @@ def _is_linear(found: Sequence[Row]) -> bool:
     return any(replies) or not any(parent is not None for parent in parents)
 
 
-def _message(row: Row, session_id: str, report: Report) -> Draft:
+def _message(row: Row, session_id: str, report: ImportReport) -> Draft:
     id_ = str(row["id"])
     place = f"of message {id_}, session {session_id}"
     given: dict[str, Any] = {

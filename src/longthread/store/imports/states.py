@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Dated = tuple[Draft, str]
 """An entry and its time."""
 
-Problem = tuple[str, str]
+StateProblem = tuple[str, str]
 
 KEYS = frozenset(StateFold().to_json())
 """The documented fields of the state."""
@@ -39,7 +39,7 @@ class PlacedState:
     of, and why. The id of an entry says what of the state it is."""
 
     drafts: list[Dated] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StateProblem] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def folded(drafts: Sequence[Dated]) -> StateFold:
     return fold
 
 
-def _objects(state: Mapping[str, Any], name: str, problems: list[Problem]) -> list[Json]:
+def _objects(state: Mapping[str, Any], name: str, problems: list[StateProblem]) -> list[Json]:
     given = state.get(name) or []
     if not isinstance(given, list):
         problems.append((name, f"{name}: it is no list"))
@@ -136,7 +136,7 @@ class _Writer:
     """Writes the entries, turn by turn."""
 
     def __init__(
-        self, state: Mapping[str, Any], steps: Sequence[Json], created: str, updated: str, problems: list[Problem]
+        self, state: Mapping[str, Any], steps: Sequence[Json], created: str, updated: str, problems: list[StateProblem]
     ) -> None:
         self._state = state
         self._problems = problems
@@ -335,7 +335,7 @@ def _error_type(observation: Any) -> Any:
 
 
 def _unmatched(
-    given: Sequence[Json], steps: Sequence[Json], problems: list[Problem]
+    given: Sequence[Json], steps: Sequence[Json], problems: list[StateProblem]
 ) -> tuple[dict[int, list[Json]], list[Json]]:
     """The queries of the history of which there is no step: those that stand before one that has, by that step's place,
     and those behind all."""

@@ -14,14 +14,14 @@ from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.imports.extracted import Conversation, Placed, Report
-from longthread.store.imports.memory import Beside, Chunk
+from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
+from longthread.store.imports.memory import Beside, MemoryChunk
 from longthread.store.queries import Sql
 from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.rows import count_rows, write_rows
 from longthread.store.transfer.threads import TableRow, write_thread
 
-Written = Literal["new", "updated", "already", "gone on"]
+WriteOutcome = Literal["new", "updated", "already", "gone on"]
 _REFUSED = (NotStorable, StoreConflict, ValueRefused)
 """What is wrong with one thing alone: a value that the store does not take, or an id that something else has."""
 _OURS = frozenset({"title", "tags"})
@@ -44,7 +44,7 @@ _SHORTEST = 4
 """Characters of an entry that is looked for in a piece."""
 
 
-class Writing:
+class ImportWriter:
     """Writes into one store. `user` is whose the threads become that do not say it; `takes_over`: all of them."""
 
     def __init__(self, store: Driver, tables: Tables, user: str, *, takes_over: bool = False) -> None:
@@ -54,7 +54,7 @@ class Writing:
         self._takes_over = takes_over
 
     @classmethod
-    async def into(cls, store: Driver, user: str, *, takes_over: bool = False) -> Writing:
+    async def into(cls, store: Driver, user: str, *, takes_over: bool = False) -> ImportWriter:
         """Into a store."""
         async with store.reading() as tx:
             return cls(store, await read_tables(tx), user, takes_over=takes_over)
@@ -63,7 +63,7 @@ class Writing:
         """Whose a conversation becomes."""
         return self._user if self._takes_over or conversation.user_id is None else conversation.user_id
 
-    async def conversation(self, conversation: Conversation, report: Report) -> Written | None:
+    async def conversation(self, conversation: Conversation, report: ImportReport) -> WriteOutcome | None:
         """Write a conversation; one that an earlier import has brought gets what it has had since. None: it is left,
         and the report says why."""
         place = f"thread {conversation.id}"
@@ -89,8 +89,8 @@ class Writing:
         conversation: Conversation,
         rows: Mapping[str, Sequence[Row]],
         counts: Mapping[str, int],
-        report: Report,
-    ) -> Written | None:
+        report: ImportReport,
+    ) -> WriteOutcome | None:
         await log.position(tx, conversation.id)
         here = await tx.fetch("imported_entries", thread_id=conversation.id)
         there = {row["id"]: row["text"] for row in rows[ENTRIES]}
@@ -136,7 +136,7 @@ class Writing:
             found[name] = [{"thread_id": conversation.id, **row} for row in rows]
         return found
 
-    async def shared(self, table: str, row: Row, report: Report) -> Literal["new", "already"] | None:
+    async def shared(self, table: str, row: Row, report: ImportReport) -> Literal["new", "already"] | None:
         """Write a definition or a memory. None: it is left, and the report says why."""
         label = f"{table[:-1] if table != 'memories' else 'memory'} {row.get('name') or row['id']}"
         given: Row = {key: dump(value) if key in _JSON else value for key, value in row.items()}
@@ -156,7 +156,7 @@ class Writing:
             return None
         return "new"
 
-    def _same(self, table: str, there: Row, given: Row, label: str, report: Report) -> Literal["already"] | None:
+    def _same(self, table: str, there: Row, given: Row, label: str, report: ImportReport) -> Literal["already"] | None:
         """Whether a row that is here is the one that comes."""
         told = {"memories": ("content",)}.get(table, ("name", "description", "system_prompt", "type"))
         other = [name for name in told if name in given and there[name] != given[name]]
@@ -171,7 +171,7 @@ class Writing:
     async def _taken(self, tx: Transaction, table: str, name: str) -> bool:
         return bool(await tx.fetch(Sql(f'SELECT id FROM "{table}" WHERE name = :name'), name=name))
 
-    async def _memory(self, tx: Transaction, given: Row, label: str, report: Report) -> Row:
+    async def _memory(self, tx: Transaction, given: Row, label: str, report: ImportReport) -> Row:
         """A memory's row with whose it is; a session or an agent that it names must be here."""
         session = given["session_id"]
         owner = await one(tx, "select_owner", id=session) if session is not None else None
@@ -181,7 +181,7 @@ class Writing:
         await memories.make_agent(tx, given["agent_id"])
         return {**given, "session_id": session if owner else None, "user_id": user}
 
-    async def beside(self, taken: Beside, report: Report) -> Written | None:
+    async def beside(self, taken: Beside, report: ImportReport) -> WriteOutcome | None:
         """Write what was kept beside a thread's checkpoints; the thread is made where it is not here. None: it is left,
         and the report says why."""
         place = f"labels, summaries and topics of thread {taken.thread_id}"
@@ -196,7 +196,7 @@ class Writing:
             report.left.append(f"{place}: {(error.reason or str(error)).rstrip('.')}")
             return None
 
-    async def _write_beside(self, tx: Transaction, taken: Beside) -> Written:
+    async def _write_beside(self, tx: Transaction, taken: Beside) -> WriteOutcome:
         thread = await log.create_thread(tx, taken.thread_id, user_id=self._user, title=taken.label)
         row = await log.find_row(tx, taken.thread_id, user_id=self._user)
         metadata = json.loads(row["metadata"])
@@ -221,14 +221,16 @@ class Writing:
         pieces = [chunk for chunk in taken.chunks if not _is_said(chunk.text, said)]
         if taken.summary is not None and taken.summary.text:
             at = taken.summary.updated_at or taken.active_at or log.now()
-            pieces.insert(0, Chunk(_SUMMARY, taken.summary.text, (), None, at))
+            pieces.insert(0, MemoryChunk(_SUMMARY, taken.summary.text, (), None, at))
         entries: list[Row] = []
         spans: list[Row] = []
         for seq, piece in enumerate(pieces, start=size + 1):
             id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece.id}"))
             kind = _SUMMARY if piece.id == _SUMMARY else "chunk"
             draft = Draft(id=id_, role="system", text=piece.text, metadata={"kind": kind})
-            entries.append(entry_row(taken.thread_id, seq, seq - 1 if entries else 0, Placed(draft, None, piece.at)))
+            entries.append(
+                entry_row(taken.thread_id, seq, seq - 1 if entries else 0, ExtractedEntry(draft, None, piece.at))
+            )
             place = {
                 "thread_id": taken.thread_id,
                 "first_seq": seq,
@@ -304,7 +306,7 @@ def _thread_row(conversation: Conversation, owner: str) -> Row:
     }
 
 
-def entry_row(thread_id: str, seq: int, parent_seq: int, placed: Placed) -> Row:
+def entry_row(thread_id: str, seq: int, parent_seq: int, placed: ExtractedEntry) -> Row:
     """An entry's row."""
     draft = placed.draft
     return {

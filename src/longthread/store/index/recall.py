@@ -13,7 +13,7 @@ from longthread.model.content import said_beside
 from longthread.model.entry import ToolCall
 from longthread.store import incarnation
 from longthread.store.decoding import decoder
-from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.log_rows import of_thread
 
 
@@ -76,7 +76,7 @@ async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Search
     return [searched({**row, "wanted": form}) for row in await tx.fetch(query, **values)]
 
 
-def threads_asked(scope: Scope) -> Asked:
+def threads_asked(scope: Scope) -> QueryCall:
     """What `threads_in` asks the database."""
     of_user = {"user_id": scope.user_id, "agent_id": scope.agent_id}
     if scope.thread_id is not None:
@@ -105,7 +105,7 @@ async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> lis
     return [_bucket(row) for row in await tx.fetch(query, **values)]
 
 
-def postings_asked(scope: Scope, buckets: Sequence[int]) -> Asked:
+def postings_asked(scope: Scope, buckets: Sequence[int]) -> QueryCall:
     """What `postings` asks the database."""
     values = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
     return "select_recall_postings", values
@@ -259,7 +259,7 @@ async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
     return {int(row["seq"]): int(row["parent_seq"]) for row in await tx.fetch(query, **values)}
 
 
-def branch_points_asked(thread_id: str) -> Asked:
+def branch_points_asked(thread_id: str) -> QueryCall:
     """What `branch_points` asks the database."""
     return "select_entries_apart", {"thread_id": thread_id}
 

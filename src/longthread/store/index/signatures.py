@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+FloatArray = NDArray[np.float32]
 Bits = NDArray[np.uint64]
 
 _ROUNDS = 3
@@ -38,11 +38,11 @@ class Signatures:
     seqs: NDArray[np.int64]
     signs: Bits
     large: Bits
-    terms: Floats
-    center: Floats
+    terms: FloatArray
+    center: FloatArray
 
     @classmethod
-    def of(cls, seqs: Sequence[int], vectors: Floats) -> Signatures:
+    def of(cls, seqs: Sequence[int], vectors: FloatArray) -> Signatures:
         """The signatures of vectors, which are in the order of their entries' numbers.
 
         The center is the mean of the first 1, 2, 4 … of them, so that most of those that come later change nothing.
@@ -51,7 +51,7 @@ class Signatures:
         center = turned(vectors[:first].mean(axis=0, dtype=np.float64).astype(np.float32))
         return _relative(np.array(seqs, dtype=np.int64), turned(vectors), center)
 
-    def with_new(self, seqs: Sequence[int], vectors: Floats) -> Signatures | None:
+    def with_new(self, seqs: Sequence[int], vectors: FloatArray) -> Signatures | None:
         """These and those of more vectors, which win; None where the center would be another one."""
         left = ~np.isin(self.seqs, seqs)
         if (int(left.sum()) + len(seqs)).bit_length() != len(self.seqs).bit_length():
@@ -86,7 +86,7 @@ class Signatures:
         return cls(places.astype(np.int64) + first, words[0], words[1], terms, center)
 
 
-def _relative(seqs: NDArray[np.int64], given: Floats, center: Floats) -> Signatures:
+def _relative(seqs: NDArray[np.int64], given: FloatArray, center: FloatArray) -> Signatures:
     """The signatures of turned vectors, relative to a turned center."""
     apart = given - center
     squares = (apart * apart).sum(axis=1)
@@ -113,7 +113,7 @@ def signed(numbers: NDArray[np.generic]) -> Bits:
     return np.ascontiguousarray(packed).view(np.uint64)
 
 
-def turned(vectors: Floats) -> Floats:
+def turned(vectors: FloatArray) -> FloatArray:
     """Vectors in the last axis turned, always in the same way: lengths and products stay. Their number of dimensions
     becomes a multiple of 64, and what one of them says is spread over all."""
     dims = vectors.shape[-1]
@@ -130,7 +130,7 @@ def turned(vectors: Floats) -> Floats:
     return out.reshape(*vectors.shape[:-1], dims + room)
 
 
-def _spread(part: Floats) -> Floats:
+def _spread(part: FloatArray) -> FloatArray:
     """Each 64 numbers times a Hadamard matrix: in sums and differences, which are the same however many rows there
     are."""
     given, made = part, np.empty_like(part)
@@ -146,7 +146,7 @@ def _spread(part: Floats) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _rounds(dims: int) -> list[tuple[NDArray[np.int64], Floats]]:
+def _rounds(dims: int) -> list[tuple[NDArray[np.int64], FloatArray]]:
     """For each round an order of the numbers and their signs: as if by chance, and the same on every machine."""
     found = []
     for number in range(_ROUNDS):

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from longthread.store import incarnation
-from longthread.store.driver import Asked, Row, Transaction, one
+from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.index.recall import Scope
-from longthread.store.index.signatures import Floats, Signatures
+from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
 
 BLOCK = 1024
@@ -44,7 +44,7 @@ class Candidates:
     """Entries whose vectors may be near: their threads and numbers, and of each its vector, one row each."""
 
     places: Sequence[tuple[str, int]]
-    vectors: Floats
+    vectors: FloatArray
 
     def where(self, counts: Callable[[str, int], bool]) -> Candidates:
         """Those that count."""
@@ -56,7 +56,7 @@ NONE = Candidates([], np.zeros((0, 0), np.float32))
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class BlockHead:
     """A block's signatures, without them: what tells whether they are still the same."""
 
     thread_id: str
@@ -65,7 +65,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VectorMark:
     """How far a thread has vectors of a model, and the thread as it was then.
 
     Args:
@@ -101,14 +101,14 @@ class Mark:
         return self.others or self.signed_from is None or self.signed_from < self.first_seq
 
 
-async def find_mark(tx: Transaction, thread_id: str, model: str) -> Mark | None:
+async def find_mark(tx: Transaction, thread_id: str, model: str) -> VectorMark | None:
     """How far a thread has vectors of a model; None where there is no such thread."""
     row = await one(tx, "select_embedded", thread_id=thread_id, model=model)
     if row is None:
         return None
     last, signed_from = (None if row[name] is None else int(row[name]) for name in ("last_seq", "signed_from"))
     of_thread = int(row["first_seq"]), int(row["entry_count"]), incarnation.born(row["incarnation"])
-    return Mark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
+    return VectorMark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
 
 
 async def behind(tx: Transaction, scope: Scope, model: str) -> list[str]:
@@ -161,7 +161,7 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
         await _sign(tx, thread_id, model, block, new)
 
 
-async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, Floats]) -> None:
+async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, FloatArray]) -> None:
     """Add signatures to those of a block; where there are none, or too few for their center, all are made anew."""
     row = await one(tx, "select_signature", thread_id=thread_id, model=model, block=block)
     there = Signatures.unpacked(row["data"], block * BLOCK) if row else None
@@ -188,7 +188,7 @@ async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, 
     await tx.run("write_signature", thread_id=thread_id, model=model, block=block, stamp=stamp, data=data)
 
 
-async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: Mark | None) -> list[int]:
+async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: VectorMark | None) -> list[int]:
     """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted.
 
     Where the mark says that all were there once, only the block that the thread now begins in is looked at.
@@ -205,22 +205,22 @@ async def stamps(tx: Transaction, scope: Scope, model: str) -> str:
     return str(row["stamps"])
 
 
-def stamps_asked(scope: Scope, model: str) -> Asked:
+def stamps_asked(scope: Scope, model: str) -> QueryCall:
     """What `stamps` asks the database."""
     return _of(scope, "select_signature_stamps"), {"model": model, **_asked(scope)}
 
 
-async def heads(tx: Transaction, scope: Scope, model: str) -> list[Head]:
+async def heads(tx: Transaction, scope: Scope, model: str) -> list[BlockHead]:
     """The blocks in scope that have signatures, in the order of their threads and entries."""
     rows = await tx.fetch(_of(scope, "select_signature_heads"), model=model, **_asked(scope))
-    return [Head(row["thread_id"], int(row["block"]), row["stamp"]) for row in rows]
+    return [BlockHead(row["thread_id"], int(row["block"]), row["stamp"]) for row in rows]
 
 
-async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> dict[Head, Signatures]:
+async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> dict[BlockHead, Signatures]:
     """The signatures of the blocks in scope from number `first` on."""
     rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_asked(scope))
     return {
-        (head := Head(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpacked(
+        (head := BlockHead(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpacked(
             row["data"], head.block * BLOCK
         )
         for row in rows
@@ -249,18 +249,18 @@ async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, 
     return _candidates(await tx.fetch(query, **values))
 
 
-def _between_asked(model: str, ranges: Iterable[tuple[str, int, int]]) -> Asked:
+def _between_asked(model: str, ranges: Iterable[tuple[str, int, int]]) -> QueryCall:
     asked = json.dumps([list(each) for each in ranges], ensure_ascii=False)
     return "select_vectors_between", {"model": model, "ranges": asked}
 
 
-async def at(tx: Transaction, asked: Sequence[Asked]) -> Candidates:
+async def at(tx: Transaction, asked: Sequence[QueryCall]) -> Candidates:
     """The vectors that `at_asked` asks for, in no order; of threads that the reader may read."""
     found = await tx.fetch_all(*asked)
     return _candidates([row for rows in found for row in rows])
 
 
-def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[Asked]:
+def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[QueryCall]:
     """What asks the database for the vectors of entries, by their threads and numbers."""
     of_thread: dict[str, list[int]] = {}
     for thread_id, seq in places:
@@ -285,7 +285,7 @@ def _candidates(rows: Sequence[Row]) -> Candidates:
     return Candidates(places, np.ascontiguousarray(numbers, dtype=np.float32))
 
 
-async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, count: int) -> Candidates | None:
+async def indexed(tx: Transaction, scope: Scope, model: str, vector: FloatArray, count: int) -> Candidates | None:
     """The `count` vectors in scope that the database's own index says to be nearest; None where it has none.
 
     The index is over the vectors of all users: it goes on until it has found enough of those in scope.
@@ -301,14 +301,14 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: Floats, cou
     return _candidates(rows)
 
 
-def told(vector: Floats) -> str:
+def told(vector: FloatArray) -> str:
     """A vector as PostgreSQL reads it; nine digits tell any number of 32 bits."""
     return f"[{','.join(f'{number:.9g}' for number in vector)}]"
 
 
-def numbers_of(row: Row) -> Floats:
+def numbers_of(row: Row) -> FloatArray:
     """PostgreSQL sends two counts of 16 bits and the numbers, the highest byte first."""
     if row["sent"]:
         return np.frombuffer(row["embedding"], ">f4", -1, 4).astype(np.float32)
-    found: Floats = np.frombuffer(row["embedding"], "<f4")
+    found: FloatArray = np.frombuffer(row["embedding"], "<f4")
     return found

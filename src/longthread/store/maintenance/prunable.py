@@ -11,7 +11,7 @@ from longthread.store.driver import Transaction, one
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class RowDeletion:
     """Rows to delete: the name of a `DELETE FROM` query, and its values besides the thread's id."""
 
     query: str
@@ -50,7 +50,7 @@ class Checkpoints(Protocol):
         ...
 
 
-Deletions = tuple[Deletion, ...]
+Deletions = tuple[RowDeletion, ...]
 
 
 async def deletions_of(
@@ -59,13 +59,13 @@ async def deletions_of(
     """The rows that go with a surplus, what is to be done when they are gone, and whether there is more then: of each
     namespace no more than `few` checkpoints go at once. Where all of one go, their numbers are given out again."""
     rows = [
-        Deletion(query, {"ns": ns})
+        RowDeletion(query, {"ns": ns})
         for ns in surplus.over
         for query in ("prune_ns", "prune_ns_writes", "prune_ns_blobs")
     ]
-    after: list[Deletion] = []
+    after: list[RowDeletion] = []
     if surplus.over and (now := await incarnation.find(tx, thread_id)) is not None:
-        after.append(Deletion("renew_thread", {"incarnation": incarnation.renewed(now)}))
+        after.append(RowDeletion("renew_thread", {"incarnation": incarnation.renewed(now)}))
     more = False
     for ns, kept in surplus.staying.items():
         if await _behind(tx, thread_id, ns, kept.first, 0) is None:
@@ -73,11 +73,11 @@ async def deletions_of(
         stop = None if few is None else await _behind(tx, thread_id, ns, kept.first, few)
         more = more or stop is not None
         n = kept.first if stop is None else stop
-        rows.append(Deletion("prune_writes", {"ns": ns, "n": n, "newest": kept.newest_id}))
-        rows.append(Deletion("prune_checkpoints", {"ns": ns, "n": n}))
-        after.append(Deletion("forget_lost_parents", {"ns": ns}))
+        rows.append(RowDeletion("prune_writes", {"ns": ns, "n": n, "newest": kept.newest_id}))
+        rows.append(RowDeletion("prune_checkpoints", {"ns": ns, "n": n}))
+        after.append(RowDeletion("forget_lost_parents", {"ns": ns}))
     if not more:  # else others still have them
-        rows += [Deletion("prune_blob", {"ns": ns, "n": n, "channel": channel}) for ns, n, channel in surplus.blobs]
+        rows += [RowDeletion("prune_blob", {"ns": ns, "n": n, "channel": channel}) for ns, n, channel in surplus.blobs]
     return tuple(rows), tuple(after), more
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from longthread.errors import RowDamaged
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance.retention import Plan, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPlan
 from longthread.store.queries import Sql, queries
-from longthread.store.tables import Table, Tables, read_tables
-from longthread.store.transfer.threads import Progress, each_thread
+from longthread.store.tables import StoreTable, Tables, read_tables
+from longthread.store.transfer.threads import TransferProgress, each_thread
 
 _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 
@@ -37,7 +37,7 @@ class Pruned:
             self.bytes += size
 
 
-async def prune(store: Driver, retention: Retention, progress: Progress, *, apply: bool) -> Pruned:
+async def prune(store: Driver, retention: Retention, progress: TransferProgress, *, apply: bool) -> Pruned:
     """Delete what is not to be kept; without `apply`, only say what that is.
 
     Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
@@ -115,7 +115,7 @@ class _Pruning:
                 await tx.run("move_first_seq", thread_id=thread_id, first_seq=found.first_seq)
         return found.more
 
-    async def _measure(self, tx: Transaction, thread_id: str, found: Plan) -> None:
+    async def _measure(self, tx: Transaction, thread_id: str, found: RetentionPlan) -> None:
         if found.whole:
             for each in (thread_id, *found.below):
                 self.pruned.threads += 1
@@ -128,12 +128,12 @@ class _Pruning:
             await self._count(tx, thread_id, self.tables[head[1]], sql[head.end() :], deletion.values)
 
     async def _count(
-        self, tx: Transaction, thread_id: str, table: Table, condition: str, values: Mapping[str, object]
+        self, tx: Transaction, thread_id: str, table: StoreTable, condition: str, values: Mapping[str, object]
     ) -> None:
         sql = f'SELECT count(*) AS rows, coalesce(sum({table.size}), 0) AS bytes FROM "{table.name}"{condition}'
         [counted] = await tx.fetch(Sql(sql), thread_id=thread_id, **values)
         self.pruned.add(table.name, int(counted["rows"]), int(counted["bytes"]))
 
 
-def _all_of(table: Table) -> str:
+def _all_of(table: StoreTable) -> str:
     return f' WHERE "{table.thread}" = :thread_id'

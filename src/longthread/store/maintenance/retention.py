@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from longthread.store import log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.leases import Alive, executed, is_held
+from longthread.store.leases import IsAlive, executed, is_held
 from longthread.store.log_rows import moment_of, of_thread
-from longthread.store.maintenance.prunable import Checkpoints, Deletion, Staying, deletions_of
+from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Staying, deletions_of
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
@@ -32,7 +32,7 @@ _OBSERVATION = "observation"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RetentionPolicy:
     """What is kept. Times are as the store writes them, in UTC; None keeps everything.
 
     Args:
@@ -55,30 +55,30 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RetentionPlan:
     """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
     are gone; `more`: there will be more to go then."""
 
     whole: bool = False
     below: tuple[str, ...] = ()
-    rows: tuple[Deletion, ...] = ()
-    after: tuple[Deletion, ...] = ()
+    rows: tuple[RowDeletion, ...] = ()
+    after: tuple[RowDeletion, ...] = ()
     first_seq: int = 0
     more: bool = False
 
 
-KEEP = Plan()
+KEEP = RetentionPlan()
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
     """Plans what is to go. `alive` tells whether the owner of a run may still be at work on it."""
 
-    policy: Policy
+    policy: RetentionPolicy
     checkpoints: Checkpoints
-    alive: Alive
+    alive: IsAlive
 
-    async def plan(self, tx: Transaction, thread_id: str, *, at_once: bool = True) -> Plan | None:
+    async def plan(self, tx: Transaction, thread_id: str, *, at_once: bool = True) -> RetentionPlan | None:
         """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
 
         Without `at_once`, no more than one transaction should delete.
@@ -100,12 +100,12 @@ class Retention:
                 if await executed(tx, each, alive=self.alive):
                     return None
             if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, self.policy):
-                return Plan(whole=True, below=tuple(below))
+                return RetentionPlan(whole=True, below=tuple(below))
         planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
         return await planning.plan(None if live is None else live["started_at"])
 
 
-def _is_over(thread: Row, policy: Policy) -> bool:
+def _is_over(thread: Row, policy: RetentionPolicy) -> bool:
     idle = policy.idle_before is not None and thread["updated_at"] < policy.idle_before
     expires = thread["expires_at"]
     return idle or (expires is not None and policy.now is not None and moment_of(expires) < moment_of(policy.now))
@@ -118,11 +118,11 @@ class _Planning:
     tx: Transaction
     thread_id: str
     thread: Row
-    policy: Policy
+    policy: RetentionPolicy
     checkpoints: Checkpoints
     at_once: bool
 
-    async def plan(self, unfinished_since: str | None) -> Plan:
+    async def plan(self, unfinished_since: str | None) -> RetentionPlan:
         """Checkpoints first, then runs with what they did, then entries: nothing goes before what needs it."""
         first = int(self.thread["first_seq"])
         of_checkpoints, staying = await self._surplus()
@@ -133,22 +133,22 @@ class _Planning:
         if of_runs.more:
             return replace(of_runs, rows=(*of_checkpoints.rows, *of_runs.rows), after=of_checkpoints.after)
         end = cut if self.at_once else min(cut, first + ENTRIES_AT_ONCE)
-        entries = tuple(Deletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
+        entries = tuple(RowDeletion(query, {"cut": end}) for query in _OF_ENTRIES) if end > first else ()
         stale = await self._stale_summary(end) if end > first else ()
         rows = (*of_checkpoints.rows, *of_runs.rows, *entries, *stale)
-        recount = (Deletion("recount_topics", {}),) if entries else ()
+        recount = (RowDeletion("recount_topics", {}),) if entries else ()
         # Only once: it looks at every vector that stays.
-        tag = (Deletion("tag_vectors", {"first": end, "last": 2**62}),) if entries and end == cut else ()
+        tag = (RowDeletion("tag_vectors", {"first": end, "last": 2**62}),) if entries and end == cut else ()
         after = (*of_checkpoints.after, *recount, *tag)
-        return Plan(rows=rows, after=after, first_seq=end, more=end < cut)
+        return RetentionPlan(rows=rows, after=after, first_seq=end, more=end < cut)
 
-    async def _surplus(self) -> tuple[Plan, Mapping[str, Staying]]:
+    async def _surplus(self) -> tuple[RetentionPlan, Mapping[str, Staying]]:
         """What goes of the checkpoints, and those that stay."""
         keep, before = self.policy.checkpoints, self.policy.checkpoints_before
         found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
         few = None if self.at_once else CHECKPOINTS_AT_ONCE
         rows, after, more = await deletions_of(self.tx, self.thread_id, found, few=few)
-        return Plan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
+        return RetentionPlan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
 
     async def _cut(self, unfinished_since: str | None, staying: Mapping[str, Staying]) -> int:
         """The first entry that stays: a question on the conversation's branch, or the first one there is."""
@@ -166,7 +166,7 @@ class _Planning:
             return await self._question_at_or_before(min(limit, window[0].seq), tip) or first
         return limit
 
-    async def _stale_summary(self, end: int) -> tuple[Deletion, ...]:
+    async def _stale_summary(self, end: int) -> tuple[RowDeletion, ...]:
         """What tells of a branch that was left, where nobody could find that out any more: its mark's entry goes."""
         found = await summaries.find_thread(self.tx, self.thread_id)
         mark = found.kept.last_seq if found is not None and found.kept is not None else 0
@@ -175,7 +175,7 @@ class _Planning:
         if await summaries.is_behind(self.tx, self.thread_id, mark=mark, tip=found.tip, first_seq=found.first_seq):
             return ()
         gone = ("delete_summary", "delete_topics_of_thread", "delete_topic_spans")
-        return tuple(Deletion(query, {}) for query in gone)
+        return tuple(RowDeletion(query, {}) for query in gone)
 
     async def _question_at_or_before(self, limit: int, tip: int) -> int | None:
         at = tip
@@ -187,7 +187,7 @@ class _Planning:
             at = part[0].parent_seq
         return None
 
-    async def _runs(self, cut: int) -> Plan:
+    async def _runs(self, cut: int) -> RetentionPlan:
         at = await one(self.tx, "select_entry_time", thread_id=self.thread_id, seq=cut)
         ended_before = self.policy.runs_before or ""
         cut_at = at["created_at"] if at and cut > self.thread["first_seq"] else ""
@@ -201,13 +201,13 @@ class _Planning:
         named = await self.tx.fetch("select_prompts_named", thread_id=self.thread_id, **before, **steps)
         kept_prompts = runs.prompts_of([row["names"] for row in named])
         rows = (
-            Deletion("prune_events", before),
-            Deletion("prune_approvals", before),
-            Deletion("prune_prompts", {"kept": json.dumps(sorted(kept_prompts))}),
-            Deletion("prune_steps", steps),
-            Deletion("prune_runs", before),
+            RowDeletion("prune_events", before),
+            RowDeletion("prune_approvals", before),
+            RowDeletion("prune_prompts", {"kept": json.dumps(sorted(kept_prompts))}),
+            RowDeletion("prune_steps", steps),
+            RowDeletion("prune_runs", before),
         )
-        return Plan(rows=rows, first_seq=int(self.thread["first_seq"]), more=stop["id"] != kept["id"])
+        return RetentionPlan(rows=rows, first_seq=int(self.thread["first_seq"]), more=stop["id"] != kept["id"])
 
     async def _run_after(self, run_id: str, few: int) -> Row | None:
         """The run behind the thread's first `few`, if it is before `run_id`."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from longthread.errors import StoreError
 from longthread.store.driver import Driver, Transaction, one
 from longthread.store.queries import Sql, queries
-from longthread.store.tables import Table, read_tables
+from longthread.store.tables import StoreTable, read_tables
 
 MOSTLY_EMPTY = 2.5
 """How many times the size of its rows a table with its indexes must be to be written anew: full, it is up to twice."""
@@ -128,7 +128,7 @@ async def vacuum_table(store: Driver, name: str) -> None:
         await tx.run(Sql(f'VACUUM (ANALYZE) "{name}"'))
 
 
-async def _is_mostly_empty(tx: Transaction, table: Table) -> bool:
+async def _is_mostly_empty(tx: Transaction, table: StoreTable) -> bool:
     # The rows' own sizes, long values as they are kept beside the table: they need not be read for it.
     [held] = await tx.fetch(
         Sql(

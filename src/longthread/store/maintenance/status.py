@@ -10,7 +10,7 @@ from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver, Transaction
 from longthread.store.log import now
 from longthread.store.queries import Sql
-from longthread.store.tables import RUNS, Table, read_tables
+from longthread.store.tables import RUNS, StoreTable, read_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ async def _sizes(tx: Transaction) -> dict[str, int]:
         raise StoreDamaged(reason="a page of its file is not what SQLite writes.") from error
 
 
-async def _rows(tx: Transaction, tables: Iterable[Table]) -> dict[str, int]:
+async def _rows(tx: Transaction, tables: Iterable[StoreTable]) -> dict[str, int]:
     return {table.name: await _count(tx, table) for table in tables}
 
 
-async def _count(tx: Transaction, table: Table) -> int:
+async def _count(tx: Transaction, table: StoreTable) -> int:
     [row] = await tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{table.name}"'))
     return int(row["rows"])

@@ -17,17 +17,17 @@ from typing import Any
 from longthread.errors import RowDamaged
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Row, Transaction
-from longthread.store.tables import ENTRIES, THREADS, Column, Table, canonical, read_tables
+from longthread.store.tables import ENTRIES, THREADS, StoreColumn, StoreTable, canonical, read_tables
 from longthread.store.transfer.rows import count_rows
-from longthread.store.transfer.threads import Progress, read_thread
-from longthread.store.transfer.tree import Tree
+from longthread.store.transfer.threads import TransferProgress, read_thread
+from longthread.store.transfer.tree import EntryTree
 
 FORMAT = "longthread_export"
 VERSION = 1
 
 
 async def export_lines(
-    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None = None
+    tx: Transaction, thread_ids: Sequence[str], progress: TransferProgress, damaged: dict[str, str] | None = None
 ) -> AsyncIterator[bytes]:
     """The lines of an export of these threads, as they are in this snapshot; a thread that is not there has no rows.
 
@@ -47,7 +47,7 @@ async def export_lines(
 
 
 async def _objects(
-    tx: Transaction, thread_ids: Sequence[str], progress: Progress, damaged: dict[str, str] | None
+    tx: Transaction, thread_ids: Sequence[str], progress: TransferProgress, damaged: dict[str, str] | None
 ) -> AsyncIterator[Mapping[str, Any]]:
     tables = await read_tables(tx)
     yield {FORMAT: VERSION, "schema": SCHEMA_VERSION, "threads": len(thread_ids)}
@@ -84,10 +84,10 @@ class _Check:
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._tree = Tree()
+        self._tree = EntryTree()
         self._thread: dict[str, Any] = {}
 
-    def add(self, table: Table, data: Mapping[str, Any]) -> None:
+    def add(self, table: StoreTable, data: Mapping[str, Any]) -> None:
         """Take in the next row."""
         if self.reason is not None:
             return
@@ -106,12 +106,12 @@ class _Check:
         return self.reason or self._tree.check(self._thread)
 
 
-def exported(table: Table) -> Sequence[Column]:
+def exported(table: StoreTable) -> Sequence[StoreColumn]:
     """The columns of a table that a line gives: all but the thread's id."""
     return [column for column in table.columns if column.name != table.thread]
 
 
-def row_json(table: Table, row: Row) -> dict[str, Any]:
+def row_json(table: StoreTable, row: Row) -> dict[str, Any]:
     """A row as its line gives it. A column that is not in it is NULL."""
     found: dict[str, Any] = {}
     for column in exported(table):
@@ -121,7 +121,7 @@ def row_json(table: Table, row: Row) -> dict[str, Any]:
     return found
 
 
-def row_of(table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+def row_of(table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
     """The row that `row_json` gave, without the thread's id.
 
     Raises:
@@ -157,7 +157,7 @@ def _value_json(value: Any) -> Any:
     return value
 
 
-def _value_of(column: Column, value: Any) -> Any:
+def _value_of(column: StoreColumn, value: Any) -> Any:
     match column.kind, value:
         case _, None:
             return None

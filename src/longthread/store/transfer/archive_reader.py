@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 from longthread.errors import ArchiveInvalid, NotStorable
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Row, storable
-from longthread.store.tables import THREADS, Table, Tables
+from longthread.store.tables import THREADS, StoreTable, Tables
 from longthread.store.transfer.archive import FORMAT, VERSION, row_of
 from longthread.store.transfer.rows import key_of
 from longthread.store.transfer.threads import TableRow
-from longthread.store.transfer.tree import Tree
+from longthread.store.transfer.tree import EntryTree
 
 _HEAD = f'{{"{FORMAT}":'.encode()
 _NO_EXPORT = "this is not an export of threads, which begins with a line that says so."
@@ -150,7 +150,7 @@ class ArchiveReader:
         self._left = dict(counts)
         return ArchivedThread(data["thread"], counts)
 
-    def _row(self, table: Table, data: Mapping[str, Any]) -> dict[str, Any]:
+    def _row(self, table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return self._storable(row_of(table, data))
         except ValueError as error:
@@ -204,7 +204,7 @@ def check(reader: ArchiveReader) -> Contents:
 def _check_thread(reader: ArchiveReader) -> Row:
     """The thread's own row."""
     thread: Row = {}
-    tree = Tree()
+    tree = EntryTree()
     last: tuple[str, tuple[Any, ...]] = ("", ())
     for name, row in reader.rows():
         key = reader.key_of(name, row)

@@ -12,9 +12,9 @@ from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.identity import refuse_same
 from longthread.store.transfer.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
 from longthread.store.transfer.threads import (
-    Outcome,
-    Progress,
     Refusal,
+    TransferOutcome,
+    TransferProgress,
     count_threads,
     difference,
     differing_column,
@@ -27,7 +27,9 @@ from longthread.store.transfer.threads import (
 _NO_RUN = "its run is not there"
 
 
-async def copy_store(source: Driver, target: Driver, progress: Progress, *, update: bool = False) -> Outcome:
+async def copy_store(
+    source: Driver, target: Driver, progress: TransferProgress, *, update: bool = False
+) -> TransferOutcome:
     """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
 
     With `update`, a thread that has gone on in the source since it was copied is replaced by what it is now. One with
@@ -53,7 +55,7 @@ async def copy_store(source: Driver, target: Driver, progress: Progress, *, upda
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CopyComparison:
     """What two stores hold after a copy: how many threads each, and the source's threads of which the target does not
     have as many rows in each table, for they went on meanwhile."""
 
@@ -67,12 +69,12 @@ class Comparison:
         return max(0, self.source - self.target)
 
 
-async def compare_stores(source: Driver, target: Driver, progress: Progress) -> Comparison:
+async def compare_stores(source: Driver, target: Driver, progress: TransferProgress) -> CopyComparison:
     """Count the rows of each of the source's threads on both sides, and the threads apart from that."""
     copying = await _open(source, target)
     differing = [name async for name in each_thread(source, progress) if await copying.counts_differ(name)]
     async with source.reading() as here, target.reading() as there:
-        return Comparison(await count_threads(here), await count_threads(there), tuple(differing))
+        return CopyComparison(await count_threads(here), await count_threads(there), tuple(differing))
 
 
 async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Copying:
@@ -96,7 +98,7 @@ class _Copying:
     ours: Tables
     theirs: Tables
     update: bool
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: TransferOutcome = field(default_factory=TransferOutcome)
 
     async def copy_thread(self, thread_id: str) -> None:
         """Copy a thread that is not there; update or tell one that is there and differs, or that is damaged."""

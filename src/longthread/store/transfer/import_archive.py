@@ -15,14 +15,21 @@ from longthread.store.leases import left
 from longthread.store.open import open_store
 from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.archive_reader import ArchivedThread, ArchiveReader, Contents, check
-from longthread.store.transfer.threads import Outcome, Progress, Refusal, TableRow, difference, write_thread
+from longthread.store.transfer.threads import (
+    Refusal,
+    TableRow,
+    TransferOutcome,
+    TransferProgress,
+    difference,
+    write_thread,
+)
 
 _BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
 """Namespace of the ids that threads below one get that is imported under another id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Into:
+class ImportTarget:
     """Where imported threads go: whose they become, and (for a single one) under which id. What is below that one gets
     ids that follow from the new one.
 
@@ -41,7 +48,9 @@ class Into:
         return self.thread_id if thread_id == self.top else str(uuid5(_BELOW, f"{self.thread_id}\n{thread_id}"))
 
 
-async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, progress: Progress) -> Outcome:
+async def import_threads(
+    store: Driver, file: BinaryIO, where: str, into: ImportTarget, progress: TransferProgress
+) -> TransferOutcome:
     """Import an export. Everything is checked before anything is written; each thread is written in one transaction.
 
     A thread that is there and the same is left; one that is there and differs is left too, and told.
@@ -56,7 +65,7 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
     """
     tables, contents, into = await _checked(store, file, where, into)
     file.seek(0)
-    outcome = Outcome()
+    outcome = TransferOutcome()
     reader = ArchiveReader(file, where, tables)
     for done, thread in enumerate(reader.threads()):
         progress(done, contents.threads, into.id_of(thread.id))
@@ -65,7 +74,7 @@ async def import_threads(store: Driver, file: BinaryIO, where: str, into: Into, 
     return outcome
 
 
-async def check_import(file: BinaryIO, where: str, into: Into) -> None:
+async def check_import(file: BinaryIO, where: str, into: ImportTarget) -> None:
     """Make sure that an export can be imported, before a store is made for it.
 
     Raises:
@@ -77,7 +86,9 @@ async def check_import(file: BinaryIO, where: str, into: Into) -> None:
             await _checked(empty, file, where, into)
 
 
-async def _checked(store: Driver, file: BinaryIO, where: str, into: Into) -> tuple[Tables, Contents, Into]:
+async def _checked(
+    store: Driver, file: BinaryIO, where: str, into: ImportTarget
+) -> tuple[Tables, Contents, ImportTarget]:
     async with store.reading() as tx:
         tables = await read_tables(tx)
     contents = check(ArchiveReader(file, where, tables))
@@ -85,7 +96,7 @@ async def _checked(store: Driver, file: BinaryIO, where: str, into: Into) -> tup
     return tables, contents, replace(into, top=contents.tops[0] if contents.tops else None)
 
 
-def _check_into(contents: Contents, into: Into, where: str) -> None:
+def _check_into(contents: Contents, into: ImportTarget, where: str) -> None:
     if into.thread_id is not None and len(contents.tops) != 1:
         raise InvalidInput(
             reason=f"{where} holds {contents.threads} threads, and --as gives one an id. Export that thread alone."
@@ -99,7 +110,12 @@ def _check_into(contents: Contents, into: Into, where: str) -> None:
 
 
 async def _import_thread(
-    store: Driver, tables: Tables, thread: ArchivedThread, reader: ArchiveReader, into: Into, outcome: Outcome
+    store: Driver,
+    tables: Tables,
+    thread: ArchivedThread,
+    reader: ArchiveReader,
+    into: ImportTarget,
+    outcome: TransferOutcome,
 ) -> None:
     thread_id = into.id_of(thread.id)
     rows = _rows(tables, reader, thread, into)
@@ -123,7 +139,9 @@ async def _import_thread(
     outcome.written += 1
 
 
-async def _rows(tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: Into) -> AsyncIterator[TableRow]:
+async def _rows(
+    tables: Tables, reader: ArchiveReader, thread: ArchivedThread, into: ImportTarget
+) -> AsyncIterator[TableRow]:
     thread_id = into.id_of(thread.id)
     for name, row in reader.rows():
         table = tables[name]

@@ -9,14 +9,14 @@ from typing import Any
 
 from longthread.store.driver import Row, Transaction
 from longthread.store.queries import Sql
-from longthread.store.tables import Table
+from longthread.store.tables import StoreTable
 
 PAGE_BYTES = 4_000_000
 """About how much of a table is held in memory at a time."""
 _PAGE_ROWS = 1000
 
 
-async def read_rows(tx: Transaction, table: Table, thread_id: str | None = None) -> AsyncIterator[Row]:
+async def read_rows(tx: Transaction, table: StoreTable, thread_id: str | None = None) -> AsyncIterator[Row]:
     """A table's rows in the order of their key: one thread's, or all of a table that threads share."""
     limit, after = 32, None
     while True:
@@ -32,7 +32,7 @@ async def read_rows(tx: Transaction, table: Table, thread_id: str | None = None)
         limit = max(1, min(_PAGE_ROWS, PAGE_BYTES * len(rows) // max(1, sum(map(size_of, rows)))))
 
 
-async def write_rows(tx: Transaction, table: Table, rows: Iterable[Row]) -> None:
+async def write_rows(tx: Transaction, table: StoreTable, rows: Iterable[Row]) -> None:
     """Insert rows. A column that a row does not have gets its default."""
     given: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -41,18 +41,18 @@ async def write_rows(tx: Transaction, table: Table, rows: Iterable[Row]) -> None
         await tx.run_all(_insert(table, names), map(partial(_to_database, table), alike) if table.vectors else alike)
 
 
-async def update_row(tx: Transaction, table: Table, row: Row) -> None:
+async def update_row(tx: Transaction, table: StoreTable, row: Row) -> None:
     """Give a row with this key these values."""
     given = _to_database(table, row)
     await tx.run(_update(table, tuple(name for name in row if name not in table.key)), **given)
 
 
-async def delete_rows(tx: Transaction, table: Table, thread_id: str) -> None:
+async def delete_rows(tx: Transaction, table: StoreTable, thread_id: str) -> None:
     """Delete a thread's rows."""
     await tx.run(Sql(f'DELETE FROM "{table.name}" WHERE "{table.thread}" = :of_thread'), of_thread=thread_id)
 
 
-async def count_rows(tx: Transaction, tables: Sequence[Table], thread_id: str) -> dict[str, int]:
+async def count_rows(tx: Transaction, tables: Sequence[StoreTable], thread_id: str) -> dict[str, int]:
     """How many rows of a thread each table has; tables without any are left out."""
     rows = await tx.fetch(_count(tuple(tables)), of_thread=thread_id)
     return {row["name"]: int(row["rows"]) for row in rows if row["rows"]}
@@ -63,12 +63,12 @@ def size_of(row: Row) -> int:
     return sum(len(value) if isinstance(value, str | bytes) else 8 for value in row.values())
 
 
-def key_of(table: Table, row: Row) -> tuple[Any, ...]:
+def key_of(table: StoreTable, row: Row) -> tuple[Any, ...]:
     """What tells a row from the others of its thread, or of a table that threads share."""
     return tuple(row[name] for name in table.order)
 
 
-def _from_database(table: Table, row: Row) -> Row:
+def _from_database(table: StoreTable, row: Row) -> Row:
     """PostgreSQL sends a vector as two counts of 16 bits and its numbers, the highest byte first."""
     found = dict(row)
     for name in table.vectors:
@@ -78,7 +78,7 @@ def _from_database(table: Table, row: Row) -> Row:
     return found
 
 
-def _to_database(table: Table, row: Row) -> Row:
+def _to_database(table: StoreTable, row: Row) -> Row:
     """It takes a vector as text; nine digits tell any number of 32 bits."""
     given = dict(row)
     for name in table.vectors:
@@ -88,12 +88,12 @@ def _to_database(table: Table, row: Row) -> Row:
     return given
 
 
-def _after(table: Table, row: Row | None) -> dict[str, Any]:
+def _after(table: StoreTable, row: Row | None) -> dict[str, Any]:
     return {} if row is None else {f"after_{number}": row[name] for number, name in enumerate(table.order)}
 
 
 @cache
-def _select(table: Table, goes_on: bool) -> Sql:
+def _select(table: StoreTable, goes_on: bool) -> Sql:
     columns = ", ".join(f'{column.read} AS "{column.name}"' for column in table.columns)
     order = ", ".join(f'"{name}"' for name in table.order)
     conditions = [f'"{table.thread}" = :of_thread'] if table.thread else []
@@ -105,20 +105,20 @@ def _select(table: Table, goes_on: bool) -> Sql:
 
 
 @cache
-def _insert(table: Table, names: tuple[str, ...]) -> Sql:
+def _insert(table: StoreTable, names: tuple[str, ...]) -> Sql:
     columns = ", ".join(f'"{name}"' for name in names)
     return Sql(f'INSERT INTO "{table.name}" ({columns}) VALUES ({", ".join(table.by_name[n].write for n in names)})')
 
 
 @cache
-def _update(table: Table, names: tuple[str, ...]) -> Sql:
+def _update(table: StoreTable, names: tuple[str, ...]) -> Sql:
     values = ", ".join(f'"{name}" = {table.by_name[name].write}' for name in names)
     where = " AND ".join(f'"{name}" = {table.by_name[name].write}' for name in table.key)
     return Sql(f'UPDATE "{table.name}" SET {values} WHERE {where}')
 
 
 @cache
-def _count(tables: tuple[Table, ...]) -> Sql:
+def _count(tables: tuple[StoreTable, ...]) -> Sql:
     each = (
         f"""SELECT '{table.name}' AS name, count(*) AS rows FROM "{table.name}" WHERE "{table.thread}" = :of_thread"""
         for table in tables

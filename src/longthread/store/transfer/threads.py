@@ -9,7 +9,7 @@ from typing import Protocol
 from longthread.errors import StoreError
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.leases import left
-from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, Table, Tables, canonical
+from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, StoreTable, Tables, canonical
 from longthread.store.transfer.rows import (
     PAGE_BYTES,
     count_rows,
@@ -25,7 +25,7 @@ TableRow = tuple[str, Row]
 """A row, and the name of its table."""
 
 
-class Progress(Protocol):
+class TransferProgress(Protocol):
     """Told how many of the threads are done, and what is being done now."""
 
     def __call__(self, done: int, total: int, what: str) -> None: ...
@@ -45,7 +45,7 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Outcome:
+class TransferOutcome:
     """What became of the threads, and how many rows were written of them and of what threads share."""
 
     written: int = 0
@@ -63,7 +63,7 @@ async def thread_ids(
     return [row["id"] for row in rows]
 
 
-async def each_thread(store: Driver, progress: Progress) -> AsyncIterator[str]:
+async def each_thread(store: Driver, progress: TransferProgress) -> AsyncIterator[str]:
     """The id of every thread of a store that is in use, in their order."""
     async with store.reading() as tx:
         total = await count_threads(tx)
@@ -97,7 +97,7 @@ async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncI
             yield table.name, row
 
 
-async def _rows_of(tx: Transaction, table: Table, thread_id: str) -> AsyncIterator[Row]:
+async def _rows_of(tx: Transaction, table: StoreTable, thread_id: str) -> AsyncIterator[Row]:
     async for row in read_rows(tx, table, thread_id):
         yield left(row) if table.name == RUNS else row
 
@@ -161,7 +161,7 @@ async def difference(
     return None
 
 
-def differing_column(table: Table, mine: Row, other: Row) -> str | None:
+def differing_column(table: StoreTable, mine: Row, other: Row) -> str | None:
     """The first column in which two rows differ. A column that the other does not have may be at its default."""
     for column in table.columns:
         if column.name not in other and column.has_default:

@@ -19,7 +19,7 @@ _READ: dict[str, Callable[[str], Any]] = {
 """Columns of which whoever reads an entry makes something, and how."""
 
 
-class Tree:
+class EntryTree:
     """The entries of a thread: each one's parent is there, each id is given once, and something can be made of each."""
 
     def __init__(self) -> None:

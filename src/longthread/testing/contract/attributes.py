@@ -15,7 +15,7 @@ from longthread.model.thread import Thread
 from longthread.store import attributes, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
 from longthread.testing.contract.recall import silent
 from longthread.testing.contract.runs import dead
@@ -124,12 +124,12 @@ class AttributeContract(Contract):
         await note(store)
         async with store.writing() as tx:
             await attributes.set_message_metadata(tx, "t", "a", {"x": 1}, user_id=USER)
-        policy = Policy(entries_before=log.now(), window=1, checkpoints=None)
+        policy = RetentionPolicy(entries_before=log.now(), window=1, checkpoints=None)
         await prune(store, Retention(policy, CheckpointKeeper(), dead), silent, apply=True)
         assert await of_messages(store) == {2: {"rating": 5}}
         async with store.writing() as tx:
             await attributes.set_expiry(tx, "t", datetime.now(UTC) - timedelta(seconds=1), user_id=USER)
-        policy = Policy(now=log.now(), checkpoints=None)
+        policy = RetentionPolicy(now=log.now(), checkpoints=None)
         assert (await prune(store, Retention(policy, CheckpointKeeper(), dead), silent, apply=True)).threads == 1
         assert await rows_of(store) == {}
 

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointRow, Head, Where, WriteRow
+from longthread.store.checkpoints import CheckpointRow, NewestCheckpoint, Where, WriteRow
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
@@ -49,7 +49,7 @@ class CheckpointContract(Contract):
             ids = {"checkpoint_id": "id-001", "written_id": "id-001"}
             found = await checkpoints.place(tx, "t", "", user_id=USER, **ids)
             assert found is not None
-            assert (found.head, found.there, found.tasks) == (Head(2, "id-002", 0), 1, True)
+            assert (found.head, found.there, found.tasks) == (NewestCheckpoint(2, "id-002", 0), 1, True)
             found = await checkpoints.place(tx, "t", "child", user_id=USER, checkpoint_id="id-009", written_id="id-002")
             assert found is not None
             assert (found.thread.id, found.head, found.there, found.tasks) == ("t", None, None, False)

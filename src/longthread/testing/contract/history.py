@@ -12,7 +12,7 @@ from longthread.model.memory import Used
 from longthread.model.run import AgentRun, Answers, RunStatus, Step
 from longthread.store import log, memories, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.store.transfer.archive import export_lines
 from longthread.testing.contract.base import USER
 from longthread.testing.contract.memories import kept
@@ -33,7 +33,7 @@ async def turn(
 ) -> None:
     """A whole run, which asks, calls and says something, of a kind that its number gives."""
     kind = kind or KINDS[number % len(KINDS)]
-    plan = Plan(run_id(number), f"question {number}", "源", "model", "auto", 5)
+    plan = NewRun(run_id(number), f"question {number}", "源", "model", "auto", 5)
     if kind == "agent":
         plan = replace(plan, protocol="json", agent=AgentRun("a1", 3, {"tool": {"x": 1}}), continues=run_id(0))
     if kind == "answering":

@@ -16,7 +16,7 @@ from longthread.testing.embedding import HashEmbedder
 DIMS = 32
 
 
-class Words(Embeddings):
+class WordEmbeddings(Embeddings):
     """An embedder as LangChain has them: texts that share words are near."""
 
     def __init__(self, **same: str) -> None:
@@ -92,7 +92,12 @@ class ItemContract(Contract):
             found = await plain.asearch(("n",), query=question)
             assert (keys(found)[0], len(found)) == (key, 3)
         for measure in ("cosine", "l2", "inner_product"):
-            index: Any = {"dims": DIMS, "embed": Words(pasta="noodles"), "distance_type": measure, "fields": ["text"]}
+            index: Any = {
+                "dims": DIMS,
+                "embed": WordEmbeddings(pasta="noodles"),
+                "distance_type": measure,
+                "fields": ["text"],
+            }
             found = await LongthreadStore(store, index=index).asearch(("n",), query="pasta")
             assert keys(found)[0] == "food"
             assert sorted([hit.score or 0 for hit in found], reverse=True) == [hit.score for hit in found]

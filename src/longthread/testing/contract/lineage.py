@@ -9,7 +9,7 @@ from longthread.memory.forget import delete_thread, look_at_thread
 from longthread.model.run import Answers
 from longthread.store import log, runs
 from longthread.store.driver import Driver
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.testing.contract.base import USER, Contract, draft
 from longthread.testing.contract.runs import alive, dead
 
@@ -25,7 +25,7 @@ async def family(store: Driver) -> None:
 
 async def begin(store: Driver, thread_id: str, run_id: str, answers: Answers | None = None) -> None:
     """Begin a run, which may answer a call of another's."""
-    plan = Plan(run_id, "question", None, "model", "auto", 3, answers=answers)
+    plan = NewRun(run_id, "question", None, "model", "auto", 3, answers=answers)
     async with store.writing() as tx:
         await runs.begin(tx, thread_id, plan, owner="owner", alive=alive)
 

@@ -12,7 +12,7 @@ import pytest
 
 from longthread.errors import MemoryNotFound, StoreConflict
 from longthread.memory.memories import remember
-from longthread.model.memory import ANALYST, Memory, Source, Statement, Used
+from longthread.model.memory import ANALYST, Memory, MemorySource, Statement, Used
 from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -23,7 +23,7 @@ OWNER = Owner(USER, ANALYST)
 SOON = timedelta(seconds=0.05)
 
 
-async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: Source | None = None) -> Memory:
+async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: MemorySource | None = None) -> Memory:
     """Remember something in a transaction of its own."""
     async with store.writing() as tx:
         if source is not None:
@@ -116,21 +116,21 @@ class MemoryContract(Contract):
     async def test_a_memory_goes_with_its_thread_unless_another_has_said_it_too(self, store: Driver) -> None:
         await thread_with(store, "a", thread_id="one")
         await thread_with(store, "a", "b", thread_id="two")
-        await kept(store, "only here", source=Source("one", (1,)))
-        both = await kept(store, "Said in both", source=Source("two", (2,)))
-        await kept(store, "said in both.", source=Source("one", (1,)))
+        await kept(store, "only here", source=MemorySource("one", (1,)))
+        both = await kept(store, "Said in both", source=MemorySource("two", (2,)))
+        await kept(store, "said in both.", source=MemorySource("one", (1,)))
         await kept(store, "By hand")
-        await kept(store, "by hand", source=Source("one", (1,)))
+        await kept(store, "by hand", source=MemorySource("one", (1,)))
         async with store.writing() as tx:
             told = await memories.sources(tx, both.id, user_id=USER)
-            assert told == [Source("two", (2,)), Source("one", (1,))]
+            assert told == [MemorySource("two", (2,)), MemorySource("one", (1,))]
             assert (await memories.find(tx, both.id, user_id=USER)).content == "said in both."
             await log.delete_thread(tx, "one", user_id=USER)
         assert await contents(store) == ["By hand", "Said in both"]
         async with store.writing() as tx:
-            assert await memories.sources(tx, both.id, user_id=USER) == [Source("two", (2,))]
+            assert await memories.sources(tx, both.id, user_id=USER) == [MemorySource("two", (2,))]
             assert (await memories.find(tx, both.id, user_id=USER)).thread_id == "two"
-        assert (await kept(store, "Said in both", source=Source("two", (2,)))).id == both.id, "it is known again"
+        assert (await kept(store, "Said in both", source=MemorySource("two", (2,)))).id == both.id, "it is known again"
         async with store.writing() as tx:
             await log.delete_thread(tx, "two", user_id=USER)
         assert await contents(store) == ["By hand"]

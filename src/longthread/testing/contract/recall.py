@@ -16,7 +16,7 @@ from longthread.memory.index.indexer import drop_index, index_thread
 from longthread.memory.index.vectors import embed_thread, model_of
 from longthread.memory.reindex import index_all
 from longthread.memory.search import nearest
-from longthread.memory.search.keywords import Place
+from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
 from longthread.store import log
@@ -24,7 +24,7 @@ from longthread.store.driver import Driver
 from longthread.store.index import recall, shards, vectors
 from longthread.store.index.recall import Scope
 from longthread.store.transfer.archive import export_lines
-from longthread.store.transfer.import_archive import Into, import_threads
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing.contract.base import USER, Contract, OpenStore, extend, rows_of
 from longthread.testing.embedding import HashEmbedder
 
@@ -65,7 +65,7 @@ async def come_again(store: Driver, thread_id: str = "t") -> None:
         data = b"".join([line async for line in export_lines(tx, [thread_id], silent)])
     async with store.writing() as tx:
         await log.delete_thread(tx, thread_id, user_id=USER)
-    await import_threads(store, io.BytesIO(data), "x.jsonl", Into(USER), silent)
+    await import_threads(store, io.BytesIO(data), "x.jsonl", ImportTarget(USER), silent)
 
 
 class RecallContract(Contract):
@@ -93,7 +93,7 @@ class RecallContract(Contract):
         assert sorted(late) == ["the harbour", "the harbour again"]
         assert await found(store, "harbour", since=now + timedelta(hours=1)) == []
         assert await found(store, "harbour", MINE, until=now - timedelta(hours=1)) == []
-        assert await found(store, "harbour", k=1, before=Place("t", 5)) == ["the harbour"]
+        assert await found(store, "harbour", k=1, before=EntryPlace("t", 5)) == ["the harbour"]
         [hit, *_] = (await Recaller(store).find(Question("harbour", HERE, k=1, neighbours=1))).hits
         assert {entry.seq for entry in hit.around} <= {hit.entry.seq - 1, hit.entry.seq, hit.entry.seq + 1}
         one = await Recaller(store).entry(Question("harbour", HERE), "t", "t-22")

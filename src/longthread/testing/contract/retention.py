@@ -26,10 +26,10 @@ from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.log import now
 from longthread.store.maintenance.prune import Pruned, prune
-from longthread.store.maintenance.retention import Policy, Retention
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.status import status_of
 from longthread.store.run_rows import step_values
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
 from longthread.testing.contract.base import USER, Contract, branch_ids
 from longthread.testing.contract.graphs import at, graph_on, history, turn
@@ -42,7 +42,7 @@ from longthread.testing.contract.runs import alive, begun, dead
 from longthread.testing.contract.summaries import pass_over, talk
 from longthread.testing.embedding import HashEmbedder
 
-ALL = Policy(checkpoints=None)
+ALL = RetentionPolicy(checkpoints=None)
 """Nothing goes."""
 
 
@@ -50,7 +50,9 @@ def _ns(config: RunnableConfig) -> str:
     return str(config["configurable"]["checkpoint_ns"])
 
 
-async def pruned(store: Driver, policy: Policy, *, apply: bool = True, alive: Callable[[str], bool] = alive) -> Pruned:
+async def pruned(
+    store: Driver, policy: RetentionPolicy, *, apply: bool = True, alive: Callable[[str], bool] = alive
+) -> Pruned:
     """What goes, or would go: what is told is what is gone from every table."""
     before = (await status_of(store)).rows
     told = await prune(store, Retention(policy, CheckpointKeeper(), alive), silent, apply=apply)
@@ -107,7 +109,7 @@ class RetentionContract(Contract):
         await turns(store, 9, kind="plain")
         before = await seen(store)
         async with store.writing() as tx:
-            lease = await runs.begin(tx, "t", Plan(run_id(9), "q", None, "m", "auto", 5), owner="o", alive=alive)
+            lease = await runs.begin(tx, "t", NewRun(run_id(9), "q", None, "m", "auto", 5), owner="o", alive=alive)
             assert await runs.start_step(tx, lease, "model") == 18
             warning = Event("t", run_id(9), 2, "warning", {"message": "slow"}, datetime(2026, 1, 1, tzinfo=UTC))
             await runs.append_events(tx, [warning])
@@ -207,7 +209,7 @@ class RetentionContract(Contract):
         inner = [each.config async for each in LongthreadSaver(store).alist(at()) if "inner" in _ns(each.config)][-1]
         for config in (old.config, inner):
             await LongthreadSaver(store).aput_writes(config, [("notes", ["of a task"])], "task")
-        went = await pruned(store, Policy())
+        went = await pruned(store, RetentionPolicy())
         assert went.rows["checkpoints"] > 5
         assert went.rows["checkpoint_writes"] > 1
         assert went.rows["checkpoint_blobs"] > 0

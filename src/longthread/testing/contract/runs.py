@@ -15,10 +15,10 @@ from longthread.model.run import Run, RunStatus
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import latest_runs
-from longthread.store.runs import Lease, Plan
+from longthread.store.runs import Lease, NewRun
 from longthread.testing.contract.base import USER, Contract, OpenStore
 
-Alive = Callable[[str], bool]
+_Alive = Callable[[str], bool]
 
 
 def alive(owner: str) -> bool:
@@ -32,12 +32,12 @@ def dead(owner: str) -> bool:
 
 
 async def begun(
-    store: Driver, run_id: str = "r1", *, thread_id: str = "t", owner: str = "first", alive: Alive = alive
+    store: Driver, run_id: str = "r1", *, thread_id: str = "t", owner: str = "first", alive: _Alive = alive
 ) -> Lease:
     """Begin a run on a thread, made when it is new."""
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER)
-        plan = Plan(run_id, "question", "source", "model", "auto", 5)
+        plan = NewRun(run_id, "question", "source", "model", "auto", 5)
         return await runs.begin(tx, thread_id, plan, owner=owner, alive=alive)
 
 
@@ -49,7 +49,7 @@ async def run_of(store: Driver, run_id: str = "r1") -> Run:
     return run
 
 
-async def taken_over(store: Driver, *, alive: Alive = dead) -> Lease:
+async def taken_over(store: Driver, *, alive: _Alive = dead) -> Lease:
     """Take over run `r1`."""
     run = await run_of(store)
     async with store.writing() as tx:

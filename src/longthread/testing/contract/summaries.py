@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.search.recall import Question, Recaller
-from longthread.memory.summary.pruning import Policy, prune_thread
+from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.topics import Topic
 from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
@@ -16,13 +16,13 @@ from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
-from longthread.store.runs import Plan
+from longthread.store.runs import NewRun
 from longthread.testing.contract.base import USER, Contract, extend
 from longthread.testing.contract.recall import say
 from longthread.testing.contract.runs import alive
 from longthread.testing.embedding import HashEmbedder
 
-POLICY = Policy(max_messages=40, threshold=10)
+POLICY = PruningPolicy(max_messages=40, threshold=10)
 
 
 def counted(texts: Sequence[str], known: Sequence[str]) -> list[Topic]:
@@ -35,12 +35,12 @@ async def talk(store: Driver, turns: int, *, thread_id: str = "t") -> None:
     await say(store, [text for n in range(turns) for text in (f"harbour {n}?", f"quay {n}.")], thread_id=thread_id)
 
 
-async def pass_over(store: Driver, thread_id: str = "t", **given: Any) -> summaries.Kept | None:
+async def pass_over(store: Driver, thread_id: str = "t", **given: Any) -> summaries.ThreadSummary | None:
     """Prune a thread where that is due."""
     return await prune_thread(store, thread_id, POLICY, extract=counted, **given)
 
 
-async def kept_of(store: Driver, thread_id: str = "t") -> summaries.Kept | None:
+async def kept_of(store: Driver, thread_id: str = "t") -> summaries.ThreadSummary | None:
     """What is kept of a thread, with its digest."""
     async with store.reading() as tx:
         thread = await summaries.find_thread(tx, thread_id)
@@ -94,7 +94,7 @@ class SummaryContract(Contract):
         await talk(store, 10)
         async with store.reading() as tx:
             assert await summaries.live_question(tx, "t") is None
-        plan = Plan("r1", "", None, "model", "auto", 5, question_seq=21)
+        plan = NewRun("r1", "", None, "model", "auto", 5, question_seq=21)
         async with store.writing() as tx:
             lease = await runs.begin(tx, "t", plan, owner="owner", alive=alive)
         await talk(store, 20)

@@ -19,8 +19,8 @@ SURROGATES = range(0xD800, 0xE000)
 BIG = 20_000_000
 """Bytes of the largest entry that every backend must take."""
 
-Write = Callable[[Transaction, str], Awaitable[object]]
-WRITES: dict[str, Write] = {
+_Write = Callable[[Transaction, str], Awaitable[object]]
+WRITES: dict[str, _Write] = {
     "text": lambda tx, bad: log.extend(tx, "t", [draft("x", bad)]),
     "id": lambda tx, bad: log.extend(tx, "t", [draft(bad)]),
     "name": lambda tx, bad: log.extend(tx, "t", [draft("x", name=bad)]),

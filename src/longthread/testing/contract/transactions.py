@@ -10,7 +10,7 @@ import pytest
 
 from longthread.errors import LongthreadError, NotAsExpected, NotStorable, StoreError
 from longthread.store import log
-from longthread.store.driver import Asked, Driver
+from longthread.store.driver import Driver, QueryCall
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, draft, extend, position, thread_with
 
@@ -244,8 +244,8 @@ class TransactionContract(Contract):
 
     async def test_what_was_told_ahead_is_found_as_if_it_had_not_been(self, store: Driver) -> None:
         await thread_with(store, "a", "b", "c")
-        told: list[Asked] = [("select_entry", {"thread_id": "t", "id": name}) for name in ("a", "none", "c")]
-        later: Asked = ("select_position", {"id": "t"})
+        told: list[QueryCall] = [("select_entry", {"thread_id": "t", "id": name}) for name in ("a", "none", "c")]
+        later: QueryCall = ("select_position", {"id": "t"})
         async with store.reading() as tx:
             await tx.ahead(*told)
             await tx.ahead(later)
@@ -301,7 +301,7 @@ class TransactionContract(Contract):
     @pytest.mark.parametrize("place", [0, 1, 2])
     async def test_several_queries_of_which_one_fails_undo_the_transaction(self, store: Driver, place: int) -> None:
         await thread_with(store, "a")
-        asked: list[Asked] = [("select_entry", {"thread_id": "t", "id": "a"})] * 2
+        asked: list[QueryCall] = [("select_entry", {"thread_id": "t", "id": "a"})] * 2
         asked.insert(place, (NO_SUCH_TABLE, {}))
         for caught in (nullcontext(), pytest.raises(StoreError)):
             with pytest.raises(StoreError):

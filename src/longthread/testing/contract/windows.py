@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from longthread.store import windows
 from longthread.store.driver import Driver
-from longthread.store.windows import Assumed
+from longthread.store.windows import AssumedWindow
 from longthread.testing.contract.base import Contract
 
-HERE = Assumed("model", "http://here/v1", 32_000)
+HERE = AssumedWindow("model", "http://here/v1", 32_000)
 OTHERS = (
-    Assumed("other", "http://here/v1", 32_000),
-    Assumed("model", "http://there/v1", 32_000),
-    Assumed("model", "http://here/v1", 16_000),
+    AssumedWindow("other", "http://here/v1", 32_000),
+    AssumedWindow("model", "http://there/v1", 32_000),
+    AssumedWindow("model", "http://here/v1", 16_000),
 )
 
 

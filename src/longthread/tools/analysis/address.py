@@ -24,7 +24,7 @@ _CREDENTIALS = re.compile(r":\S*@", re.S)
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
 _FILES = ("sqlite", "duckdb")
 
-Query = Mapping[str, str | Sequence[str]]
+UrlQuery = Mapping[str, str | Sequence[str]]
 
 
 def is_url(spec: str) -> bool:
@@ -107,7 +107,7 @@ def _parsed(spec: str) -> URL | None:
     return None if misread else url
 
 
-def _harmless(query: Query) -> dict[str, str | tuple[str, ...]]:
+def _harmless(query: UrlQuery) -> dict[str, str | tuple[str, ...]]:
     kept: dict[str, str | tuple[str, ...]] = {}
     for name, value in query.items():
         values = (value,) if isinstance(value, str) else tuple(value)

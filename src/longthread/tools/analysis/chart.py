@@ -21,10 +21,10 @@ from longthread.tools.analysis.schema import close_names
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_ROWS = 5_000
 """Rows that a chart shows at most: the first ones."""
-Mark = Literal["bar", "line", "area", "point", "arc"]
+ChartMark = Literal["bar", "line", "area", "point", "arc"]
 Aggregate = Literal["count", "sum", "mean", "median", "min", "max"]
-Measure = Literal["quantitative", "temporal", "ordinal", "nominal"]
-MARKS: tuple[Mark, ...] = get_args(Mark)
+FieldType = Literal["quantitative", "temporal", "ordinal", "nominal"]
+MARKS: tuple[ChartMark, ...] = get_args(ChartMark)
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 _MANY_COLORS = 20
 _MANY_BARS = 60
@@ -44,10 +44,10 @@ _SPECIAL = re.compile(r"""([\\.\[\]'"])""")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChartRequest:
     """A chart as it is asked for. The names are the result's columns."""
 
-    mark: Mark
+    mark: ChartMark
     x: str | None = None
     y: str | None = None
     color: str | None = None
@@ -60,7 +60,7 @@ class Chart:
     """A specification without rows, what each column that it shows is taken for, and what should be known of it."""
 
     spec: Mapping[str, Any]
-    measures: Mapping[str, Measure]
+    measures: Mapping[str, FieldType]
     notes: Sequence[str]
 
 
@@ -88,7 +88,7 @@ class Data:
     def _folded(self, name: str) -> list[str]:
         return [one for one in self.columns if one.strip().casefold() == name.strip().casefold()]
 
-    def measure(self, column: str) -> Measure:
+    def measure(self, column: str) -> FieldType:
         """What a column is taken for, by what it holds."""
         values = self.values(column)
         numbers = [value for value in values if not (isinstance(value, str) and value in _NO_NUMBERS)]
@@ -107,7 +107,7 @@ class Data:
         return all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in self.values(column))
 
 
-def chart(wanted: Wanted, data: Data, label: str) -> Chart:
+def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
     """The chart of a result.
 
     Raises:
@@ -151,7 +151,7 @@ _Channels = dict[str, tuple[str | None, Aggregate | None]]
 
 
 def _axes(
-    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+    wanted: ChartRequest, found: Mapping[str, str], measures: Mapping[str, FieldType], numbers: Sequence[str]
 ) -> _Channels:
     x, y = found.get("x"), found.get("y")
     if x is None or (y is None and wanted.aggregate != "count"):
@@ -173,7 +173,7 @@ def _axes(
 
 
 def _slices(
-    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+    wanted: ChartRequest, found: Mapping[str, str], measures: Mapping[str, FieldType], numbers: Sequence[str]
 ) -> _Channels:
     of, size = found.get("color") or found.get("x"), found.get("y")
     if of is None or (size is None and wanted.aggregate != "count"):
@@ -184,7 +184,7 @@ def _slices(
 
 
 def _not_measured(
-    wanted: Wanted, found: Mapping[str, str], measures: Mapping[str, Measure], numbers: Sequence[str]
+    wanted: ChartRequest, found: Mapping[str, str], measures: Mapping[str, FieldType], numbers: Sequence[str]
 ) -> InvalidInput:
     told = ", ".join(f"{found[axis]} is {measures[found[axis]]}" for axis in ("x", "y") if axis in found)
     what = f"The {wanted.aggregate} of text or dates" if wanted.aggregate else f"A {wanted.mark} chart without numbers"
@@ -193,7 +193,7 @@ def _not_measured(
 
 
 def _encoded(
-    column: str | None, aggregate: Aggregate | None, data: Data, measures: Mapping[str, Measure]
+    column: str | None, aggregate: Aggregate | None, data: Data, measures: Mapping[str, FieldType]
 ) -> dict[str, Any]:
     if column is None:
         return {"aggregate": "count", "type": "quantitative", "title": "count"}
@@ -223,7 +223,7 @@ def _unit(values: Sequence[str]) -> str | None:
     return "utcyearmonth" if all(_MONTH.fullmatch(value) for value in values) else None
 
 
-def _notes(wanted: Wanted, data: Data, found: Mapping[str, str], measures: Mapping[str, Measure]) -> list[str]:
+def _notes(wanted: ChartRequest, data: Data, found: Mapping[str, str], measures: Mapping[str, FieldType]) -> list[str]:
     notes = []
     if data.total > len(data.rows):
         notes.append(f"Only the first {len(data.rows)} of {data.total} rows are shown. Aggregate them in the query.")

@@ -20,7 +20,7 @@ def place(number: int, dialect: str) -> str:
     return f":p{number}" if dialect in ("sqlite", "mysql") else f"${number}"
 
 
-class Connection(ABC):
+class SourceConnection(ABC):
     """One read-only connection, used by one thread at a time; `interrupt` may come from any other."""
 
     @abstractmethod
@@ -72,32 +72,32 @@ class Engine(ABC):
     """What was guessed of a table, by its label."""
 
     @abstractmethod
-    def connect(self) -> Connection:
+    def connect(self) -> SourceConnection:
         """A new hardened connection. Raises SourceError."""
 
     @abstractmethod
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """All tables with their columns, keys and comments."""
 
     @abstractmethod
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """A cheap text that differs whenever the schema may have changed."""
 
     def stale(self) -> bool:
         """Whether the data moved, so that open connections must be replaced."""
         return False
 
-    def functions(self, connection: Connection) -> frozenset[str]:
+    def functions(self, connection: SourceConnection) -> frozenset[str]:
         """Names of functions, defined in this database, that only read."""
         del connection
         return frozenset()
 
-    def defined(self, connection: Connection) -> frozenset[str]:
+    def defined(self, connection: SourceConnection) -> frozenset[str]:
         """Names of all functions that are defined in this database, whatever they do, in small letters."""
         del connection
         return frozenset()
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """The definitions of the views, by label: a CREATE VIEW or its query."""
         del connection
         return {}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from longthread.errors import LongthreadError
-from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.schema import Schema, Table
@@ -108,7 +108,7 @@ def _owner(column: exp.Column, tables: dict[str, Table]) -> tuple[Table, str] | 
     return (owners[0][0], owners[0][1].name) if len(owners) == 1 else None
 
 
-def _notes(connection: Connection, source: Source, schema: Schema, filters: Sequence[Filter]) -> list[str]:
+def _notes(connection: SourceConnection, source: Source, schema: Schema, filters: Sequence[Filter]) -> list[str]:
     notes: list[str] = []
     for one in filters:
         name = quoted(one.column, source.dialect)
@@ -124,7 +124,7 @@ def _notes(connection: Connection, source: Source, schema: Schema, filters: Sequ
     return notes
 
 
-def _first(connection: Connection, source: Source, schema: Schema, sql: str) -> list[Sequence[object]]:
+def _first(connection: SourceConnection, source: Source, schema: Schema, sql: str) -> list[Sequence[object]]:
     return list(connection.query(prepared(sql, source, schema)[1]))
 
 

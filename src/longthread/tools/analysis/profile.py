@@ -10,7 +10,7 @@ from typing import Any
 
 from longthread.errors import SqlFailed
 from longthread.tools.analysis.cell import as_numbers, json_cell, shown
-from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, Table
@@ -43,7 +43,9 @@ class Profile:
     """Whether all columns were done in time."""
 
 
-def profile(connection: Connection, table: Table, columns: tuple[Column, ...], limits: Limits, dialect: str) -> Profile:
+def profile(
+    connection: SourceConnection, table: Table, columns: tuple[Column, ...], limits: Limits, dialect: str
+) -> Profile:
     """The statistics of `columns`. Columns that the time does not allow have none."""
     found = Profile()
     until = time.monotonic() + limits.statistics_seconds
@@ -70,7 +72,7 @@ def profile(connection: Connection, table: Table, columns: tuple[Column, ...], l
     return found
 
 
-def count_rows(connection: Connection, table: Table, seconds: float) -> tuple[int | None, bool]:
+def count_rows(connection: SourceConnection, table: Table, seconds: float) -> tuple[int | None, bool]:
     """How many rows `table` has, and whether that is the database's estimate; None when counting takes too long."""
     if table.estimated_rows is not None and table.estimated_rows > 1_000_000:
         return table.estimated_rows, True
@@ -86,7 +88,9 @@ def count_rows(connection: Connection, table: Table, seconds: float) -> tuple[in
     return table.estimated_rows, table.estimated_rows is not None
 
 
-def _statistics(connection: Connection, relation: str, column: Column, limits: Limits, dialect: str) -> dict[str, Any]:
+def _statistics(
+    connection: SourceConnection, relation: str, column: Column, limits: Limits, dialect: str
+) -> dict[str, Any]:
     if column.shape in _SKIPPED:
         return {}
     name = quoted(column.name, dialect)
@@ -110,7 +114,7 @@ def _statistics(connection: Connection, relation: str, column: Column, limits: L
     return statistics
 
 
-def _numbers(connection: Connection, relation: str, name: str, text: str) -> dict[str, str]:
+def _numbers(connection: SourceConnection, relation: str, name: str, text: str) -> dict[str, str]:
     """A note where most values of a text column are numbers, and what keeps them from being taken for such."""
     query = f"SELECT substr(CAST({name} AS {text}), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
     values = [str(row[0]).strip() for row in connection.execute(query)]
@@ -127,7 +131,7 @@ def _numbers(connection: Connection, relation: str, name: str, text: str) -> dic
     return {"note": note}
 
 
-def _frequent(connection: Connection, relation: str, name: str, limits: Limits) -> list[Any]:
+def _frequent(connection: SourceConnection, relation: str, name: str, limits: Limits) -> list[Any]:
     rows = connection.execute(
         f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
         f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"

@@ -55,7 +55,7 @@ class _Frame:
     given: set[str] = field(default_factory=set)
 
 
-Tables = Mapping[str, Columns]
+SchemaTables = Mapping[str, Columns]
 """Common table expressions that are in sight."""
 
 
@@ -96,7 +96,7 @@ class Resolver:
         if table.catalog or table.db not in ("", self._schema.home, *_STANDARD):
             raise TableNotFound(table=f"{table.db}.{table.name}"[:200], nearest=self._schema.nearest(table.name))
 
-    def _query(self, query: exp.Expr, tables: Tables, outer: Sequence[_Frame]) -> Columns:
+    def _query(self, query: exp.Expr, tables: SchemaTables, outer: Sequence[_Frame]) -> Columns:
         """The columns that a query returns, after the names in it were looked up."""
         tables = self._with(query, tables, outer)
         if isinstance(query, exp.Subquery):
@@ -111,7 +111,7 @@ class Resolver:
             return self._select(query, tables, outer)
         return None
 
-    def _with(self, query: exp.Expr, tables: Tables, outer: Sequence[_Frame]) -> Tables:
+    def _with(self, query: exp.Expr, tables: SchemaTables, outer: Sequence[_Frame]) -> SchemaTables:
         clause = query.args.get("with_")
         if clause is None:
             return tables
@@ -122,7 +122,7 @@ class Resolver:
             seen[self._alias(one)] = self._renamed(one, found)
         return seen
 
-    def _select(self, query: exp.Select, tables: Tables, outer: Sequence[_Frame]) -> Columns:
+    def _select(self, query: exp.Select, tables: SchemaTables, outer: Sequence[_Frame]) -> Columns:
         frame = _Frame()
         frames = [*outer, frame]
         for item in _from_items(query):
@@ -138,7 +138,7 @@ class Resolver:
                 raise _missing(text, _readable(frames), _BACKTICKS)
         return self._returned(query, frame)
 
-    def _item(self, item: exp.Expr, tables: Tables, frames: Sequence[_Frame]) -> Columns:
+    def _item(self, item: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> Columns:
         if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier) and not item.args.get("rows_from"):
             return self._table(item, tables)
         if isinstance(item, exp.Subquery):
@@ -149,7 +149,7 @@ class Resolver:
             return _RETURNED.get(item.this.name.casefold())
         return None
 
-    def _table(self, table: exp.Table, tables: Tables) -> Columns:
+    def _table(self, table: exp.Table, tables: SchemaTables) -> Columns:
         folded = self._compared(table.this)
         if not table.db and folded in tables:
             return tables[folded]
@@ -177,7 +177,7 @@ class Resolver:
             return False
         return name not in self._by_name and not any(name.startswith(f"{label}_") for label in self._by_name)
 
-    def _walk(self, query: exp.Expr, tables: Tables, frames: Sequence[_Frame]) -> None:
+    def _walk(self, query: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> None:
         """Looks up the columns of one SELECT, and goes into its subqueries."""
         waiting: list[exp.Expr] = [child for key, child in _children(query) if key != "with_"]
         while waiting:

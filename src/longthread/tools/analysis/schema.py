@@ -12,8 +12,8 @@ from typing import Literal
 
 from longthread.errors import TableNotFound
 
-Kind = Literal["table", "view"]
-Shape = Literal["integer", "number", "text", "date", "boolean", "binary", "other"]
+TableKind = Literal["table", "view"]
+ColumnShape = Literal["integer", "number", "text", "date", "boolean", "binary", "other"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Column:
     """What it may hold, where the database says it."""
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> ColumnShape:
         """What kind of values to expect, whatever the dialect calls it."""
         shape = shape_of(self.type)
         # An enumeration has a name of its own in PostgreSQL.
@@ -51,7 +51,7 @@ class Table:
 
     label: str
     sql: str
-    kind: Kind = "table"
+    kind: TableKind = "table"
     comment: str | None = None
     columns: tuple[Column, ...] = ()
     primary_key: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def unquoted(name: str) -> str:
     return text
 
 
-def shape_of(type_name: str) -> Shape:
+def shape_of(type_name: str) -> ColumnShape:
     """The kind of values behind a declared type, by the words that databases use."""
     word = type_name.casefold()
     if word.endswith("[]") or word.startswith(
@@ -161,7 +161,7 @@ def shape_of(type_name: str) -> Shape:
     return "other" if word else "text"
 
 
-_SHAPES: tuple[tuple[Shape, tuple[str, ...]], ...] = (
+_SHAPES: tuple[tuple[ColumnShape, tuple[str, ...]], ...] = (
     ("other", ("point", "polygon", "geometry", "linestring", "range", "uuid")),
     ("boolean", ("bool",)),
     ("date", ("date", "time")),

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from longthread.errors import SourceError, SourceFailed, SourceUnreachable, SqlRefused, SqlTimeout
 from longthread.store.completion import to_the_end
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
 from longthread.tools.analysis.policy.rewrite import rewritten
@@ -39,7 +39,7 @@ class Source:
         self._engine = engine
         self._executors = [_executor(limits.workers)]
         self._lock = threading.Lock()
-        self._idle: list[Connection] = []
+        self._idle: list[SourceConnection] = []
         self._schema: tuple[str, Schema] | None = None
         self._functions: frozenset[str] = frozenset()
         self._defined: frozenset[str] = frozenset()
@@ -86,7 +86,7 @@ class Source:
         """What was guessed of a table when it was read. Nothing where a policy holds: it may tell of hidden values."""
         return [] if self._policy is not None else list(self._engine.table_notes.get(label, ()))
 
-    async def work(self, action: Callable[[Connection], T], seconds: float | None = None) -> T:
+    async def work(self, action: Callable[[SourceConnection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection, and kills its statement after `seconds` or when the task that
         awaits it is cancelled. The thread has then ended when this returns, unless it is inside of one call of the
         engine that heeds no interrupt: after `GRACE` seconds it is left to end by itself, with its connection.
@@ -151,7 +151,7 @@ class Source:
         if last:
             self._engine.close()
 
-    def _current_schema(self, connection: Connection) -> Schema:
+    def _current_schema(self, connection: SourceConnection) -> Schema:
         mark = self._engine.mark(connection)
         known = self._schema
         if known is None or known[0] != mark:
@@ -186,7 +186,7 @@ class Source:
             return False
         return self._restricted is None or self._restricted.is_named_in(text)
 
-    def borrow(self) -> Connection:
+    def borrow(self) -> SourceConnection:
         """A connection for one piece of work, in the calling thread."""
         if self._engine.stale():
             self.drop_idle()
@@ -197,7 +197,7 @@ class Source:
                 return connection or self._engine.connect()
             connection.close()
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: SourceConnection) -> None:
         """Keeps the connection for the next piece of work, if it can be made as good as new."""
         try:
             connection.reset()
@@ -222,7 +222,7 @@ class Source:
 class _Job(Generic[T]):
     """One piece of work, and the switch that stops it from another thread."""
 
-    def __init__(self, source: Source, action: Callable[[Connection], T], seconds: float) -> None:
+    def __init__(self, source: Source, action: Callable[[SourceConnection], T], seconds: float) -> None:
         self._source = source
         self._action = action
         self._seconds = seconds
@@ -264,7 +264,7 @@ class _Job(Generic[T]):
         self._source.drop_idle()  # the server may have ended those too
         return self._done_with(self._source.borrow(), left)
 
-    def _done_with(self, connection: Connection, seconds: float) -> T:
+    def _done_with(self, connection: SourceConnection, seconds: float) -> T:
         watch = Watch(connection.interrupt, seconds, lambda: self._give_up(connection))
         with self._lock:
             self._watch = watch
@@ -280,7 +280,7 @@ class _Job(Generic[T]):
         finally:
             self._source.give_back(connection)
 
-    def _give_up(self, connection: Connection) -> None:
+    def _give_up(self, connection: SourceConnection) -> None:
         if connection.abandon():  # the work ends now, and says so itself
             return
         if self._settle(self._reason(), leaving=True):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from longthread.errors import InvalidInput, LongthreadError, SqlFailed
-from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.nearest import notes_of
 from longthread.tools.analysis.profile import count_rows, profile
@@ -31,7 +31,7 @@ from longthread.tools.analysis.table_descriptions import (
 )
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
-Arguments = Mapping[str, Any]
+_Arguments = Mapping[str, Any]
 _LIST_TABLES = (
     "Lists the tables and views of the database with row counts and comments; for a small database with their columns "
     "too, for a large one only the tables that are likely meant. `pattern` narrows the list to names that contain it "
@@ -100,9 +100,9 @@ def _tool(
     description: str,
     properties: Mapping[str, Any],
     required: tuple[str, ...],
-    work: Callable[[Arguments], Awaitable[dict[str, Any]]],
+    work: Callable[[_Arguments], Awaitable[dict[str, Any]]],
 ) -> Tool:
-    async def call(arguments: Arguments) -> Observation:
+    async def call(arguments: _Arguments) -> Observation:
         try:
             return succeeded(await work(arguments))
         except LongthreadError as error:
@@ -120,7 +120,7 @@ class _Toolbox:
         self._question = question
         self._limits = source.limits
 
-    async def list_tables(self, arguments: Arguments) -> dict[str, Any]:
+    async def list_tables(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         chosen = _matching(schema, _text(arguments, "pattern", required=False))
         begin = _place(arguments, "offset", len(chosen))
@@ -159,7 +159,7 @@ class _Toolbox:
         more = [f"{len(notes) - fitting} more notes are in the tables' descriptions."] if len(notes) > fitting else []
         return [*notes[:fitting], *more]
 
-    def _shown(self, schema: Schema, chosen: list[Table], arguments: Arguments, begin: int | None) -> list[Table]:
+    def _shown(self, schema: Schema, chosen: list[Table], arguments: _Arguments, begin: int | None) -> list[Table]:
         """The tables to list: all that were chosen, from place `begin` on, or of many the likely ones."""
         if not self._is_ranked(chosen, arguments):
             return chosen[begin or 0 :][: self._limits.listed_tables]
@@ -168,14 +168,14 @@ class _Toolbox:
         ranked = Likely(among).rank(meant or self._question, self._limits.likely_tables)
         return [among.tables[label] for label in ranked] or chosen[: self._limits.likely_tables]
 
-    def _is_ranked(self, chosen: list[Table], arguments: Arguments) -> bool:
+    def _is_ranked(self, chosen: list[Table], arguments: _Arguments) -> bool:
         """Whether the likely tables are to be listed."""
         if arguments.get("offset") is not None:
             return False
         about, pattern = (_text(arguments, name, required=False) for name in ("about", "pattern"))
         return bool(about) or (len(chosen) > self._limits.many_tables and not pattern)
 
-    def _count(self, connection: Connection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
+    def _count(self, connection: SourceConnection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
         """Row counts as far as the time allows, in the order of the list."""
         until = time.monotonic() + self._limits.statistics_seconds
         counts: dict[str, tuple[int | None, bool]] = {}
@@ -186,7 +186,7 @@ class _Toolbox:
             counts[table.label] = count_rows(connection, table, left)
         return counts
 
-    async def describe_table(self, arguments: Arguments) -> dict[str, Any]:
+    async def describe_table(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         table = schema.find(_text(arguments, "table"))
         name, dialect, limits = _text(arguments, "column", required=False), self._source.dialect, self._limits
@@ -203,7 +203,7 @@ class _Toolbox:
         notes = notes[: count_in(notes, limits.bytes - BESIDE - size_of(told))]
         return told | ({"notes": [*told.get("notes", ()), *notes]} if notes else {})
 
-    async def sample_rows(self, arguments: Arguments) -> dict[str, Any]:
+    async def sample_rows(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         table = schema.find(_text(arguments, "table"))
         limit = _count(arguments, "limit", 5, self._limits.sample_rows)
@@ -217,13 +217,13 @@ class _Toolbox:
             **({"notes": observed["notes"]} if observed["row_count"] < min(limit, result.counted) else {}),
         }
 
-    def _sample(self, connection: Connection, table: Table, limit: int) -> tuple[Result, int | None]:
+    def _sample(self, connection: SourceConnection, table: Table, limit: int) -> tuple[Result, int | None]:
         sql, cell = f"SELECT * FROM {table.sql} LIMIT {limit}", self._limits.sample_cell_characters
         result = connection.fetch(sql, self._limits, keep=limit, cell=cell)
         total, _ = count_rows(connection, table, self._limits.statistics_seconds)
         return result, total
 
-    async def run_sql(self, arguments: Arguments) -> dict[str, Any]:
+    async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
         sql, run = await asyncio.to_thread(prepared, _text(arguments, "sql"), self._source, schema)
@@ -238,7 +238,7 @@ class _Toolbox:
         observed = result.observed(self._limits, self._limits.rows, beside=beside)
         return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
 
-    def _query(self, connection: Connection, sql: str) -> Result:
+    def _query(self, connection: SourceConnection, sql: str) -> Result:
         limits = self._limits
         return connection.fetch(sql, limits, keep=limits.rows, cell=limits.cell_characters)
 
@@ -273,7 +273,7 @@ def _literal_glob(text: str) -> str:
     return "".join(f"[{character}]" if character in "?[" else character for character in text)
 
 
-def _text(arguments: Arguments, name: str, *, required: bool = True) -> str:
+def _text(arguments: _Arguments, name: str, *, required: bool = True) -> str:
     value = arguments.get(name)
     if value is None and not required:
         return ""
@@ -282,7 +282,7 @@ def _text(arguments: Arguments, name: str, *, required: bool = True) -> str:
     return value
 
 
-def _count(arguments: Arguments, name: str, default: int, most: int) -> int:
+def _count(arguments: _Arguments, name: str, default: int, most: int) -> int:
     value = arguments.get(name, default)
     if isinstance(value, str) and value.strip().isdigit():
         value = int(value)
@@ -295,7 +295,7 @@ def _count(arguments: Arguments, name: str, default: int, most: int) -> int:
     return min(value, most)
 
 
-def _place(arguments: Arguments, name: str, most: int | None = None) -> int | None:
+def _place(arguments: _Arguments, name: str, most: int | None = None) -> int | None:
     """A place in a list or a text, from 0 on; None where none is given."""
     value = arguments.get(name)
     if value is None:

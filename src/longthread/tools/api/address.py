@@ -11,7 +11,7 @@ from longthread.errors import ApiFailed, ApiRefused
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, for a port. Raises OSError."""
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 
 _NEVER = tuple(
     map(
@@ -86,7 +86,7 @@ async def by_the_system(host: str, port: int) -> Sequence[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def _plain(address: Address) -> Address:
+def _plain(address: IpAddress) -> IpAddress:
     """::ffff:127.0.0.1 as the IPv4 address that it is."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

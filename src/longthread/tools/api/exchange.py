@@ -16,7 +16,7 @@ import httpx
 from longthread.errors import ApiFailed, ApiRefused
 from longthread.tools.api.address import Resolve, addresses_of, by_the_system
 from longthread.tools.api.host import Hosts, host_of, port_of
-from longthread.tools.api.response import Answer, read
+from longthread.tools.api.response import ApiResponse, read
 from longthread.tools.api.template import Filled
 
 _REDIRECTS = 5
@@ -52,7 +52,7 @@ server knows nothing of it; or it ended before the answer did, and nobody knows 
 
 async def exchanged(
     request: Filled, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
-) -> Answer:
+) -> ApiResponse:
     """The answer to a request, after its redirects, each of which is checked as the first one was.
 
     Raises:
@@ -95,7 +95,7 @@ def _redirected(request: Filled, status: int, target: str) -> Filled:
 
 async def _sent(
     request: Filled, addresses: list[str], network: Network, most: int, seconds: float
-) -> tuple[Answer, str | None]:
+) -> tuple[ApiResponse, str | None]:
     """The answer, and where it redirects to."""
     host = host_of(request.url)
     for address in addresses:

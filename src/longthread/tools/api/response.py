@@ -29,7 +29,7 @@ _TEXTS = ("text/", "application/json", "application/xml", "application/javascrip
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiResponse:
     """A response without its headers, which are nobody's business. `cut` says that there was more."""
 
     status: int
@@ -70,7 +70,7 @@ class Answer:
         return text.encode("utf-8", "replace").decode("utf-8").removeprefix("\ufeff")
 
 
-async def read(response: httpx.Response, most: int, *, head: bool = False) -> Answer:
+async def read(response: httpx.Response, most: int, *, head: bool = False) -> ApiResponse:
     """Reads a response: at most `most` bytes, as they come and as they are unpacked. Raises ApiFailed."""
     media_type, _, parameters = response.headers.get("content-type", "").partition(";")
     content = bytearray()
@@ -83,7 +83,7 @@ async def read(response: httpx.Response, most: int, *, head: bool = False) -> An
                     cut = True
                     break
     charset = parameters.partition("charset=")[2].split(";")[0].strip("\"' ")[:40] or "utf-8"
-    return Answer(response.status_code, media_type.strip().lower()[:100], charset, bytes(content[:most]), cut)
+    return ApiResponse(response.status_code, media_type.strip().lower()[:100], charset, bytes(content[:most]), cut)
 
 
 async def _unpacked(response: httpx.Response, most: int) -> AsyncGenerator[bytes]:

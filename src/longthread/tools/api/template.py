@@ -13,8 +13,8 @@ import httpx
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.api.host import Hosts, port_of
-from longthread.tools.definition import Fields
-from longthread.tools.placeholder import Parts, Place, is_scalar, parts_of, types_of
+from longthread.tools.definition import ImplementationFields
+from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 from longthread.tools.secrets import Secrets, secret_names
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -49,7 +49,9 @@ class Filled:
 class RequestTemplate:
     """What an implementation of type `api` says of its request. Raises ToolInvalid, which names the field."""
 
-    def __init__(self, fields: Fields, implementation: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+    def __init__(
+        self, fields: ImplementationFields, implementation: Mapping[str, Any], properties: Mapping[str, Any]
+    ) -> None:
         self._properties = properties
         endpoint = fields.text("endpoint", "an http:// or https:// URL")
         found = _ENDPOINT.fullmatch(endpoint.strip())
@@ -96,20 +98,20 @@ class RequestTemplate:
             usual["Content-Type"] = "application/json" if self._form == "json" else "application/x-www-form-urlencoded"
         return {name: value for name, value in usual.items() if name.lower() not in given}
 
-    def _parts(self, field: str, text: str) -> Parts:
+    def _parts(self, field: str, text: str) -> TemplateParts:
         """A text of the request, whose places take one value each."""
         parts = parts_of(text, self._properties)
         for part in parts:
-            if isinstance(part, Place) and not is_scalar(types_of(self._properties[part.name])):
+            if isinstance(part, Placeholder) and not is_scalar(types_of(self._properties[part.name])):
                 kinds = "string, integer, number or boolean"
                 raise _invalid(field, f"has the place of `{part.name}`, whose type in the schema is not {kinds}.")
         return parts
 
-    def _pair(self, pair: str) -> tuple[Parts, Parts | None]:
+    def _pair(self, pair: str) -> tuple[TemplateParts, TemplateParts | None]:
         name, equals, value = pair.partition("=")
         return self._parts("endpoint", name), self._parts("endpoint", value) if equals else None
 
-    def _header(self, name: str, text: str) -> Parts:
+    def _header(self, name: str, text: str) -> TemplateParts:
         if not _HEADER.fullmatch(name):
             raise _invalid("headers", f"has {name[:50]!r}, which is no name of a header.")
         if name.lower() in _OURS:
@@ -137,7 +139,9 @@ class RequestTemplate:
     def _compiled(self, value: Any) -> Any:
         if isinstance(value, str):
             parts = parts_of(value, self._properties)
-            return parts if len(parts) == 1 and isinstance(parts[0], Place) else self._parts("body_template", value)
+            return (
+                parts if len(parts) == 1 and isinstance(parts[0], Placeholder) else self._parts("body_template", value)
+            )
         if isinstance(value, Mapping):
             if any("{{" in str(key) or _SECRET in str(key) for key in value):
                 raise _invalid("body_template", "has a place in the name of a field. Only values may be places.")
@@ -167,7 +171,7 @@ def _base(text: str) -> httpx.URL:
     return url
 
 
-def _in_path(part: str | Place, arguments: Mapping[str, Any], secrets: Secrets) -> str:
+def _in_path(part: str | Placeholder, arguments: Mapping[str, Any], secrets: Secrets) -> str:
     if isinstance(part, str):
         return _SPACES.sub(_quoted, _with_secrets(part, secrets))
     text = _text(arguments.get(part.name))
@@ -178,17 +182,19 @@ def _in_path(part: str | Place, arguments: Mapping[str, Any], secrets: Secrets) 
     return quote(text, safe="")
 
 
-def _in_query(pair: tuple[Parts, Parts | None], arguments: Mapping[str, Any], secrets: Secrets) -> str | None:
+def _in_query(
+    pair: tuple[TemplateParts, TemplateParts | None], arguments: Mapping[str, Any], secrets: Secrets
+) -> str | None:
     """One `name=value`; None where its argument is missing."""
     name, value = pair
     written = []
     for parts in (name, value or ()):
-        if any(isinstance(part, Place) and arguments.get(part.name) is None for part in parts):
+        if any(isinstance(part, Placeholder) and arguments.get(part.name) is None for part in parts):
             return None
         written.append(
             "".join(
                 quote(_text(arguments[part.name]), safe="")
-                if isinstance(part, Place)
+                if isinstance(part, Placeholder)
                 else _SPACES.sub(_quoted, _with_secrets(part, secrets))
                 for part in parts
             )
@@ -196,7 +202,7 @@ def _in_query(pair: tuple[Parts, Parts | None], arguments: Mapping[str, Any], se
     return written[0] if value is None else "=".join(written)
 
 
-def _in_header(name: str, parts: Parts, arguments: Mapping[str, Any], secrets: Secrets) -> str | None:
+def _in_header(name: str, parts: TemplateParts, arguments: Mapping[str, Any], secrets: Secrets) -> str | None:
     """The value of a header; None where its argument is missing."""
     written = ""
     for part in parts:
@@ -220,7 +226,7 @@ _MISSING = object()
 def _in_body(value: Any, arguments: Mapping[str, Any], secrets: Secrets) -> Any:
     """The body, with values of their own types; a field whose argument is missing is left out."""
     if isinstance(value, tuple):
-        if len(value) == 1 and isinstance(value[0], Place):
+        if len(value) == 1 and isinstance(value[0], Placeholder):
             given = arguments.get(value[0].name)
             return _MISSING if given is None else given
         return "".join(
@@ -263,7 +269,7 @@ def _with_secrets(part: str, secrets: Secrets) -> str:
     return re.sub(r"\$\{[^{}]*\}", lambda place: quote(secrets.filled(place[0]), safe=""), part)
 
 
-def _has_secret(parts: Parts) -> bool:
+def _has_secret(parts: TemplateParts) -> bool:
     return any(_SECRET in part for part in parts if isinstance(part, str))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
 from longthread.tools.api.exchange import BROKEN, NOT_SENT, Network, exchanged
-from longthread.tools.api.response import Answer
+from longthread.tools.api.response import ApiResponse
 from longthread.tools.api.template import FIELDS, IDEMPOTENT, Filled, RequestTemplate
 from longthread.tools.arguments import Arguments, named
-from longthread.tools.definition import Definition, Fields
+from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.secrets import Secrets, read_secrets
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
@@ -35,7 +35,7 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> N
     _Api(implementation, Arguments(parameters))
 
 
-def build(definition: Definition, *, secrets: Secrets | None = None, network: Network | None = None) -> Tool:
+def build(definition: DefinedTool, *, secrets: Secrets | None = None, network: Network | None = None) -> Tool:
     """The tool; its secrets come from the settings where none are given. Raises ToolInvalid."""
     arguments = Arguments(definition.parameters, tool=definition.name)
     api = _Api(definition.implementation, arguments)
@@ -61,14 +61,14 @@ class _Api:
     """What an implementation says. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any], arguments: Arguments) -> None:
-        fields = Fields(implementation, "api", FIELDS)
+        fields = ImplementationFields(implementation, "api", FIELDS)
         self.template = RequestTemplate(fields, implementation, arguments.properties)
         self.repeatable = self.template.method in IDEMPOTENT or fields.truth("retry_safe")
         self._private = fields.truth("allow_private")
         self._seconds = fields.seconds("timeout_seconds", _SECONDS, _MOST_SECONDS)
         self._most = fields.whole("max_bytes", _BYTES, _MOST_BYTES)
 
-    async def asked(self, request: Filled, network: Network) -> Answer:
+    async def asked(self, request: Filled, network: Network) -> ApiResponse:
         """The answer, after another attempt or two where the same request may be sent again."""
         try:
             async with asyncio.timeout(self._seconds):
@@ -81,7 +81,7 @@ class _Api:
         except TimeoutError as error:
             raise ApiFailed(reason=f"there was no whole answer within {self._seconds:g} s.") from error
 
-    async def _attempted(self, request: Filled, network: Network) -> Answer | None:
+    async def _attempted(self, request: Filled, network: Network) -> ApiResponse | None:
         """The answer; None where it is worth while, and safe, to ask once more."""
         try:
             answer = await self._once(request, network)
@@ -92,7 +92,7 @@ class _Api:
             raise
         return None if answer.status in _BUSY and self.repeatable else answer
 
-    async def _once(self, request: Filled, network: Network) -> Answer:
+    async def _once(self, request: Filled, network: Network) -> ApiResponse:
         return await exchanged(
             request,
             self.template.hosts,
@@ -103,7 +103,7 @@ class _Api:
         )
 
 
-def _observed(answer: Answer, secrets: Secrets, started: float) -> Observation:
+def _observed(answer: ApiResponse, secrets: Secrets, started: float) -> Observation:
     body, cut = answer.body(secrets)
     if not 200 <= answer.status < 300:
         raise ApiStatus(status=answer.status, body=str(body)[:_TOLD] or "(nothing).")

@@ -34,17 +34,17 @@ from longthread.model.catalog import (
 )
 from longthread.settings import Settings
 from longthread.store import catalog as kept
-from longthread.store.catalog import NOTHING, Belongings, Stored
+from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.open import open_store
 from longthread.tools.analysis.address import is_url, remembered
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
-from longthread.tools.catalog.documents import Document, read_data, read_paths
-from longthread.tools.catalog.drafts import Draft, draft_of
+from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
+from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
 from longthread.tools.catalog.names import Names
-from longthread.tools.catalog.plan import Known, planned
+from longthread.tools.catalog.plan import KnownCatalog, planned
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.teach import name_of, taught, untaught
 from longthread.tools.skills.folder import exported, write_skill
@@ -57,7 +57,7 @@ _OFF = "It is switched off: is_active is false."
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class CatalogDeletion:
     """What a deletion takes along: `changed` are those that referred to it and no longer do, `belongings` what an agent
     has. `problems` tells people what could not be done besides."""
 
@@ -160,7 +160,9 @@ class Catalog:
         told = f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
         raise VersionNotFound(kind=kind, name=name, version=number, versions=told)
 
-    async def apply(self, items: Iterable[Mapping[str, Any] | Document], *, dry_run: bool = False) -> list[Change]:
+    async def apply(
+        self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False
+    ) -> list[Change]:
         """Make the catalog say what the definitions say, all of them or none. What is not named stays as it is.
 
         A definition replaces the one of its name (or of its `id`) as a whole: a field that it leaves out gets its
@@ -177,20 +179,22 @@ class Catalog:
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await kept.lock(tx)
-            known = Known(await kept.definitions(tx), await kept.deleted(tx))
+            known = KnownCatalog(await kept.definitions(tx), await kept.deleted(tx))
             changes = _changes(known, drafts)
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes
 
     @staticmethod
-    def check(items: Iterable[Mapping[str, Any] | Document]) -> list[Change]:
+    def check(items: Iterable[Mapping[str, Any] | DefinitionDocument]) -> list[Change]:
         """What `apply` would do to a new catalog, where nothing is but what is built in.
 
         Raises:
             CatalogInvalid: something is not right.
         """
-        return _changes(Known([Stored(each, recorded=True) for each in BUILTIN.values()]), _drafts(items))
+        return _changes(
+            KnownCatalog([StoredDefinition(each, recorded=True) for each in BUILTIN.values()]), _drafts(items)
+        )
 
     async def apply_files(
         self, paths: Iterable[str | Path], *, stdin: str = "", kind: Kind | None = None, dry_run: bool = False
@@ -223,7 +227,7 @@ class Catalog:
         folders = [(str(each["name"]), exported(each)) for each in written]
         return [await asyncio.to_thread(write_skill, name, files, Path(to), force=force) for name, files in folders]
 
-    async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> Deletion:
+    async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> CatalogDeletion:
         """Delete a definition. Its versions stay, so that what former runs ran can be looked up.
 
         Args:
@@ -283,7 +287,7 @@ class Catalog:
         gone = gone or {}
         async with self._store.writing() as tx:
             await kept.lock(tx)
-            known = Known(await kept.definitions(tx), await kept.deleted(tx))
+            known = KnownCatalog(await kept.definitions(tx), await kept.deleted(tx))
             there = _source_named(Names(each.definition for each in known.stored), source)
             body = untaught(there.body, terms=gone.get("terms", ()), examples=gone.get("examples", ()))
             body = taught(body, terms=given.get("terms", ()), examples=given.get("examples", ()))
@@ -303,7 +307,7 @@ class Catalog:
         found = _source_named(names, source)
         return found if found.id else names.one("source", source)
 
-    async def _write(self, tx: Transaction, known: Known, changes: Sequence[Change]) -> None:
+    async def _write(self, tx: Transaction, known: KnownCatalog, changes: Sequence[Change]) -> None:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
         made = [change.definition for change in changes if change.action != "unchanged"]
         if made:
@@ -317,7 +321,9 @@ class Catalog:
             await kept.put(tx, definition)
             await kept.record(tx, replace(version_of(definition), by=self._user))
 
-    async def _delete(self, tx: Transaction, stored: Mapping[Any, kept.Stored], found: Deletion) -> None:
+    async def _delete(
+        self, tx: Transaction, stored: Mapping[Any, kept.StoredDefinition], found: CatalogDeletion
+    ) -> None:
         for changed in found.changed:
             there = stored[changed.kind, changed.id]
             if not there.recorded:
@@ -383,16 +389,18 @@ def _source_named(names: Names, spec: str) -> Definition:
     return Definition("source", "", free, {"description": None, "address": spec, "is_active": True})
 
 
-def _drafts(items: Iterable[Mapping[str, Any] | Document]) -> list[Draft]:
+def _drafts(items: Iterable[Mapping[str, Any] | DefinitionDocument]) -> list[DefinitionDraft]:
     problems: list[str] = []
-    documents = [each for item in items for each in ([item] if isinstance(item, Document) else read_data([item]))]
+    documents = [
+        each for item in items for each in ([item] if isinstance(item, DefinitionDocument) else read_data([item]))
+    ]
     drafts = [draft_of(document, problems) for document in documents]
     if problems:
         raise CatalogInvalid(problems=problems)
     return drafts
 
 
-def _changes(known: Known, drafts: Sequence[Draft]) -> list[Change]:
+def _changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft]) -> list[Change]:
     problems: list[str] = []
     changes = planned(known, drafts, problems)
     if problems:
@@ -400,7 +408,7 @@ def _changes(known: Known, drafts: Sequence[Draft]) -> list[Change]:
     return changes
 
 
-def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> Deletion:
+def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDeletion:
     """What goes and what changes with it."""
     definition = names.one(kind, name)
     if definition.is_builtin:
@@ -412,7 +420,7 @@ def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> Deletion:
     if users and not force:
         remedy = "Take it out there first; or delete it with --force, which takes it out of them."
         raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
-    return Deletion(definition, [_without(each, definition) for each in users])
+    return CatalogDeletion(definition, [_without(each, definition) for each in users])
 
 
 def _without(user: Definition, gone: Definition) -> Definition:
@@ -432,7 +440,7 @@ def _is_of(item: Any, tool: Definition) -> bool:
     return isinstance(item, Mapping) and item.get("tool_id") == tool.id
 
 
-def _expect_free(found: Deletion, *, force: bool) -> None:
+def _expect_free(found: CatalogDeletion, *, force: bool) -> None:
     if force or found.belongings == NOTHING:
         return
     users = told(found.belongings)

@@ -29,7 +29,7 @@ _DEEPEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DefinitionDocument:
     """One definition as somebody wrote it.
 
     `where` tells people of the place; `folder` is where the paths begin that it gives.
@@ -48,7 +48,7 @@ class Document:
         return f"{self.where}, {said}" if self.where else said
 
 
-def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[Document]:
+def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[DefinitionDocument]:
     """The definitions of files, of folders' files, and of standard input where a path is `-`. A folder with a SKILL.md
     is a skill.
 
@@ -59,7 +59,7 @@ def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | Non
         CatalogInvalid: something is no definition; the message names file and document.
         InvalidInput: a file cannot be read.
     """
-    found: list[Document] = []
+    found: list[DefinitionDocument] = []
     for path in paths:
         if str(path) == STDIN:
             found += read_text(stdin, "standard input", kind=kind)
@@ -74,14 +74,14 @@ def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | Non
     return found
 
 
-def read_skills(paths: Iterable[str | Path]) -> list[Document]:
+def read_skills(paths: Iterable[str | Path]) -> list[DefinitionDocument]:
     """The skills of folders: those that they are, or that stand in them.
 
     Raises:
         CatalogInvalid: one cannot be read, or holds what no skill may.
         InvalidInput: a folder is none, and has none.
     """
-    found: list[Document] = []
+    found: list[DefinitionDocument] = []
     for path in paths:
         folders = skill_folders(Path(path).expanduser())
         if not folders:
@@ -90,19 +90,21 @@ def read_skills(paths: Iterable[str | Path]) -> list[Document]:
     return found
 
 
-def _skill(folder: Path, kind: Kind | None) -> Document:
+def _skill(folder: Path, kind: Kind | None) -> DefinitionDocument:
     where = str(folder)
     data = _plain({"kind": "skill", **read_skill(folder)}, where)
     return _definition(data, where, kind, folder.absolute())
 
 
-def read_text(text: str, name: str, *, kind: Kind | None = None, folder: Path | None = None) -> list[Document]:
+def read_text(
+    text: str, name: str, *, kind: Kind | None = None, folder: Path | None = None
+) -> list[DefinitionDocument]:
     """The definitions of a text.
 
     Raises:
         CatalogInvalid: it is neither YAML nor JSON, or something in it is no definition.
     """
-    documents: list[Document] = []
+    documents: list[DefinitionDocument] = []
     for number, (line, data) in enumerate(_parsed(text, name), start=1):
         where = f"{name}, document {number} (line {line})"
         documents += _definitions(data, where, kind, folder)
@@ -111,20 +113,22 @@ def read_text(text: str, name: str, *, kind: Kind | None = None, folder: Path | 
     return documents
 
 
-def read_data(items: Iterable[Any], *, kind: Kind | None = None, folder: Path | None = None) -> list[Document]:
+def read_data(
+    items: Iterable[Any], *, kind: Kind | None = None, folder: Path | None = None
+) -> list[DefinitionDocument]:
     """Definitions that a program gives as mappings.
 
     Raises:
         CatalogInvalid: one is none.
     """
-    documents: list[Document] = []
+    documents: list[DefinitionDocument] = []
     for number, item in enumerate(items, start=1):
         where = f"item {number}"
         documents += _definitions(_plain(item, where), where, kind, folder)
     return documents
 
 
-def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) -> Iterator[Document]:
+def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) -> Iterator[DefinitionDocument]:
     if isinstance(data, list):
         for number, one in enumerate(data, start=1):
             yield from _definitions(one, f"{where}, item {number}", kind, folder)
@@ -140,7 +144,7 @@ def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) 
         yield _definition(data, where, kind, folder)
 
 
-def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Path | None) -> Document:
+def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Path | None) -> DefinitionDocument:
     given = data.get("kind", kind)
     chosen = next((each for each in KINDS if isinstance(given, str) and given.lower() in (each, f"{each}s")), None)
     if chosen is None:
@@ -152,7 +156,7 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
         raise CatalogInvalid(
             problems=[f"{where}: this is a definition of kind {chosen}, and here {kind}s are expected."]
         )
-    return Document(chosen, {key: value for key, value in data.items() if key != "kind"}, where, folder)
+    return DefinitionDocument(chosen, {key: value for key, value in data.items() if key != "kind"}, where, folder)
 
 
 def _files(path: Path, *, alone: bool) -> list[Path]:

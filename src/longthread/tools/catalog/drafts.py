@@ -12,8 +12,8 @@ from longthread.errors import InvalidInput, ToolInvalid
 from longthread.model.catalog import Body, Kind
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
-from longthread.tools.catalog.documents import Document
-from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
+from longthread.tools.catalog.documents import DefinitionDocument
+from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 from longthread.tools.catalog.teach import read_examples, read_terms
 from longthread.tools.registry import check
 from longthread.tools.skills.bundle import bundle_problems
@@ -26,10 +26,10 @@ _SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DefinitionDraft:
     """A definition to be made. In `body`, references are as they were written: names or ids."""
 
-    document: Document
+    document: DefinitionDocument
     name: str
     body: Body
     id: str | None = None
@@ -39,18 +39,18 @@ class Draft:
         return self.document.kind
 
 
-def draft_of(document: Document, problems: list[str]) -> Draft:
+def draft_of(document: DefinitionDocument, problems: list[str]) -> DefinitionDraft:
     """The definition that a document makes. What is wrong with it is noted in `problems`."""
     found: list[str] = []
-    fields = Fields(document.data, found)
+    fields = FieldReader(document.data, found)
     id_ = _id(fields)
     name, body = _READERS[document.kind](fields, document)
     fields.finish()
     problems += [f"{document.label}, {problem}" for problem in found]
-    return Draft(document, name, body, id_)
+    return DefinitionDraft(document, name, body, id_)
 
 
-def _id(fields: Fields) -> str | None:
+def _id(fields: FieldReader) -> str | None:
     text = fields.text("id")
     if text is None:
         return None
@@ -61,7 +61,7 @@ def _id(fields: Fields) -> str | None:
         return None
 
 
-def _name(fields: Fields, given: str | None = None) -> str:
+def _name(fields: FieldReader, given: str | None = None) -> str:
     """The name, or `given` where there is none."""
     name = fields.text("name", required=given is None, longest=LONGEST_NAME) or given
     if name is None:
@@ -81,7 +81,7 @@ def _is_id(text: str) -> bool:
     return True
 
 
-def _agent(fields: Fields, document: Document) -> tuple[str, Body]:
+def _agent(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
     name = _name(fields)
     given = fields.object("config")
     body = {
@@ -104,7 +104,7 @@ def _agent(fields: Fields, document: Document) -> tuple[str, Body]:
     return name, body
 
 
-def _skill(fields: Fields, document: Document) -> tuple[str, Body]:
+def _skill(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
     name = _name(fields)
     if fields.flag("is_builtin", default=False):
         fields.problem("is_builtin", "only Longthread's own skills are built in. Leave it out.")
@@ -123,7 +123,7 @@ def _skill(fields: Fields, document: Document) -> tuple[str, Body]:
     }
 
 
-def _skill_tool(fields: Fields, place: int, item: Any) -> dict[str, Any]:
+def _skill_tool(fields: FieldReader, place: int, item: Any) -> dict[str, Any]:
     """A tool of a skill: its name, or document 002's object with `tool` beside `tool_id`."""
     if isinstance(item, str) and item.strip():
         return {"tool_id": item, "required": False, "default_params": {}}
@@ -144,7 +144,7 @@ def _skill_tool(fields: Fields, place: int, item: Any) -> dict[str, Any]:
     return found
 
 
-def _tool(fields: Fields, document: Document) -> tuple[str, Body]:
+def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
     said = fields.object("schema")
     said = said["function"] if said.get("type") == "function" and isinstance(said.get("function"), Mapping) else said
     schema = fields.within("schema", said)
@@ -167,7 +167,7 @@ def _tool(fields: Fields, document: Document) -> tuple[str, Body]:
     return name, body
 
 
-def _tool_type(fields: Fields, implementation: Mapping[str, Any]) -> str:
+def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
     """What the tool is said to be, beside its implementation or in it."""
     inside = implementation.get("type")
     kind = fields.text("type", required=inside is None) or inside
@@ -179,7 +179,7 @@ def _tool_type(fields: Fields, implementation: Mapping[str, Any]) -> str:
 
 
 def _schema(
-    fields: Fields, schema: Fields, said: Mapping[str, Any], kind: str, name: str, description: str | None
+    fields: FieldReader, schema: FieldReader, said: Mapping[str, Any], kind: str, name: str, description: str | None
 ) -> dict[str, Any]:
     """What a model is told, in OpenAI's form of a function."""
     if not fields.has("schema") and kind != "mcp":
@@ -200,7 +200,7 @@ def _schema(
     return found
 
 
-def _check_tool(fields: Fields, name: str, body: Body) -> None:
+def _check_tool(fields: FieldReader, name: str, body: Body) -> None:
     parameters = body["schema"].get("parameters", {})
     try:
         Arguments(parameters, tool=name)
@@ -213,7 +213,7 @@ def _check_tool(fields: Fields, name: str, body: Body) -> None:
         fields.problem("implementation", error.problem)
 
 
-def _source(fields: Fields, document: Document) -> tuple[str, Body]:
+def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
     name = _name(fields)
     given = fields.text("address", required=True) or ""
     if given:

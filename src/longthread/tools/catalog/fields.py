@@ -10,7 +10,7 @@ LONGEST_NAME = 100
 """Characters of a name (document 002)."""
 
 
-class Fields:
+class FieldReader:
     """Reads the fields of an object. What is wrong is noted in `problems`, as `path: problem`, and read as nothing."""
 
     def __init__(self, data: Mapping[str, Any], problems: list[str], path: str = "") -> None:
@@ -100,9 +100,9 @@ class Fields:
                 found.append(value)
         return found
 
-    def within(self, name: str, data: Mapping[str, Any]) -> Fields:
+    def within(self, name: str, data: Mapping[str, Any]) -> FieldReader:
         """The fields of an object in this one."""
-        return Fields(data, self.problems, self._at(name))
+        return FieldReader(data, self.problems, self._at(name))
 
     def finish(self) -> None:
         """Note each field that nobody asked for: it is a mistake, or would be lost."""

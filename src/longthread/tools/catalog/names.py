@@ -11,7 +11,7 @@ from longthread.model.catalog import Body, Definition, Kind, references
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import near
 
-Key = tuple[Kind, str]
+DefinitionKey = tuple[Kind, str]
 """A kind and an id."""
 
 
@@ -19,8 +19,8 @@ class Names:
     """A catalog as it is at one moment, or would be."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
-        self.by_key: dict[Key, Definition] = {(each.kind, each.id): each for each in definitions}
-        self._by_name: dict[Key, list[Definition]] = {}
+        self.by_key: dict[DefinitionKey, Definition] = {(each.kind, each.id): each for each in definitions}
+        self._by_name: dict[DefinitionKey, list[Definition]] = {}
         for each in self.by_key.values():
             self._by_name.setdefault((each.kind, each.name), []).append(each)
 
@@ -67,8 +67,8 @@ class Names:
         return self._users.get((definition.kind, definition.id), [])
 
     @cached_property
-    def _users(self) -> dict[Key, list[Definition]]:
-        found: dict[Key, list[Definition]] = {}
+    def _users(self) -> dict[DefinitionKey, list[Definition]]:
+        found: dict[DefinitionKey, list[Definition]] = {}
         for each in sorted(self.by_key.values(), key=lambda each: (each.kind, each.name)):
             for kind, id_ in {(target.kind, target.id) for target in self.targets(each)}:
                 found.setdefault((kind, id_), []).append(each)

@@ -10,12 +10,12 @@ from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.model.builtin import BUILTIN, LOAD_SKILL
 from longthread.model.catalog import Body, Definition, Kind, Version, references, same, skill_tools, tool_of
 from longthread.model.ids import new_id
-from longthread.store.catalog import Stored
+from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.changes import Change, compared
-from longthread.tools.catalog.drafts import Draft
+from longthread.tools.catalog.drafts import DefinitionDraft
 from longthread.tools.catalog.fields import near
-from longthread.tools.catalog.names import Key, Names
+from longthread.tools.catalog.names import DefinitionKey, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
 _RESERVED |= {LOAD_SKILL, "finish", "json_parse_error"}
@@ -23,14 +23,14 @@ _RESERVED |= {LOAD_SKILL, "finish", "json_parse_error"}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownCatalog:
     """The catalog as it is: what is there, and the last versions of what was deleted."""
 
-    stored: Sequence[Stored]
+    stored: Sequence[StoredDefinition]
     deleted: Sequence[Version] = ()
 
 
-def planned(known: Known, drafts: Sequence[Draft], problems: list[str]) -> list[Change]:
+def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: list[str]) -> list[Change]:
     """What the drafts change, in their order. Where there are `problems`, nothing may be written."""
     before = Names(each.definition for each in known.stored)
     made = [_identified(before, known, draft, problems) for draft in drafts]
@@ -47,7 +47,7 @@ def planned(known: Known, drafts: Sequence[Draft], problems: list[str]) -> list[
     return [_change(before, after, each, labels) for each in made]
 
 
-def _identified(before: Names, known: Known, draft: Draft, problems: list[str]) -> Definition:
+def _identified(before: Names, known: KnownCatalog, draft: DefinitionDraft, problems: list[str]) -> Definition:
     """The definition that a draft means: of its id, of its name, or a new one."""
     kind, name = draft.kind, draft.name
     if draft.id is not None:
@@ -67,7 +67,7 @@ def _identified(before: Names, known: Known, draft: Draft, problems: list[str]) 
     return Definition(kind, draft.id or new_id(), name, draft.body, version=0)
 
 
-def _expect_each_once(made: Sequence[Definition], drafts: Sequence[Draft], problems: list[str]) -> None:
+def _expect_each_once(made: Sequence[Definition], drafts: Sequence[DefinitionDraft], problems: list[str]) -> None:
     places: dict[tuple[str, ...], str] = {}
     for each, draft in zip(made, drafts, strict=True):
         marks = ((each.kind, "id", each.id), (each.kind, "name", each.name))
@@ -77,14 +77,14 @@ def _expect_each_once(made: Sequence[Definition], drafts: Sequence[Draft], probl
         places.update(dict.fromkeys(marks, draft.document.label))
 
 
-def _expect_built_in(made: Sequence[Definition], drafts: Sequence[Draft], problems: list[str]) -> None:
+def _expect_built_in(made: Sequence[Definition], drafts: Sequence[DefinitionDraft], problems: list[str]) -> None:
     for each, draft in zip(made, drafts, strict=True):
         if each.is_builtin and not same(each.body, BUILTIN[each.kind, each.id].body):
             problem = f"the {each.kind} {each.name} is built in and stays as it is. Give yours another name."
             problems.append(f"{draft.document.label}, name: {problem}")
 
 
-def _resolved(after: Names, made: Definition, draft: Draft, problems: list[str]) -> Definition:
+def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
     """The definition with ids in the place of names."""
     body = dict(made.body)
 
@@ -111,7 +111,7 @@ def _resolved(after: Names, made: Definition, draft: Draft, problems: list[str])
     return replace(made, body=body)
 
 
-def _expect_names_free(after: Names, labels: Mapping[Key, str], problems: list[str]) -> None:
+def _expect_names_free(after: Names, labels: Mapping[DefinitionKey, str], problems: list[str]) -> None:
     for key, label in labels.items():
         mine = after.by_key[key]
         others = [each for each in after.named(mine.kind, mine.name) if each.id != mine.id and each.name == mine.name]
@@ -121,9 +121,9 @@ def _expect_names_free(after: Names, labels: Mapping[Key, str], problems: list[s
             problems.append(f"{label}, name: there is another {mine.kind} of this name, with the id {others[0].id}.")
 
 
-def _affected(before: Names, after: Names, labels: Mapping[Key, str]) -> list[Definition]:
+def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) -> list[Definition]:
     """What is made, and what refers to it now or by the name that it had, however far off."""
-    found: dict[Key, Definition] = {key: after.by_key[key] for key in labels}
+    found: dict[DefinitionKey, Definition] = {key: after.by_key[key] for key in labels}
     waiting = list(found.values())
     while waiting:
         each = waiting.pop()
@@ -135,7 +135,7 @@ def _affected(before: Names, after: Names, labels: Mapping[Key, str]) -> list[De
     return list(found.values())
 
 
-def _label(labels: Mapping[Key, str], definition: Definition) -> str:
+def _label(labels: Mapping[DefinitionKey, str], definition: Definition) -> str:
     return labels.get((definition.kind, definition.id), f"{definition.kind} {definition.name}, which is there")
 
 
@@ -207,7 +207,7 @@ def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
         return  # said of the tool itself
 
 
-def _change(before: Names, after: Names, made: Definition, labels: Mapping[Key, str]) -> Change:
+def _change(before: Names, after: Names, made: Definition, labels: Mapping[DefinitionKey, str]) -> Change:
     key = (made.kind, made.id)
     old = before.by_key.get(key)
     where = labels[key]

@@ -29,11 +29,11 @@ from longthread.model.catalog import (
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun
 from longthread.store import catalog as kept
-from longthread.store.catalog import Stored
+from longthread.store.catalog import StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
-from longthread.tools.registry import Workshop, build, with_defaults
+from longthread.tools.registry import ToolParts, build, with_defaults
 from longthread.tools.skills import Disclosed, disclosed, triggered
 from longthread.tools.tool import Tool
 
@@ -41,7 +41,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class AgentFunction:
     """A tool as an agent has it from a skill."""
 
     tool: ToolDefinition
@@ -58,14 +58,14 @@ class Equipment:
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class AgentRole:
     """An agent that is about to run. `run` is what is kept of it with the run; `functions` are the tools of its skills,
     in their order; `source` is the one that it asks, where it says so; `sub_agents` are the agents that it may ask."""
 
     agent: Agent
     run: AgentRun
     skills: Sequence[Skill]
-    functions: Sequence[Function]
+    functions: Sequence[AgentFunction]
     source: SourceDefinition | None = None
     sub_agents: Sequence[Agent] = ()
 
@@ -105,7 +105,7 @@ class Role:
         """Whether it has a tool for what was said before."""
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
-    async def tools(self, workshop: Workshop) -> Equipment:
+    async def tools(self, workshop: ToolParts) -> Equipment:
         """Its tools that are not built in. One that cannot be used and is not required is left out.
 
         Raises:
@@ -125,7 +125,7 @@ class Role:
                     made[tool.name] = tool
         return Equipment(list(made.values()), missing)
 
-    async def _built(self, each: Function, workshop: Workshop) -> list[Tool] | ToolInvalid:
+    async def _built(self, each: AgentFunction, workshop: ToolParts) -> list[Tool] | ToolInvalid:
         try:
             if not each.tool.is_active:
                 raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
@@ -138,7 +138,7 @@ class Role:
             return error
 
 
-async def role_named(store: Driver, name: str) -> Role:
+async def role_named(store: Driver, name: str) -> AgentRole:
     """The role of an agent as it is now. Versions of it that nobody has noted yet are noted.
 
     Raises:
@@ -160,20 +160,20 @@ async def role_named(store: Driver, name: str) -> Role:
     return role
 
 
-async def active_roles(store: Driver) -> list[Role]:
+async def active_roles(store: Driver) -> list[AgentRole]:
     """The roles of the agents that can be asked, the built-in ones first. One whose source is missing is not among
     them."""
     async with store.reading() as tx:
         names = Names(each.definition for each in await kept.definitions(tx))
     found = [each for each in names.by_key.values() if each.kind == "agent" and agent_of(each).is_active]
-    roles: list[Role] = []
+    roles: list[AgentRole] = []
     for each in sorted(found, key=lambda each: (not each.is_builtin, each.id != ANALYST, each.name)):
         with suppress(DefinitionNotFound):
             roles.append(_role(names, names, each))
     return roles
 
 
-async def _about(tx: Transaction, name: str) -> list[Stored]:
+async def _about(tx: Transaction, name: str) -> list[StoredDefinition]:
     """An agent with all that it is made of, and no more of the catalog: that may be large.
 
     Raises:
@@ -189,13 +189,13 @@ async def _about(tx: Transaction, name: str) -> list[Stored]:
     return [*agents, *skills, *tools, *await kept.some(tx, "source", names=asked), *others]
 
 
-def _said(stored: Sequence[Stored], kind: Kind) -> set[str]:
+def _said(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
     """What definitions refer to of a kind."""
     found = (references(each.definition.kind, each.definition.body) for each in stored)
     return {said if to == "source" else said.lower() for each in found for to, said in each if to == kind}
 
 
-async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
+async def role_of_run(tx: Transaction, run: AgentRun | None) -> AgentRole:
     """The role in which a run was begun, of the versions that belonged to it then; its sources are as they are now."""
     if run is None or run.id == ANALYST:
         return ANALYST_ROLE
@@ -216,7 +216,7 @@ async def role_of_run(tx: Transaction, run: AgentRun | None) -> Role:
     return replace(_role(names, sources, names.one("agent", run.id)), run=run)
 
 
-async def note(tx: Transaction, stored: Sequence[Stored]) -> None:
+async def note(tx: Transaction, stored: Sequence[StoredDefinition]) -> None:
     """Note the versions of definitions that another program has changed. For who has locked the catalog."""
     for each in stored:
         for found in await kept.some(tx, each.definition.kind, ids=[each.definition.id]):
@@ -233,17 +233,17 @@ def version_of(definition: Definition) -> Version:
     return Version(definition.kind, definition.id, definition.version, definition.name, body, at, definition.by)
 
 
-def _role(names: Names, sources: Names, definition: Definition) -> Role:
+def _role(names: Names, sources: Names, definition: Definition) -> AgentRole:
     agent = agent_of(definition)
     skills = [skill_of(each) for id_ in agent.skills if (each := names.by_key.get(("skill", id_))) is not None]
-    functions: dict[str, Function] = {}
+    functions: dict[str, AgentFunction] = {}
     for skill in skills:
         for item in skill.tools:
             found = names.by_key.get(("tool", item.tool_id))
             if found is None:
                 _logger.warning("The skill %s names a tool that is not there: %s", skill.name, item.tool_id)
                 continue
-            made = Function(tool_of(found), item.required, item.default_params)
+            made = AgentFunction(tool_of(found), item.required, item.default_params)
             functions.setdefault(made.tool.function, made)
     asked = _asked(agent, list(functions.values()), sources)
     others = _others(agent, names)
@@ -253,7 +253,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> Role:
         "source": {each.id: each.version for each in asked.values()},
         "agent": {each.id: each.version for each in others},
     }
-    return Role(
+    return AgentRole(
         agent=agent,
         run=AgentRun(agent.id, agent.version, {kind: ids for kind, ids in parts.items() if ids}),
         skills=tuple(skills),
@@ -263,7 +263,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> Role:
     )
 
 
-def _asked(agent: Agent, functions: Sequence[Function], sources: Names) -> dict[str, SourceDefinition]:
+def _asked(agent: Agent, functions: Sequence[AgentFunction], sources: Names) -> dict[str, SourceDefinition]:
     """The sources that an agent asks, by name."""
     found: dict[str, SourceDefinition] = {}
     wanted = [agent.config["source"]] if "source" in agent.config else []
@@ -288,12 +288,12 @@ def _others(agent: Agent, names: Names) -> tuple[Agent, ...]:
     return tuple(found.values())
 
 
-def _belongs(role: Role, stored: Stored) -> bool:
+def _belongs(role: AgentRole, stored: StoredDefinition) -> bool:
     definition = stored.definition
     return definition.id == role.agent.id or definition.id in role.run.parts.get(definition.kind, {})
 
 
-def _analyst() -> Role:
+def _analyst() -> AgentRole:
     names, definition = Names(BUILTIN.values()), BUILTIN["agent", ANALYST]
     return replace(_role(names, names, definition), run=AgentRun(ANALYST, definition.version))
 

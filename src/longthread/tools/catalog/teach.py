@@ -11,7 +11,7 @@ from longthread.errors import InvalidInput, SqlRefused
 from longthread.tools.analysis.address import is_url, parsed
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.open import dialect_of
-from longthread.tools.catalog.fields import LONGEST_NAME, Fields, short
+from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 
 MOST = 1_000
 """Terms of a source, and examples."""
@@ -23,7 +23,7 @@ Items = Sequence[Mapping[str, Any]]
 """Terms or examples as a definition has them."""
 
 
-def read_terms(fields: Fields, address: str) -> list[dict[str, Any]]:
+def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
     """The terms of a source's definition: name, meaning, sql, synonyms. What is wrong is noted."""
     found: list[dict[str, Any]] = []
     for place, inside in _objects(fields, "terms"):
@@ -44,7 +44,7 @@ def read_terms(fields: Fields, address: str) -> list[dict[str, Any]]:
     return found
 
 
-def read_examples(fields: Fields, address: str) -> list[dict[str, Any]]:
+def read_examples(fields: FieldReader, address: str) -> list[dict[str, Any]]:
     """The examples of a source's definition: question and sql. What is wrong is noted."""
     found: list[dict[str, Any]] = []
     for place, inside in _objects(fields, "examples"):
@@ -90,7 +90,7 @@ def name_of(address: str) -> str:
     return (PurePath(address).stem or address)[:LONGEST_NAME]
 
 
-def _objects(fields: Fields, name: str) -> list[tuple[int, Fields]]:
+def _objects(fields: FieldReader, name: str) -> list[tuple[int, FieldReader]]:
     items = fields.items(name)
     if len(items) > MOST:
         fields.problem(name, f"there are {len(items):,}, and the limit is {MOST:,}.")
@@ -104,7 +104,7 @@ def _objects(fields: Fields, name: str) -> list[tuple[int, Fields]]:
     return found
 
 
-def _check_sql(fields: Fields, sql: str | None, address: str, *, is_part: bool) -> None:
+def _check_sql(fields: FieldReader, sql: str | None, address: str, *, is_part: bool) -> None:
     """A statement that only reads; of a term also a part of one, such as `sum(amount)` or `status = 'paid'`."""
     if not sql:
         return

@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any
 
-from longthread.tools.analysis.isolation.wire import Message, receive
+from longthread.tools.analysis.isolation.wire import WireMessage, receive
 from longthread.tools.code.confinement import confine
 
 _LENGTH = struct.Struct("!I")  # as the frames of isolation/wire begin
@@ -26,14 +26,14 @@ def serve(to: socket.socket) -> None:
     try:
         confine(to.fileno(), seconds=task["seconds"], megabytes=task["memory_mb"])
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing is run
-        answer: Message = {"unconfined": f"{type(error).__name__}: {error}"}
+        answer: WireMessage = {"unconfined": f"{type(error).__name__}: {error}"}
     else:
         answer = _answer(task)
     _write(to.fileno(), answer)
     os._exit(0)
 
 
-def _answer(task: Message) -> Message:
+def _answer(task: WireMessage) -> WireMessage:
     printed = _Printed(task["printed"])
     sys.stdout = sys.stderr = printed
     try:
@@ -79,7 +79,7 @@ class _Printed(io.TextIOBase):
         return "".join(self._parts)
 
 
-def _write(descriptor: int, answer: Message) -> None:
+def _write(descriptor: int, answer: WireMessage) -> None:
     """A frame, by plain writes: the calls that sockets have for it are refused by now."""
     data = json.dumps(answer).encode("ascii")
     left = memoryview(_LENGTH.pack(len(data)) + data)

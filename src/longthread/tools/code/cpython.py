@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from longthread.errors import CodeFailed, CodeStopped, CodeUnavailable
-from longthread.tools.analysis.isolation.forkserver import Nursery
-from longthread.tools.analysis.isolation.wire import Message, TooLarge, receive, send
+from longthread.tools.analysis.isolation.forkserver import ForkServer
+from longthread.tools.analysis.isolation.wire import TooLarge, WireMessage, receive, send
 from longthread.tools.code.confinement import lacking
 from longthread.tools.code.program import FUNCTION, Bounds
 
@@ -25,7 +25,7 @@ class Cpython:
 
     def __init__(self, processes: int = 2) -> None:
         self._places = asyncio.Semaphore(processes)
-        self._nursery = Nursery(_NEST)
+        self._nursery = ForkServer(_NEST)
 
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
         """The result as JSON text, cut behind `bounds.characters`, and what was printed.
@@ -57,7 +57,7 @@ class Cpython:
         """Ends the processes and their nest."""
         await asyncio.to_thread(self._nursery.close)
 
-    async def _asked(self, task: Message, bounds: Bounds) -> Message | None:
+    async def _asked(self, task: WireMessage, bounds: Bounds) -> WireMessage | None:
         # Six bytes write a character, in the worst case, and the frame has a few fields.
         run = _Run(self._nursery, task, 6 * (bounds.characters + bounds.printed) + 10_000)
         work = asyncio.ensure_future(asyncio.to_thread(run.run))
@@ -76,7 +76,7 @@ class Cpython:
 class _Run:
     """One process, from its start to its end, in a thread; it may be stopped from another."""
 
-    def __init__(self, nursery: Nursery, task: Message, most: int) -> None:
+    def __init__(self, nursery: ForkServer, task: WireMessage, most: int) -> None:
         self._nursery = nursery
         self._task = task
         self._most = most
@@ -84,7 +84,7 @@ class _Run:
         self._pid = 0
         self._stopped = False
 
-    def run(self) -> Message | None:
+    def run(self) -> WireMessage | None:
         """What the process answers; None when it is gone, or says what it should not. Raises WorkerFailed."""
         to, pid = self._nursery.fork()
         with to:
@@ -110,7 +110,7 @@ class _Run:
             self._nursery.kill(pid)
 
 
-def _read(answer: Message | None, bounds: Bounds) -> tuple[str, str]:
+def _read(answer: WireMessage | None, bounds: Bounds) -> tuple[str, str]:
     """An answer that may hold anything: the code could write it itself."""
     if isinstance(answer, dict):
         result, printed = answer.get("result"), answer.get("printed")

@@ -11,7 +11,7 @@ from longthread.errors import CodeFailed, LongthreadError, ToolInvalid
 from longthread.tools.arguments import Arguments
 from longthread.tools.code.interpreters import RUNTIMES, Interpreters
 from longthread.tools.code.program import LONGEST, Bounds, check_program
-from longthread.tools.definition import Definition, Fields
+from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 _SECONDS, _MOST_SECONDS = 5.0, 60.0
@@ -32,7 +32,7 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> N
     _Code(implementation, Arguments(parameters))
 
 
-def build(definition: Definition, interpreters: Interpreters) -> Tool:
+def build(definition: DefinedTool, interpreters: Interpreters) -> Tool:
     """The tool. Raises ToolInvalid."""
     arguments = Arguments(definition.parameters, tool=definition.name)
     code = _Code(definition.implementation, arguments)
@@ -56,7 +56,7 @@ class _Code:
     """What an implementation says. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any], arguments: Arguments) -> None:
-        fields = Fields(implementation, "code", ("runtime", "code", "timeout_seconds", "memory_mb"))
+        fields = ImplementationFields(implementation, "code", ("runtime", "code", "timeout_seconds", "memory_mb"))
         self.runtime = fields.text("runtime", "python or cpython", default="python")
         if self.runtime not in RUNTIMES:
             raise ToolInvalid(problem=f"`runtime` is {self.runtime[:40]!r}: {' or '.join(RUNTIMES)}.")

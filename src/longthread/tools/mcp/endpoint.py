@@ -14,7 +14,7 @@ import httpx
 
 from longthread.errors import SecretUnusable, ToolInvalid
 from longthread.tools.api.host import port_of
-from longthread.tools.definition import Fields
+from longthread.tools.definition import ImplementationFields
 from longthread.tools.secrets import Secrets, secret_names
 
 FIELDS = (
@@ -50,7 +50,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerUrl:
     """A server at a URL, with its secrets filled in."""
 
     name: str
@@ -60,7 +60,7 @@ class Address:
     most: int
 
 
-Endpoint = Program | Address
+McpEndpoint = Program | ServerUrl
 """A server, equal to another one if the same session does for both. `most` bytes may one of its messages have."""
 
 
@@ -68,7 +68,7 @@ class Implementation:
     """What an implementation says. Raises ToolInvalid, which names the field."""
 
     def __init__(self, implementation: Mapping[str, Any]) -> None:
-        fields = Fields(implementation, "mcp", FIELDS)
+        fields = ImplementationFields(implementation, "mcp", FIELDS)
         self._transport = _transport(fields, implementation)
         self.seconds = fields.whole("timeout_ms", _MILLISECONDS, _MOST_MILLISECONDS) / 1_000
         self.retry_safe = fields.truth("retry_safe")
@@ -101,14 +101,14 @@ class Implementation:
         chosen = any(fnmatchcase(tool, pattern) for pattern in self._tools)
         return chosen and not any(fnmatchcase(tool, pattern) for pattern in self._exclude)
 
-    def endpoint(self, secrets: Secrets) -> Endpoint:
+    def endpoint(self, secrets: Secrets) -> McpEndpoint:
         """The server. Raises SecretUnusable."""
         if self._transport == "stdio":
             env = tuple(sorted((name, secrets.filled(value)) for name, value in self._env.items()))
             return Program(self._server, self._place, self._args, env, self._cwd, self._most)
         url = re.sub(r"\$\{[^{}]*\}", lambda place: quote(secrets.filled(place[0]), safe=""), self._place)
         headers = tuple(sorted((name, _ascii(secrets.filled(value), name)) for name, value in self._headers.items()))
-        return Address(self._server, url, headers, self._private, self._most)
+        return ServerUrl(self._server, url, headers, self._private, self._most)
 
     def _check_program(self) -> None:
         if any(_SECRET in one for one in (self._place, *self._args, self._cwd or "")):
@@ -144,7 +144,7 @@ def _host_part(url: str) -> str:
     return found[1] if found else ""
 
 
-def _transport(fields: Fields, implementation: Mapping[str, Any]) -> str:
+def _transport(fields: ImplementationFields, implementation: Mapping[str, Any]) -> str:
     default = "stdio" if "command" in implementation else "http"
     said = fields.text("transport", "stdio or streamable_http", default=default)
     if said not in _TRANSPORTS:

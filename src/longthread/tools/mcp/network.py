@@ -14,7 +14,7 @@ from longthread.errors import ApiRefused, LongthreadError, McpFailed
 from longthread.tools.api.address import addresses_of
 from longthread.tools.api.exchange import Network
 from longthread.tools.api.host import host_of, port_of
-from longthread.tools.mcp.endpoint import Address
+from longthread.tools.mcp.endpoint import ServerUrl
 
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 300.0
@@ -24,7 +24,7 @@ _READ_SECONDS = 300.0
 class Web:
     """The way to one server. `problem` is why a request was not made, which the MCP library does not pass on."""
 
-    def __init__(self, address: Address, network: Network) -> None:
+    def __init__(self, address: ServerUrl, network: Network) -> None:
         self._address = address
         self._network = network
         self.problem: LongthreadError | None = None
@@ -61,7 +61,7 @@ class Web:
 class _Checked(httpx2.AsyncBaseTransport):
     """Connects to addresses that were judged, whatever the name stands for by then, and bounds what comes back."""
 
-    def __init__(self, web: Web, address: Address, network: Network) -> None:
+    def __init__(self, web: Web, address: ServerUrl, network: Network) -> None:
         self._web = web
         self._most = address.most
         self._name = address.name

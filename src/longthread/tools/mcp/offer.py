@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerTool:
     """What a server says of one of its tools. All of it is the server's own word."""
 
     name: str

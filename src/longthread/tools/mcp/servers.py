@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from longthread.errors import ExtraMissing, McpFailed
 from longthread.tools.api.exchange import Network
-from longthread.tools.mcp.endpoint import Endpoint
-from longthread.tools.mcp.offer import Offer
+from longthread.tools.mcp.endpoint import McpEndpoint
+from longthread.tools.mcp.offer import ServerTool
 
 if TYPE_CHECKING:
     from longthread.tools.mcp.session import Session
@@ -23,9 +23,9 @@ class Servers:
 
     def __init__(self, network: Network | None = None) -> None:
         self._network = network or Network()
-        self._sessions: dict[Endpoint, Session] = {}
+        self._sessions: dict[McpEndpoint, Session] = {}
         self._ending: set[Session] = set()
-        self._broken: set[Endpoint] = set()
+        self._broken: set[McpEndpoint] = set()
 
     async def __aenter__(self) -> Servers:
         return self
@@ -33,19 +33,21 @@ class Servers:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def offers(self, endpoint: Endpoint, seconds: float) -> Mapping[str, Offer]:
+    async def offers(self, endpoint: McpEndpoint, seconds: float) -> Mapping[str, ServerTool]:
         """A server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
         offers = await self._within(seconds, endpoint, lambda session: session.offers())
         self._broken.discard(endpoint)
         return offers
 
-    def breaks(self, endpoint: Endpoint) -> bool:
+    def breaks(self, endpoint: McpEndpoint) -> bool:
         """Note that a server cannot be used. Whether that is news: it has been used since, or never tried before."""
         known = endpoint in self._broken
         self._broken.add(endpoint)
         return not known
 
-    async def call(self, endpoint: Endpoint, tool: str, arguments: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    async def call(
+        self, endpoint: McpEndpoint, tool: str, arguments: Mapping[str, Any], seconds: float
+    ) -> dict[str, Any]:
         """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
         return await self._within(seconds, endpoint, lambda session: session.call(tool, arguments))
 
@@ -56,7 +58,7 @@ class Servers:
         self._ending.clear()
         await asyncio.gather(*(session.close() for session in sessions))
 
-    async def _within(self, seconds: float, endpoint: Endpoint, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def _within(self, seconds: float, endpoint: McpEndpoint, work: Callable[[Session], Awaitable[T]]) -> T:
         session = self._session(endpoint)
         try:
             async with asyncio.timeout(seconds):
@@ -72,7 +74,7 @@ class Servers:
             reason = f"it did not answer within {seconds:g} s. The next call starts it anew."
             raise McpFailed(server=endpoint.name, reason=reason) from error
 
-    def _session(self, endpoint: Endpoint) -> Session:
+    def _session(self, endpoint: McpEndpoint) -> Session:
         known = self._sessions.get(endpoint)
         if known is not None and not known.is_over:
             return known
@@ -81,7 +83,7 @@ class Servers:
         session = self._sessions[endpoint] = _session_type()(endpoint, self._network)
         return session
 
-    def _retire(self, endpoint: Endpoint, session: Session) -> None:
+    def _retire(self, endpoint: McpEndpoint, session: Session) -> None:
         session.retire()
         self._ending = {each for each in self._ending if not each.is_done}
         self._ending.add(session)

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from longthread import __version__
 from longthread.errors import LongthreadError, McpFailed
 from longthread.tools.api.exchange import Network
-from longthread.tools.mcp.endpoint import Endpoint, Program
+from longthread.tools.mcp.endpoint import McpEndpoint, Program
 from longthread.tools.mcp.network import Web
-from longthread.tools.mcp.offer import Offer
+from longthread.tools.mcp.offer import ServerTool
 from longthread.tools.mcp.process import Process
 from longthread.tools.mcp.quiet import quiet
 
@@ -38,14 +38,14 @@ class Session:
     Both eras of the protocol are spoken: the server is asked for the newer one first.
     """
 
-    def __init__(self, endpoint: Endpoint, network: Network) -> None:
+    def __init__(self, endpoint: McpEndpoint, network: Network) -> None:
         self._name = endpoint.name
         self._stop = asyncio.Event()
         self._ready = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._way = Process(endpoint, self._stop.set) if isinstance(endpoint, Program) else Web(endpoint, network)
         self._client: Client | None = None
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, ServerTool] = {}
         self._stale = False
         self._busy = 0
         self._used = time.monotonic()
@@ -68,7 +68,7 @@ class Session:
         """The version of the protocol that both speak, once it began."""
         return self._client.protocol_version if self._client and self._ready.is_set() else None
 
-    async def offers(self) -> Mapping[str, Offer]:
+    async def offers(self) -> Mapping[str, ServerTool]:
         """The server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed."""
         return await self._working(self._offered)
 
@@ -129,18 +129,18 @@ class Session:
 
     async def _list(self, client: Client) -> None:
         self._stale = False
-        found: dict[str, Offer] = {}
+        found: dict[str, ServerTool] = {}
         cursor: str | None = None
         for _ in range(_PAGES):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools[: _TOOLS - len(found)]:
-                found[tool.name] = Offer(tool.name, tool.description or tool.title or "", tool.input_schema)
+                found[tool.name] = ServerTool(tool.name, tool.description or tool.title or "", tool.input_schema)
             cursor = page.next_cursor
             if cursor is None or len(found) >= _TOOLS:
                 break
         self._offers = found
 
-    async def _offered(self) -> Mapping[str, Offer]:
+    async def _offered(self) -> Mapping[str, ServerTool]:
         assert self._client is not None
         if self._stale:
             await self._list(self._client)

@@ -11,9 +11,9 @@ from typing import Any
 
 from longthread.errors import LongthreadError, ToolInvalid
 from longthread.tools.arguments import Arguments
-from longthread.tools.definition import Definition
+from longthread.tools.definition import DefinedTool
 from longthread.tools.mcp.endpoint import Implementation
-from longthread.tools.mcp.offer import Offer
+from longthread.tools.mcp.offer import ServerTool
 from longthread.tools.mcp.result import observed
 from longthread.tools.mcp.servers import Servers
 from longthread.tools.patterns import harmless
@@ -42,7 +42,7 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> N
         raise ToolInvalid(problem="`tool_name` is missing: which of the server's tools takes these parameters.")
 
 
-async def build(definition: Definition, servers: Servers, *, secrets: Secrets | None = None) -> list[Tool]:
+async def build(definition: DefinedTool, servers: Servers, *, secrets: Secrets | None = None) -> list[Tool]:
     """The tools: the one that `tool_name` names, under the definition's name, or all that are wanted, each under the
     definition's name and its own. The server is asked for them, within `timeout_ms`.
 
@@ -82,13 +82,13 @@ async def build(definition: Definition, servers: Servers, *, secrets: Secrets | 
 class _Server:
     """A definition's server."""
 
-    def __init__(self, definition: Definition, servers: Servers, secrets: Secrets | None) -> None:
+    def __init__(self, definition: DefinedTool, servers: Servers, secrets: Secrets | None) -> None:
         self.said = Implementation(definition.implementation)
         self._definition = definition
         self._servers = servers
         self._secrets = read_secrets(self.said.secrets) if secrets is None else secrets
 
-    async def offers(self) -> Mapping[str, Offer]:
+    async def offers(self) -> Mapping[str, ServerTool]:
         endpoint = None
         try:
             endpoint = self.said.endpoint(self._secrets)
@@ -98,7 +98,7 @@ class _Server:
             known = endpoint is not None and not self._servers.breaks(endpoint)
             raise ToolInvalid(tool=self._definition.name, problem=problem, known=known) from None
 
-    def tool(self, offer: Offer, name: str, description: str | None, parameters: Mapping[str, Any]) -> Tool:
+    def tool(self, offer: ServerTool, name: str, description: str | None, parameters: Mapping[str, Any]) -> Tool:
         """One of its tools. Raises ToolInvalid: its schema cannot be used."""
         offered = self._schema(offer, name)
         theirs = Arguments(offered, tool=name)
@@ -119,7 +119,7 @@ class _Server:
         told = description or self._secrets.scrubbed(offer.description)[:_LONGEST_DESCRIPTION]
         return Tool(name, told, parameters if ours else offered, call, retry_safe=self.said.retry_safe)
 
-    def _schema(self, offer: Offer, name: str) -> Mapping[str, Any]:
+    def _schema(self, offer: ServerTool, name: str) -> Mapping[str, Any]:
         """The server's schema of the arguments, as JSON has it."""
         try:
             written = json.dumps(harmless(self._secrets.scrubbed(offer.parameters)), allow_nan=False)

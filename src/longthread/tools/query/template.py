@@ -20,7 +20,7 @@ from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.analysis.engine import place
 from longthread.tools.analysis.guard import sqlglot_name
 from longthread.tools.analysis.quoting import literal
-from longthread.tools.placeholder import Parts, Place, is_scalar, parts_of, types_of
+from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, parts_of, types_of
 
 _LARGEST = 2**63
 _ESCAPE = "\\"
@@ -38,18 +38,18 @@ _WORDS = ((exp.Extract, "this"), (exp.Collate, "expression"))
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundParameter:
     """One place: the argument itself, or a text with arguments in it, in which `escaped` is what a pattern reads
     otherwise, to what it reads as itself. A list stands in IN (…), and is as many parameters as it has items."""
 
-    parts: Parts
+    parts: TemplateParts
     is_text: bool
     escaped: Mapping[str, str]
     is_list: bool = False
 
     def values(self, arguments: Mapping[str, Any]) -> list[Any]:
         """What is bound; a text in which an argument is missing is NULL, as SQL has it, and so is an empty list."""
-        values = [arguments.get(part.name) if isinstance(part, Place) else part for part in self.parts]
+        values = [arguments.get(part.name) if isinstance(part, Placeholder) else part for part in self.parts]
         if self.is_list:
             return list(values[0] or [None])
         if not self.is_text:
@@ -57,7 +57,7 @@ class Bound:
         if any(value is None for value in values):
             return [None]
         given = zip(self.parts, values, strict=True)
-        return ["".join(self._escaped(value) if isinstance(part, Place) else str(value) for part, value in given)]
+        return ["".join(self._escaped(value) if isinstance(part, Placeholder) else str(value) for part, value in given)]
 
     def _escaped(self, value: Any) -> str:
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -65,7 +65,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Statement:
+class BoundStatement:
     """A template with one call's values: `run` has places for `values`; `said` says them, to be judged and shown, and
     is never run."""
 
@@ -80,11 +80,11 @@ class Template:
     database is known to have."""
 
     texts: tuple[str, ...]
-    bound: tuple[Bound, ...]
+    bound: tuple[BoundParameter, ...]
     dialect: str
     functions: frozenset[str]
 
-    def statement(self, arguments: Mapping[str, Any]) -> Statement:
+    def statement(self, arguments: Mapping[str, Any]) -> BoundStatement:
         """The statement of a call. Raises ArgumentsInvalid: a number is larger than a database takes."""
         run = said = self.texts[0]
         values: list[Any] = []
@@ -96,7 +96,7 @@ class Template:
             values += given
             run += ", ".join(place(first + number, self.dialect) for number in range(len(given))) + text
             said += ", ".join(_written(value, self.dialect) for value in given) + text
-        return Statement(run, values, said)
+        return BoundStatement(run, values, said)
 
     @property
     def example(self) -> str:
@@ -116,12 +116,12 @@ class _Compiler:
         self._dialect = dialect
         self._parts = parts_of(sql, properties)
         self._mark = f"lt{sha256(sql.encode('utf-8', 'replace')).hexdigest()[:12]}x"
-        self._names: dict[str, Place] = {}
+        self._names: dict[str, Placeholder] = {}
 
     def template(self) -> Template:
         marked = "".join(self._marked(part) for part in self._parts)
         texts: list[str] = [""]
-        bound: list[tuple[Parts, bool]] = []
+        bound: list[tuple[TemplateParts, bool]] = []
         end = 0
         for token in self._tokens(marked):
             if token.token_type is TokenType.DPIPE and self._dialect == "mysql":
@@ -137,12 +137,12 @@ class _Compiler:
                 bound.append(found)
                 texts.append("")
         texts[-1] += marked[end:]
-        seen = sum(isinstance(part, Place) for parts, _ in bound for part in parts)
+        seen = sum(isinstance(part, Placeholder) for parts, _ in bound for part in parts)
         if seen != len(self._names):
             raise _refused("a place stands in a comment. Take it out of there.")
         return self._placed(texts, bound)
 
-    def _marked(self, part: str | Place) -> str:
+    def _marked(self, part: str | Placeholder) -> str:
         if isinstance(part, str):
             return part
         name = f"{self._mark}{len(self._names)}x"
@@ -155,7 +155,7 @@ class _Compiler:
         except SqlglotError as error:
             raise _refused(f"the SQL cannot be read as {self._dialect}.") from error
 
-    def _bound(self, token: Token, marked: str) -> tuple[Parts, bool] | None:
+    def _bound(self, token: Token, marked: str) -> tuple[TemplateParts, bool] | None:
         """What a token binds, and whether it is a text; None for one that holds no place."""
         if token.token_type is TokenType.VAR and token.text.startswith("$"):  # sqlglot takes it for a name
             raise _refused(_OWN)
@@ -169,8 +169,8 @@ class _Compiler:
             raise _refused(_IN_A_NAME)
         raise _refused("a place stands within a word or a special text. Give it room, or write a plain '…' text.")
 
-    def _taken_apart(self, text: str) -> list[str | Place]:
-        parts: list[str | Place] = []
+    def _taken_apart(self, text: str) -> list[str | Placeholder]:
+        parts: list[str | Placeholder] = []
         for name, one in self._names.items():
             before, found, after = text.partition(name)
             if found:
@@ -178,7 +178,7 @@ class _Compiler:
                 text = after
         return [*parts, text] if text else parts
 
-    def _placed(self, texts: list[str], bound: list[tuple[Parts, bool]]) -> Template:
+    def _placed(self, texts: list[str], bound: list[tuple[TemplateParts, bool]]) -> Template:
         tree, nodes = self._nodes(texts, len(bound))
         made = []
         for number, ((parts, is_text), node) in enumerate(zip(bound, nodes, strict=True)):
@@ -212,7 +212,9 @@ class _Compiler:
             _check_position(node)
         return tree, [found[label] for label in wanted]
 
-    def _made(self, parts: Parts, is_text: bool, node: exp.Expr, texts: list[str], number: int) -> Bound:
+    def _made(
+        self, parts: TemplateParts, is_text: bool, node: exp.Expr, texts: list[str], number: int
+    ) -> BoundParameter:
         parent = node.parent
         if isinstance(parent, _LIKES) and node.arg_key == "expression":
             given = parent.parent.expression.name if isinstance(parent.parent, exp.Escape) else ""
@@ -223,23 +225,23 @@ class _Compiler:
                 texts[number + 1] = f" ESCAPE '{_ESCAPE}'{texts[number + 1]}"
                 parts = tuple(_doubled(part) for part in parts)
             escape = given or _ESCAPE
-            return Bound(parts, True, {one: escape + one for one in ("%", "_", escape)})
+            return BoundParameter(parts, True, {one: escape + one for one in ("%", "_", escape)})
         if isinstance(parent, exp.Glob) and node.arg_key == "expression":
-            return Bound(parts, True, {one: f"[{one}]" for one in "*?["})
+            return BoundParameter(parts, True, {one: f"[{one}]" for one in "*?["})
         like = node.find_ancestor(*_LIKES, exp.Query)
         if isinstance(like, _LIKES) and _is_in(node, like.expression):
             raise _refused("a place stands in a pattern that is put together. Write it as one text: '%{{name}}%'.")
         if isinstance(parent, _PATTERNS) and len(parts) > 1:
             raise _refused("a place stands within a regular expression, which would read its value as one.")
-        is_list = not is_text and isinstance(parts[0], Place) and self._types(parts[0]) == {"array"}
-        return Bound(parts, is_text, {}, is_list)
+        is_list = not is_text and isinstance(parts[0], Placeholder) and self._types(parts[0]) == {"array"}
+        return BoundParameter(parts, is_text, {}, is_list)
 
-    def _types(self, part: Place) -> frozenset[str]:
+    def _types(self, part: Placeholder) -> frozenset[str]:
         return types_of(self._properties[part.name])
 
-    def _check_types(self, parts: Parts, is_text: bool, node: exp.Expr) -> None:
+    def _check_types(self, parts: TemplateParts, is_text: bool, node: exp.Expr) -> None:
         for part in parts:
-            if not isinstance(part, Place):
+            if not isinstance(part, Placeholder):
                 continue
             types = self._types(part)
             listed = isinstance(node.parent, exp.In) and node.arg_key == "expressions" and not is_text
@@ -288,7 +290,7 @@ def _is_in(node: exp.Expr, within: exp.Expr) -> bool:
     return inside is not None
 
 
-def _doubled(part: str | Place) -> str | Place:
+def _doubled(part: str | Placeholder) -> str | Placeholder:
     return part.replace(_ESCAPE, _ESCAPE * 2) if isinstance(part, str) else part
 
 

@@ -12,7 +12,7 @@ from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.statement import prepared
 from longthread.tools.arguments import Arguments, named
-from longthread.tools.definition import Definition, Fields
+from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.query.template import Template, compiled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
@@ -22,7 +22,7 @@ _MOST_ROWS = 10_000
 _LONGEST = 10_000
 """Characters of a template: with its values it may have twice as many."""
 
-Sources = Callable[[str], Awaitable[Source]]
+SourceOpener = Callable[[str], Awaitable[Source]]
 """Opens a source by its name; whoever gives this closes it. Raises SourceError."""
 
 
@@ -35,7 +35,7 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any], *, d
     _Query(implementation).compiled(Arguments(parameters), dialect)
 
 
-def build(definition: Definition, sources: Sources) -> Tool:
+def build(definition: DefinedTool, sources: SourceOpener) -> Tool:
     """The tool. Raises ToolInvalid."""
     query = _Query(definition.implementation)
     arguments = Arguments(definition.parameters, tool=definition.name)
@@ -75,7 +75,7 @@ class _Query:
     """What an implementation says. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any]) -> None:
-        fields = Fields(implementation, "query", ("database", "sql_template", "max_rows"))
+        fields = ImplementationFields(implementation, "query", ("database", "sql_template", "max_rows"))
         self.database = fields.text("database", "the name of a source")
         self.sql = fields.text("sql_template", "one SELECT", longest=_LONGEST)
         self.rows = fields.whole("max_rows", _MOST_ROWS, _MOST_ROWS)

@@ -16,7 +16,7 @@ from tests.sheets import sheet
 
 from longthread.errors import ResultTooLong
 from longthread.tools.analysis.export import xlsx
-from longthread.tools.analysis.export.table import Format, write
+from longthread.tools.analysis.export.table import TableFormat, write
 
 COLUMNS = ["n", "text", "flag", "price", "day", "list", "=SUM(A1)"]
 ROWS: list[Sequence[Any]] = [
@@ -26,14 +26,14 @@ ROWS: list[Sequence[Any]] = [
 ]
 
 
-def made(format_: Format, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def made(format_: TableFormat, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     file = io.BytesIO()
     write(format_, columns, rows, file)
     return file.getvalue()
 
 
 def test_csv() -> None:
-    read = list(csv.reader(io.StringIO(made(Format.CSV, COLUMNS, ROWS).decode(), newline="")))
+    read = list(csv.reader(io.StringIO(made(TableFormat.CSV, COLUMNS, ROWS).decode(), newline="")))
     assert read == [
         ["n", "text", "flag", "price", "day", "list", "'=SUM(A1)"],
         ["1", 'a "quoted", 王芳\nline', "true", "1.50", "2024-01-02", '[1, "b"]', ""],
@@ -46,7 +46,7 @@ def test_csv() -> None:
     "text", ["=1", "+1", "-1+1", "-A1", "-1 day =1", "- 1", "@a", "\t=1", "\r=1", "  =1", "＝1", "\n=1"]
 )
 def test_no_text_is_a_formula_in_csv(text: str) -> None:
-    read = list(csv.reader(io.StringIO(made(Format.CSV, ["a"], [[text]]).decode(), newline="")))
+    read = list(csv.reader(io.StringIO(made(TableFormat.CSV, ["a"], [[text]]).decode(), newline="")))
     assert read[1] == [f"'{text}"]
 
 
@@ -55,12 +55,12 @@ def test_no_text_is_a_formula_in_csv(text: str) -> None:
 )
 def test_no_apostrophe_before_a_number(text: str) -> None:
     for value in (text, -1, Decimal("-107.6666666666666667"), float("-inf")):
-        [[field]] = list(csv.reader(io.StringIO(made(Format.CSV, ["a"], [[value]]).decode(), newline="")))[1:]
+        [[field]] = list(csv.reader(io.StringIO(made(TableFormat.CSV, ["a"], [[value]]).decode(), newline="")))[1:]
         assert field.startswith("-")
 
 
 def test_xlsx() -> None:
-    read = sheet(made(Format.XLSX, COLUMNS, ROWS))
+    read = sheet(made(TableFormat.XLSX, COLUMNS, ROWS))
     assert [text for _, text in read[0]] == COLUMNS
     assert {kind for kind, _ in read[0]} == {"inlineStr"}
     assert read[2][:4] == [(None, "-2"), ("inlineStr", "=HYPERLINK(1)"), ("b", "0"), (None, "2.5")]
@@ -68,7 +68,7 @@ def test_xlsx() -> None:
 
 
 def test_xlsx_takes_what_xml_cannot_hold() -> None:
-    read = sheet(made(Format.XLSX, ["a"], [["\x00\x01 <b> & \ud800"], ["x" * 40_000], [2**60]]))
+    read = sheet(made(TableFormat.XLSX, ["a"], [["\x00\x01 <b> & \ud800"], ["x" * 40_000], [2**60]]))
     assert read[1] == [("inlineStr", "\ufffd\ufffd <b> & ?")]
     assert str(read[2][0][1]).endswith("… (40000 characters)")
     assert read[3] == [("inlineStr", str(2**60))]
@@ -76,14 +76,14 @@ def test_xlsx_takes_what_xml_cannot_hold() -> None:
 
 def test_a_sheet_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xlsx, "ROWS", 3)
-    assert len(sheet(made(Format.XLSX, ["a"], [[1], [2]]))) == 3
+    assert len(sheet(made(TableFormat.XLSX, ["a"], [[1], [2]]))) == 3
     with pytest.raises(ResultTooLong, match="A sheet holds 2 rows"):
-        made(Format.XLSX, ["a"], [[1], [2], [3]])
+        made(TableFormat.XLSX, ["a"], [[1], [2], [3]])
 
 
 def test_parquet(tmp_path: Path) -> None:
     rows = [*ROWS, (2**70, "x", None, 3, None, None, None)]
-    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, [*COLUMNS[:-1], "N"], rows))
+    (tmp_path / "r.parquet").write_bytes(made(TableFormat.PARQUET, [*COLUMNS[:-1], "N"], rows))
     relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
     assert relation.columns == ["n", "text", "flag", "price", "day", "list", "N_2"]
     assert [str(one) for one in relation.types] == ["VARCHAR", "VARCHAR", "BOOLEAN", "DOUBLE", *["VARCHAR"] * 3]
@@ -91,15 +91,15 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_parquet_of_whole_numbers_and_of_nothing(tmp_path: Path) -> None:
-    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, ["a"], [[1], [None], [-(2**63)]]))
+    (tmp_path / "r.parquet").write_bytes(made(TableFormat.PARQUET, ["a"], [[1], [None], [-(2**63)]]))
     relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
     assert ([str(one) for one in relation.types], relation.fetchall()) == (["BIGINT"], [(1,), (None,), (-(2**63),)])
-    (tmp_path / "e.parquet").write_bytes(made(Format.PARQUET, ["a"], []))
+    (tmp_path / "e.parquet").write_bytes(made(TableFormat.PARQUET, ["a"], []))
     assert duckdb.read_parquet(str(tmp_path / "e.parquet")).fetchall() == []
 
 
 def test_parquet_keeps_the_digits_of_a_column_of_whole_numbers_and_others(tmp_path: Path) -> None:
     rows = [[9007199254740993, 1, Decimal("0.5")], [1.5, 2.5, 7]]
-    (tmp_path / "r.parquet").write_bytes(made(Format.PARQUET, ["a", "b", "c"], rows))
+    (tmp_path / "r.parquet").write_bytes(made(TableFormat.PARQUET, ["a", "b", "c"], rows))
     relation = duckdb.read_parquet(str(tmp_path / "r.parquet"))
     assert relation.fetchall() == [("9007199254740993", 1.0, 0.5), ("1.5", 2.5, 7.0)]

@@ -20,7 +20,7 @@ import pytest
 
 from longthread.errors import SourceCrashed, SourceError, SqlTimeout
 from longthread.tools.analysis import Source
-from longthread.tools.analysis.isolation.forkserver import NURSERY, Nursery
+from longthread.tools.analysis.isolation.forkserver import NURSERY, ForkServer
 from longthread.tools.analysis.isolation.remote import RemoteConnection, WorkerEngine
 
 Opened = Callable[..., Awaitable[Source]]
@@ -212,7 +212,7 @@ asyncio.run(main())
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
 def test_a_worker_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hidden")
-    nursery = Nursery()
+    nursery = ForkServer()
     control, pid = nursery.fork()
     environment = Path(f"/proc/{pid}/environ").read_bytes()
     control.close()

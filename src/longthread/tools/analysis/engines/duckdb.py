@@ -15,13 +15,13 @@ from typing import Any
 import duckdb
 
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
-from longthread.tools.analysis.engine import Connection, Engine
-from longthread.tools.analysis.engines.duckdbtypes import Shape, shape_of, shaped, written
+from longthread.tools.analysis.engine import Engine, SourceConnection
+from longthread.tools.analysis.engines.duckdbtypes import DuckdbType, shape_of, shaped, written
 from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.rows import Rows
-from longthread.tools.analysis.schema import Column, ForeignKey, Kind, Schema, Table
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, TableKind
 from longthread.tools.analysis.watch import Interrupted
 
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
@@ -86,7 +86,7 @@ class DuckdbEngine(Engine):
             lock(root)
         return root
 
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """Three queries, however many tables there are."""
         columns: dict[tuple[str, str], list[Column]] = {}
         primary: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -119,25 +119,25 @@ class DuckdbEngine(Engine):
             for schema, name, kind, comment, size in connection.execute(_TABLES)
         )
 
-    def _kind(self, kind: str) -> Kind:
+    def _kind(self, kind: str) -> TableKind:
         return "view" if kind == "view" and not self.views_are_tables else "table"
 
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """A hash over the catalog: it is in memory."""
         digest = hashlib.sha256()
         for query in (_COLUMNS, _KEYS, "SELECT schema_name, table_name, comment FROM duckdb_tables() ORDER BY 1, 2"):
             digest.update(repr(list(connection.execute(query))).encode("utf-8", "replace"))
         return digest.hexdigest()
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """The CREATE VIEW statements."""
         return {label_of(row[0], row[1]): row[2] for row in connection.execute(_VIEWS)}
 
-    def functions(self, connection: Connection) -> frozenset[str]:
+    def functions(self, connection: SourceConnection) -> frozenset[str]:
         """The macros of the database: they are expressions, and can do no more than a query can."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_MACROS))
 
-    def defined(self, connection: Connection) -> frozenset[str]:
+    def defined(self, connection: SourceConnection) -> frozenset[str]:
         """The macros that give a value, and those that give rows."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
@@ -151,7 +151,7 @@ class DuckdbEngine(Engine):
             self._spill.rmdir()
 
 
-class DuckdbConnection(Connection):
+class DuckdbConnection(SourceConnection):
     """A connection in a read-only transaction, to a database that can reach nothing outside itself."""
 
     def __init__(self, raw: duckdb.DuckDBPyConnection, source: str) -> None:
@@ -177,14 +177,14 @@ class DuckdbConnection(Connection):
             columns = [str(entry[0]) for entry in self._raw.description or ()]
         return Rows(columns, self._fetched([shape for _, shape in shapes]), written)
 
-    def _shapes(self, sql: str, parameters: Sequence[Any]) -> list[tuple[str, Shape]]:
+    def _shapes(self, sql: str, parameters: Sequence[Any]) -> list[tuple[str, DuckdbType]]:
         """The columns, and how their values are read. No row is made for it."""
         if not _is_query(sql):
             return []
         self._raw.execute(f"SELECT * FROM (\n{_plain(sql)}\n) LIMIT 0", parameters or None)
         return [(str(name), shape_of(type_)) for name, type_, *_ in self._raw.description or ()]
 
-    def _fetched(self, shapes: Sequence[Shape]) -> Iterator[Sequence[Any]]:
+    def _fetched(self, shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
         with translated(self._source, self._failed):
             while rows := self._raw.fetchmany(_FETCHED):
                 yield from shaped(rows, shapes)
@@ -283,7 +283,7 @@ def _plain_message(error: Exception) -> str:
     return " ".join(kept)[:500]
 
 
-def _cast(sql: str, shapes: Sequence[tuple[str, Shape]]) -> str:
+def _cast(sql: str, shapes: Sequence[tuple[str, DuckdbType]]) -> str:
     """The query with what Python's own types hold less of as text."""
     if not any(shape.cast for _, shape in shapes):
         return sql

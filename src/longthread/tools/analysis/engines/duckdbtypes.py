@@ -19,7 +19,7 @@ _TEMPORAL = ("date", "time")
 
 
 @dataclass(frozen=True)
-class Shape:
+class DuckdbType:
     """`type` is what a value is cast to, where `cast` says so, and `read` makes of what then comes the value."""
 
     type: str
@@ -27,25 +27,25 @@ class Shape:
     read: Callable[[Any], Any] | None = None
 
 
-def shape_of(type_: Any) -> Shape:
+def shape_of(type_: Any) -> DuckdbType:
     """How a type, one of DuckDB's objects, is read."""
     kind = str(type_.id)
     if kind in _HELD:
-        return Shape(str(type_))
+        return DuckdbType(str(type_))
     if kind == "float":
-        return Shape("VARCHAR", cast=True, read=float)  # as a double it would get digits that it does not have
+        return DuckdbType("VARCHAR", cast=True, read=float)  # as a double it would get digits that it does not have
     if kind == "bignum":
-        return Shape("VARCHAR", cast=True, read=Decimal)  # Python makes no whole number of so many digits
+        return DuckdbType("VARCHAR", cast=True, read=Decimal)  # Python makes no whole number of so many digits
     if kind in ("list", "array"):
         return _list(shape_of(type_.children[0][1]))
     if kind == "struct":
         return _struct([(str(name), shape_of(child)) for name, child in type_.children])
     if kind == "map":
         return _map(*(shape_of(child) for _, child in type_.children))
-    return Shape("VARCHAR", cast=True, read=iso if kind.startswith(_TEMPORAL) else None)
+    return DuckdbType("VARCHAR", cast=True, read=iso if kind.startswith(_TEMPORAL) else None)
 
 
-def shaped(rows: Iterable[Sequence[Any]], shapes: Sequence[Shape]) -> Iterator[Sequence[Any]]:
+def shaped(rows: Iterable[Sequence[Any]], shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
     """Rows as they were read, with their values."""
     if not any(shape.read for shape in shapes):
         yield from rows
@@ -59,32 +59,32 @@ def written(value: bytes) -> str:
     return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\"'\\" else f"\\x{byte:02X}" for byte in value)
 
 
-def _read(shape: Shape, value: Any) -> Any:
+def _read(shape: DuckdbType, value: Any) -> Any:
     return value if shape.read is None or value is None else shape.read(value)
 
 
-def _list(item: Shape) -> Shape:
+def _list(item: DuckdbType) -> DuckdbType:
     def read(values: Sequence[Any]) -> list[Any]:
         return [_read(item, value) for value in values]
 
-    return Shape(f"{item.type}[]", item.cast, read if item.read else None)
+    return DuckdbType(f"{item.type}[]", item.cast, read if item.read else None)
 
 
-def _struct(fields: Sequence[tuple[str, Shape]]) -> Shape:
+def _struct(fields: Sequence[tuple[str, DuckdbType]]) -> DuckdbType:
     if not all(name for name, _ in fields):  # a row, whose fields have places only
-        return Shape("VARCHAR", cast=True)
+        return DuckdbType("VARCHAR", cast=True)
 
     def read(values: dict[str, Any]) -> dict[str, Any]:
         return {name: _read(shape, values[name]) for name, shape in fields}
 
     inner = ", ".join(f"{quoted(name)} {shape.type}" for name, shape in fields)
     needed = any(shape.read for _, shape in fields)
-    return Shape(f"STRUCT({inner})", any(shape.cast for _, shape in fields), read if needed else None)
+    return DuckdbType(f"STRUCT({inner})", any(shape.cast for _, shape in fields), read if needed else None)
 
 
-def _map(key: Shape, item: Shape) -> Shape:
+def _map(key: DuckdbType, item: DuckdbType) -> DuckdbType:
     def read(values: dict[Any, Any]) -> dict[Any, Any]:
         return {_read(key, name): _read(item, value) for name, value in values.items()}
 
     needed = key.read or item.read
-    return Shape(f"MAP({key.type}, {item.type})", key.cast or item.cast, read if needed else None)
+    return DuckdbType(f"MAP({key.type}, {item.type})", key.cast or item.cast, read if needed else None)

@@ -16,7 +16,7 @@ import duckdb
 from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
 from longthread.tools.analysis.files import findings
-from longthread.tools.analysis.files.delimited import Written, delimited, of_rows
+from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, of_rows
 from longthread.tools.analysis.files.encoding import called, likely
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import TableNames, base_name, data_files, left_out, reader_of, stem_of
@@ -113,7 +113,7 @@ class FilesEngine(DuckdbEngine):
             return self._workbook(root, path, names)
         if kind == "parquet":
             there = path.resolve()
-            written: Written | None = Written(f"read_parquet({literal(str(there))})", [], there)
+            written: DelimitedTable | None = DelimitedTable(f"read_parquet({literal(str(there))})", [], there)
             notes: list[str] = []
         else:
             written, notes = self._of_text(root, path, kind)
@@ -123,7 +123,9 @@ class FilesEngine(DuckdbEngine):
         self._made(root, label, written, notes)
         return [written.reads] if written.reads is not None else []
 
-    def _of_text(self, root: duckdb.DuckDBPyConnection, path: Path, kind: str) -> tuple[Written | None, list[str]]:
+    def _of_text(
+        self, root: duckdb.DuckDBPyConnection, path: Path, kind: str
+    ) -> tuple[DelimitedTable | None, list[str]]:
         """The table of a text file, and what is told of it. A big file that is read in place is looked through once."""
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
         if is_big and (known := findings.recalled(path, self._limits)) is not None:
@@ -137,7 +139,7 @@ class FilesEngine(DuckdbEngine):
 
     def _text_table(
         self, root: duckdb.DuckDBPyConnection, path: Path, text: Path, kind: str, *, load: bool
-    ) -> Written | None:
+    ) -> DelimitedTable | None:
         if kind == "json":
             return json_table(root, text, self._limits, load=load)
         suffixes = {suffix.lower() for suffix in path.suffixes}
@@ -168,7 +170,7 @@ class FilesEngine(DuckdbEngine):
             self.notes = [*self.notes, f"{what} is the table {name}, since another one is called {wanted}."]
         return name
 
-    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: Written, notes: list[str]) -> None:
+    def _made(self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, notes: list[str]) -> None:
         kind = "TABLE" if written.reads is None else "VIEW"
         root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
         columns = [f'Column "{column}": {note}.' for column, note in written.notes if column is not None]

@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL
 
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
-from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
+from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
 from longthread.tools.analysis.labels import labels_of_type
@@ -129,7 +129,7 @@ class MysqlEngine(Engine):
         ):
             other.query(f"KILL QUERY {session}")
 
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """Three queries, however many tables there are."""
         columns: dict[str, list[Column]] = {}
         for table, name, type_name, nullable, comment, is_key in connection.execute(_COLUMNS):
@@ -166,15 +166,15 @@ class MysqlEngine(Engine):
             home=self.name,
         )
 
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """Hashes that the server makes of its catalog, so that a large schema does not travel."""
         return " ".join(str(connection.execute(_MARK.format(lines)).first()) for lines in _MARKED)
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """The queries of views, as far as the account may see them."""
         return {name: sql for name, sql in connection.execute(_VIEWS) if sql}
 
-    def defined(self, connection: Connection) -> frozenset[str]:
+    def defined(self, connection: SourceConnection) -> frozenset[str]:
         """Those of this database that the account may call."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 

@@ -22,14 +22,14 @@ from pymysql.cursors import Cursor, SSCursor
 from longthread.errors import SourceFailed, SourceLocked, SourceUnreachable, SqlFailed, SqlRefused
 from longthread.tools.analysis.address import scrubbed
 from longthread.tools.analysis.cell import iso
-from longthread.tools.analysis.engine import Connection
+from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.lexemes import with_values
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.watch import Interrupted
 
 Raw: TypeAlias = "pymysql.Connection[Any]"
-Value = Callable[[Any], Any]
+_Value = Callable[[Any], Any]
 
 _RESET = 0x1F
 """COM_RESET_CONNECTION, for which PyMySQL has no name."""
@@ -50,7 +50,7 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-class MysqlConnection(Connection):
+class MysqlConnection(SourceConnection):
     """One session. `kill` ends a statement of the session that it is given, by another one."""
 
     def __init__(self, raw: Raw, source: str, secrets: list[str], limits: Limits, kill: Callable[[int], None]) -> None:
@@ -207,12 +207,12 @@ def _computed(cursor: Cursor) -> set[int]:
     return {at for at, column in enumerate(result.fields or ()) if not column.org_name} if result else set()
 
 
-def _shapes(cursor: Cursor) -> list[Value | None]:
+def _shapes(cursor: Cursor) -> list[_Value | None]:
     """What makes of each column's text a value; None where the text is the value."""
     return [_shape(int(column[1]), int(column[3] or 0)) for column in cursor.description or ()]
 
 
-def _shape(kind: int, length: int) -> Value | None:
+def _shape(kind: int, length: int) -> _Value | None:
     if kind == FIELD_TYPE.BIT:
         return partial(_bits, length)
     if kind == FIELD_TYPE.JSON:
@@ -223,7 +223,7 @@ def _shape(kind: int, length: int) -> Value | None:
     return _NUMBERS.get(kind)
 
 
-def _shaped(row: Sequence[Any], shapes: Sequence[Value | None]) -> list[Any]:
+def _shaped(row: Sequence[Any], shapes: Sequence[_Value | None]) -> list[Any]:
     pairs = zip(row, shapes, strict=True)
     return [value if shape is None or value is None else shape(value) for value, shape in pairs]
 

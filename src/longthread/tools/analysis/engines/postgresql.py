@@ -34,7 +34,7 @@ from longthread.errors import (
 )
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.cell import iso
-from longthread.tools.analysis.engine import NO_DATABASE, Connection, Engine
+from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
 from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quoted
@@ -164,7 +164,7 @@ class PostgresqlEngine(Engine):
             return SourceUnreadable(source=self._source, reason=f"{reason} {NO_DATABASE}")
         return SourceUnreachable(source=self._source, reason=reason)
 
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """Three queries, however many tables there are."""
         tables = list(connection.execute(_TABLES))
         labels = {row[0]: row[2] if row[4] else f"{row[1]}.{row[2]}" for row in tables}
@@ -197,7 +197,7 @@ class PostgresqlEngine(Engine):
             for oid, schema, name, kind, visible, comment, rows in tables
         )
 
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """A hash that the server makes of its catalog, so that a large schema does not travel."""
         digest = hashlib.sha256()
         shape = "SELECT md5(coalesce(string_agg(x::text, ',' ORDER BY x::text), '')) FROM ({}) x"
@@ -206,17 +206,17 @@ class PostgresqlEngine(Engine):
             digest.update(str(connection.execute(shape.format(query)).first()).encode())
         return digest.hexdigest()
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """The queries of views, also of those that are kept with their rows."""
         return {
             name if visible else f"{schema}.{name}": sql for schema, name, visible, sql in connection.execute(_VIEWS)
         }
 
-    def functions(self, connection: Connection) -> frozenset[str]:
+    def functions(self, connection: SourceConnection) -> frozenset[str]:
         """The database's own functions that are declared to write nothing and run with the caller's rights."""
         return frozenset(str(row[0]) for row in connection.execute(_FUNCTIONS))
 
-    def defined(self, connection: Connection) -> frozenset[str]:
+    def defined(self, connection: SourceConnection) -> frozenset[str]:
         """All of them but those that extensions have brought."""
         return frozenset(str(row[0]) for row in connection.execute(_DEFINED))
 
@@ -255,7 +255,7 @@ def _document(text: str | bytes) -> Any:
     return "null" if found is None else found  # which is no NULL
 
 
-class PostgresqlConnection(Connection):
+class PostgresqlConnection(SourceConnection):
     """A connection whose every transaction is read-only and is rolled back."""
 
     def __init__(self, raw: psycopg.Connection[Any], source: str, secrets: list[str]) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
 from longthread.tools.analysis.ddl import comments_of
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.labels import labels_of_checks
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
@@ -110,7 +110,7 @@ class SqliteEngine(Engine):
                     raw.close()
         return connection
 
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """Three queries, however many tables there are; more only if a view is broken."""
         kinds = _listed(connection)
         columns: dict[str, list[Column]] = {}
@@ -147,7 +147,7 @@ class SqliteEngine(Engine):
             for name, (kind, _) in kinds.items()
         )
 
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """A hash of the CREATE statements: SQLite's schema is text."""
         digest = hashlib.sha256()
         for row in connection.execute(
@@ -156,7 +156,7 @@ class SqliteEngine(Engine):
             digest.update("\0".join(str(part) for part in row).encode("utf-8", "replace"))
         return digest.hexdigest()
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """The CREATE VIEW statements."""
         return {name: sql for name, (kind, sql) in _listed(connection).items() if kind == "view"}
 
@@ -178,7 +178,7 @@ class SqliteEngine(Engine):
         """Nothing but connections is held."""
 
 
-class SqliteConnection(Connection):
+class SqliteConnection(SourceConnection):
     """A connection that may only read: by its mode, by `query_only`, by its authorizer and by its limits."""
 
     def __init__(self, raw: sqlite3.Connection, source: str, limits: Limits) -> None:
@@ -318,7 +318,7 @@ def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -
     return SqlFailed(reason=f"{message}.")
 
 
-def _listed(connection: Connection) -> dict[str, tuple[str, str]]:
+def _listed(connection: SourceConnection) -> dict[str, tuple[str, str]]:
     """Name to (kind, CREATE statement) of the tables that people made: no shadow tables, none of SQLite's own."""
     return {
         name: (kind, sql or "")
@@ -331,7 +331,7 @@ def _listed(connection: Connection) -> dict[str, tuple[str, str]]:
 
 
 def _joined(
-    connection: Connection, names: Iterable[str], values: str, function: str, order: str
+    connection: SourceConnection, names: Iterable[str], values: str, function: str, order: str
 ) -> Iterator[Sequence[Any]]:
     """What a table-valued pragma says of the tables. A view over something that is gone makes the whole query fail: it
     is then left out."""

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from longthread.tools.analysis.cell import number_text
-from longthread.tools.analysis.export.table import Cell, harmless
+from longthread.tools.analysis.export.table import ExportCell, harmless
 
 _MARK = "\ufeff"
 
 
-def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO, *, marked: bool = False) -> int:
+def write_csv(
+    columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO, *, marked: bool = False
+) -> int:
     """Writes a header and the rows; nothing is an empty field. With `marked`, by a mark at the beginning Excel knows
     that the text is UTF-8."""
     text = io.TextIOWrapper(to, "utf-8", errors="replace", newline="", write_through=True)
@@ -29,7 +31,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: Binary
     return count
 
 
-def _field(value: Cell) -> str | None:
+def _field(value: ExportCell) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None or isinstance(value, str):

@@ -16,7 +16,7 @@ import duckdb
 
 from longthread.errors import InvalidInput
 from longthread.tools.analysis.cell import fits, number_text
-from longthread.tools.analysis.export.table import Cell
+from longthread.tools.analysis.export.table import ExportCell
 from longthread.tools.analysis.quoting import literal, quoted
 
 _LARGEST = 2**63
@@ -26,7 +26,7 @@ _LINE = 512_000_000
 """Bytes of one row as JSON."""
 
 
-def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO) -> int:
+def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO) -> int:
     """Writes the rows; columns of the same name get numbers, since Parquet has each name once. Raises InvalidInput for
     a result without columns, which Parquet does not have."""
     if not columns:
@@ -57,7 +57,7 @@ def _convert(lines: Path, made: Path, names: Sequence[str], types: Sequence[str]
         connection.execute(f"COPY (SELECT {chosen} FROM {reader}) TO {literal(str(made))} (FORMAT parquet)")
 
 
-def _told(value: Cell) -> str | int | float | None:
+def _told(value: ExportCell) -> str | int | float | None:
     """A value in JSON: digits that a double has not, and what is no number of JSON, are text."""
     exact = isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value))
     return number_text(value) if exact else value  # type: ignore[arg-type, return-value]
@@ -73,7 +73,7 @@ class _Held:
         self._fit = True
         """Whether doubles, as which numbers of several kinds are written, hold the exact ones."""
 
-    def add(self, value: Cell) -> None:
+    def add(self, value: ExportCell) -> None:
         """Takes another value into account."""
         if isinstance(value, int | Decimal):
             self._fit = self._fit and fits(value, rounded=True)

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 from longthread.tools.analysis.cell import Binary, hexadecimal, plain
 
-Cell = str | int | float | Decimal | bool | None
+ExportCell = str | int | float | Decimal | bool | None
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """What a result is written as."""
 
     CSV = "csv"
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 def write(
-    format_: Format,
+    format_: TableFormat,
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
     to: BinaryIO,
@@ -35,11 +35,11 @@ def write(
     `marked` begins with the mark by which Excel knows UTF-8. Raises ResultTooLong when a sheet cannot hold the rows."""
     plain_ = plain_rows(rows, binary)
     # Here: each needs something that the others do not.
-    if format_ is Format.CSV:
+    if format_ is TableFormat.CSV:
         from longthread.tools.analysis.export.csv import write_csv
 
         return write_csv(columns, plain_, to, marked=marked)
-    if format_ is Format.XLSX:
+    if format_ is TableFormat.XLSX:
         from longthread.tools.analysis.export.xlsx import write_xlsx
 
         return write_xlsx(columns, plain_, to)
@@ -48,13 +48,13 @@ def write(
     return write_parquet(columns, plain_, to)
 
 
-def plain_rows(rows: Iterable[Sequence[Any]], binary: Binary) -> Iterator[list[Cell]]:
+def plain_rows(rows: Iterable[Sequence[Any]], binary: Binary) -> Iterator[list[ExportCell]]:
     """Rows of texts, numbers, truths and nothing; lists and structs as JSON, dates as ISO text."""
     for row in rows:
         yield [_plain(plain(value, binary)) for value in row]
 
 
-def _plain(value: Any) -> Cell:
+def _plain(value: Any) -> ExportCell:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 

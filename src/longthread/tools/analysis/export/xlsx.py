@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from longthread.errors import ResultTooLong
 from longthread.tools.analysis.cell import cut, fits, is_finite, number_text
-from longthread.tools.analysis.export.table import Cell
+from longthread.tools.analysis.export.table import ExportCell
 from longthread.tools.analysis.isolation.wire import packed, unpacked
 
 ROWS = 1_048_576
@@ -44,7 +44,7 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 
 
-def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: BinaryIO) -> int:
+def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO) -> int:
     """Writes a header and the rows. The numbers of a column are numbers, or all of them are text where a cell cannot
     hold one of them. A text that is longer than a cell can be is cut, and says so. Raises ResultTooLong for more rows
     than a sheet holds."""
@@ -61,7 +61,7 @@ def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[Cell]], to: Binar
     return count
 
 
-def _write(columns: Sequence[str], rows: Iterable[Sequence[Cell]], held: Sequence[bool], to: BinaryIO) -> None:
+def _write(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], held: Sequence[bool], to: BinaryIO) -> None:
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as book:
         for name, part in _PARTS.items():
             book.writestr(name, _HEAD + part)
@@ -72,18 +72,18 @@ def _write(columns: Sequence[str], rows: Iterable[Sequence[Cell]], held: Sequenc
             sheet.write(b"</sheetData></worksheet>")
 
 
-def _is_held(value: Cell) -> bool:
+def _is_held(value: ExportCell) -> bool:
     """Whether a cell of a sheet, which has a double, can hold a value."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
     return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST)
 
 
-def _row(row: Sequence[Cell], held: Sequence[bool]) -> str:
+def _row(row: Sequence[ExportCell], held: Sequence[bool]) -> str:
     return f"<row>{''.join(_cell(value, as_number) for value, as_number in zip(row, held, strict=True))}</row>"
 
 
-def _cell(value: Cell, as_number: bool) -> str:
+def _cell(value: ExportCell, as_number: bool) -> str:
     if value is None:
         return "<c/>"
     if isinstance(value, bool):

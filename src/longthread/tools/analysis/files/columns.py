@@ -13,7 +13,7 @@ from longthread.tools.analysis.files.readings import (
     NAMED,
     SIMPLE_DATE,
     SIMPLE_NUMBER,
-    Reading,
+    ColumnReading,
     family_of,
     readings_of,
     text_of,
@@ -71,12 +71,12 @@ class _Column:
     raw: str
     sample: list[str]
     family: str
-    readings: list[Reading]
+    readings: list[ColumnReading]
     counted: _Counted | None = None
     simple: str = ""
     """The type, where a cast of the texts as they are gives it."""
 
-    def misses(self, reading: Reading) -> int:
+    def misses(self, reading: ColumnReading) -> int:
         assert self.counted is not None
         return self.counted.values - self.counted.fits.get(reading.name, 0)
 
@@ -110,8 +110,8 @@ def _looked_at(root: duckdb.DuckDBPyConnection, begin: str, raw: str) -> _Column
 
 
 def _fitting(
-    root: duckdb.DuckDBPyConnection, sample: list[str], readings: Sequence[Reading], text: str
-) -> list[Reading]:
+    root: duckdb.DuckDBPyConnection, sample: list[str], readings: Sequence[ColumnReading], text: str
+) -> list[ColumnReading]:
     """The readings that fit at least some of the sample."""
     counts = ", ".join(f"count({reading.value.replace(text, 'v')})" for reading in readings)
     row = root.execute(f"SELECT {counts} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [sample]).fetchone()
@@ -199,12 +199,12 @@ def _counted(cells: Iterator[object], names: Sequence[str]) -> _Counted:
     return _Counted(values, missing, None if mark is None else str(mark).strip(), fits, *shape)
 
 
-def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[Reading | None, list[str]]:
+def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[ColumnReading | None, list[str]]:
     """The only reading of a column that fits, or none and why."""
     if one.counted is None or not one.counted.values:
         return None, []
     if one.simple:
-        return Reading("plain", quoted(one.raw), one.family), []
+        return ColumnReading("plain", quoted(one.raw), one.family), []
     fitting = [reading for reading in one.readings if not one.misses(reading)]
     code = next((reading for reading in fitting if reading.family == "code"), None)
     fitting = [reading for reading in fitting if reading.family != "code"]
@@ -229,8 +229,8 @@ def _doubtful(one: _Column, names: Set[str]) -> str:
 
 
 def _of_dates(
-    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, fitting: Sequence[Reading]
-) -> tuple[Reading | None, list[str]]:
+    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, fitting: Sequence[ColumnReading]
+) -> tuple[ColumnReading | None, list[str]]:
     """Of several orders of day and month the first, if all give the same days, or if dots say that days come first."""
     first, *others = fitting
     text = text_of(quoted(one.raw))
@@ -248,8 +248,8 @@ def _of_dates(
 
 
 def _by_the_file(
-    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: Reading | None, notes: list[str]
-) -> tuple[Reading | None, list[str]]:
+    root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: ColumnReading | None, notes: list[str]
+) -> tuple[ColumnReading | None, list[str]]:
     """In a file with decimal commas, 1.234 may be written with thousands: such a column stays text."""
     if reading is None or reading.name != "plain" or one.counted is None or not one.counted.dots:
         return reading, notes
@@ -266,7 +266,7 @@ def _by_the_file(
     ]
 
 
-def _typed(one: _Column, reading: Reading | None, notes: list[str]) -> Typed:
+def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typed:
     raw = quoted(one.raw)
     if reading is None or one.counted is None:
         return Typed(f"nullif({raw}, '')", notes)
@@ -300,7 +300,7 @@ def _typed(one: _Column, reading: Reading | None, notes: list[str]) -> Typed:
     return Typed(f"CAST({value} AS {kind})", told)
 
 
-def _number_type(counted: _Counted, reading: Reading) -> str:
+def _number_type(counted: _Counted, reading: ColumnReading) -> str:
     if counted.exponents:
         return "DOUBLE"
     if counted.commas if reading.name in _COMMA_DECIMALS else counted.dots:
@@ -329,7 +329,7 @@ def _worth_telling(one: _Column) -> bool:
     return best >= _MOSTLY * one.counted.values or bool(one.counted.zeros)
 
 
-def _why_text(one: _Column, code: Reading | None) -> str:
+def _why_text(one: _Column, code: ColumnReading | None) -> str:
     assert one.counted is not None
     if code is not None:
         return f'kept as text: "{one.sample[0]}" may be a code rather than a number'

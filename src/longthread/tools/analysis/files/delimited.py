@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from longthread.tools.analysis.files.columns import typed
-from longthread.tools.analysis.files.form import Form, form_of, sampled
+from longthread.tools.analysis.files.form import RowForm, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
@@ -34,7 +34,7 @@ _OPEN = 1_000
 
 
 @dataclass(frozen=True)
-class Written:
+class DelimitedTable:
     """What was made of a file: the SQL of its table, notes by column (None: the whole table), and the file that must
     stay readable for it."""
 
@@ -45,7 +45,7 @@ class Written:
 
 @dataclass(frozen=True)
 class _Plan:
-    form: Form
+    form: RowForm
     names: tuple[str, ...]
     skip: int
     trailing: int
@@ -55,7 +55,7 @@ class _Plan:
 
 def delimited(
     root: duckdb.DuckDBPyConnection, path: Path, scratch: Path, limits: Limits, *, load: bool, delimiter: str | None
-) -> Written | None:
+) -> DelimitedTable | None:
     """Reads a UTF-8 file; None where it is blank. What DuckDB does not take as it is, such as rows of several lengths,
     is written anew first.
 
@@ -106,7 +106,7 @@ def of_rows(
     scratch: Path,
     limits: Limits,
     merged: Collection[int] = (),
-) -> Written | None:
+) -> DelimitedTable | None:
     """A table of rows that were read from elsewhere; None where they hold none. `merged` are as in `layout_of`."""
     csv.field_size_limit(max(limits.value_bytes, 131_072))
     layout = layout_of(rows, merged)
@@ -123,7 +123,7 @@ def of_rows(
         for row in rows[layout.start : len(rows) - trailing]:
             if wide == 1 or any(row):
                 writer.writerow([*row, *[""] * (wide - len(row))])
-    plan = _Plan(Form(","), names, 0, 0)
+    plan = _Plan(RowForm(","), names, 0, 0)
     relation = _readable(root, scratch, plan, limits, load=True, strict=False)
     assert relation is not None
     return _as_typed(root, relation, relation, plan, notes, None)
@@ -137,7 +137,7 @@ def _as_typed(
     notes: list[tuple[str | None, str]],
     reads: Path | None,
     judged: str = "",
-) -> Written:
+) -> DelimitedTable:
     raw = [f"c{at}" for at in range(len(plan.names))]
     columns = typed(root, judged or relation, raw, begin)
     kept = [
@@ -151,7 +151,7 @@ def _as_typed(
     filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
     if reads is None and (last := _sum_row(root, relation)):
         notes.append((None, f'Its last row begins with "{last}": it may be a sum of the others.'))
-    return Written(f"(SELECT {selected} FROM {relation}{filled})", notes, reads)
+    return DelimitedTable(f"(SELECT {selected} FROM {relation}{filled})", notes, reads)
 
 
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:
@@ -198,7 +198,7 @@ def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
     form = plan.form
     lines, width, count = _write(path, copy, plan)
     if lines is None:
-        form = Form(form.delimiter, "", "", form.skipped)
+        form = RowForm(form.delimiter, "", "", form.skipped)
         lines, width, count = _write(path, copy, _Plan(form, plan.names, plan.skip, plan.trailing))
     names = (*plan.names, *(f"column{at}" for at in range(len(plan.names), width)))
     told = ""
@@ -206,7 +206,7 @@ def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
         at = ", ".join(str(line) for line in lines or ()) + (", …" if count > _NAMED_LINES else "")
         rows = "row has" if count == 1 else "rows have"
         told = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
-    return _Plan(Form(","), names, 0, 0, padded=True), told
+    return _Plan(RowForm(","), names, 0, 0, padded=True), told
 
 
 def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, int]:
@@ -254,7 +254,7 @@ def _without_end(rows: Iterator[list[str]], held: deque[list[str]], trailing: in
                 yield first
 
 
-def _footer_of(path: Path, form: Form, width: int) -> int:
+def _footer_of(path: Path, form: RowForm, width: int) -> int:
     """How many rows at the end of a long file are notes under its table."""
     with path.open("rb") as file:
         file.seek(-min(_TAIL, path.stat().st_size), 2)

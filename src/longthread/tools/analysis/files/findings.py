@@ -12,24 +12,24 @@ from typing import Any
 
 import platformdirs
 
-from longthread.tools.analysis.files.delimited import Written
+from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.limits import Limits
 
 _RULES = 1
 """Raised when files are read in another way, so that what was found before is found out again."""
 
 
-def recalled(path: Path, limits: Limits) -> tuple[Written, list[str]] | None:
+def recalled(path: Path, limits: Limits) -> tuple[DelimitedTable, list[str]] | None:
     """The table and the notes that were found for this file, if it is as it was then."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(_place(path).read_text("utf-8"))
         if found["state"] == _state(path, limits):
             notes = [(column, note) for column, note in found["columns"]]
-            return Written(str(found["relation"]), notes, path.resolve()), list(found["notes"])
+            return DelimitedTable(str(found["relation"]), notes, path.resolve()), list(found["notes"])
     return None
 
 
-def keep(path: Path, limits: Limits, written: Written, notes: list[str]) -> None:
+def keep(path: Path, limits: Limits, written: DelimitedTable, notes: list[str]) -> None:
     """Note what was found for a file. Where that cannot be written, it is found out again the next time."""
     found = {"relation": written.relation, "columns": written.notes, "notes": notes, "state": _state(path, limits)}
     place = _place(path)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """What `csv.reader` gives."""
 
     line_num: int
@@ -30,7 +30,7 @@ _TRIED = 200
 
 
 @dataclass(frozen=True)
-class Form:
+class RowForm:
     """How rows are written; an empty `quote` means that quotes are letters like any."""
 
     delimiter: str
@@ -43,7 +43,7 @@ class Form:
         """The rows of lines that kept their ends; a blank line is an empty row."""
         return self.reader(lines)
 
-    def reader(self, lines: Iterable[str]) -> Reader:
+    def reader(self, lines: Iterable[str]) -> RowReader:
         """The same, which tells the line too."""
         return csv.reader(
             lines,
@@ -55,7 +55,7 @@ class Form:
         )
 
 
-def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> Form:
+def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> RowForm:
     """The form of a file, by its beginning: by what `sep=` in its first line says, or else the delimiter by which
     most rows have the same number of values.
 
@@ -68,12 +68,12 @@ def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> Form:
     text = sample[said.end() :] if said else sample
     delimiters = (said[1],) if said else (delimiter,) if delimiter else _DELIMITERS
     quote, escape = _quoting(text)
-    tried = [Form(mark, quote, escape, skipped) for mark in delimiters]
+    tried = [RowForm(mark, quote, escape, skipped) for mark in delimiters]
     best = max(tried, key=lambda form: _evenness(_some(form, text, whole)))
     if best.quote and _is_open(best, text, whole):
-        tried = [Form(mark, "", "", skipped) for mark in delimiters]
+        tried = [RowForm(mark, "", "", skipped) for mark in delimiters]
         best = max(tried, key=lambda form: _evenness(_some(form, text, whole)))
-    return Form("\x1f", best.quote, "", skipped) if _is_one_column(_some(best, text, whole)) else best
+    return RowForm("\x1f", best.quote, "", skipped) if _is_one_column(_some(best, text, whole)) else best
 
 
 def _is_one_column(rows: list[list[str]]) -> bool:
@@ -88,7 +88,7 @@ def _is_one_column(rows: list[list[str]]) -> bool:
     return numbers or all(cell[:1].isspace() for row in values for cell in row[1:])
 
 
-def sampled(form: Form, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
+def sampled(form: RowForm, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
     """The rows of a file's beginning, and the line with which each ends, counted from the first."""
     text = sample.split("\n", form.skipped)[-1] if form.skipped else sample
     rows: list[list[str]] = []
@@ -102,7 +102,7 @@ def sampled(form: Form, sample: str, *, whole: bool) -> tuple[list[list[str]], l
     return rows, ends
 
 
-def _some(form: Form, text: str, whole: bool) -> list[list[str]]:
+def _some(form: RowForm, text: str, whole: bool) -> list[list[str]]:
     rows = []
     for row in form.rows(io.StringIO(text, newline="")):
         rows.append(row)
@@ -129,7 +129,7 @@ def _quoting(text: str) -> tuple[str, str]:
     return '"', "\\" if backslashes and not re.search(r'[^,;\t|\n"]""[^,;\t|\n]', text) else ""
 
 
-def _is_open(form: Form, text: str, whole: bool) -> bool:
+def _is_open(form: RowForm, text: str, whole: bool) -> bool:
     """Whether a quote is never closed, so that it is none: the rest of the text is one value then."""
     reader = form.reader(io.StringIO(text, newline=""))
     last, before = 0, 0

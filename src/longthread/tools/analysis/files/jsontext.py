@@ -6,12 +6,12 @@ from pathlib import Path
 
 import duckdb
 
-from longthread.tools.analysis.files.delimited import Written
+from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 
 
-def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, load: bool) -> Written:
+def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, load: bool) -> DelimitedTable:
     """Reads a UTF-8 file. A lone object that holds one list of objects, as APIs answer, is the table of these."""
     sample = -1 if load else 100_000
     call = f"read_json({literal(str(path))}, sample_size = {sample}, maximum_object_size = {limits.value_bytes})"
@@ -25,5 +25,5 @@ def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, l
             note = f'The rows are those of the list "{lists[0]}"'
             note += f"; beside it the file holds {', '.join(others[:10])}." if others else "."
             unnested = f"(SELECT unnest({quoted(lists[0])}, max_depth := 2) FROM {call})"
-            return Written(unnested, [(None, note)], reads)
-    return Written(call, [], reads)
+            return DelimitedTable(unnested, [(None, note)], reads)
+    return DelimitedTable(call, [], reads)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from longthread.tools.analysis.files.cells import CellKind, kind_of
 
-Row = Sequence[str]
+TextRow = Sequence[str]
 _LOOKED_AT = 200
 """Rows that the shape of a table is judged by."""
 _NOT_TITLE = 0.6
@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """A table within rows: its columns' names, and the row with which its values begin."""
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
+def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLayout:
     """The layout of the first rows of a file, some of which may be blank.
 
     Args:
@@ -40,7 +40,7 @@ def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
     """
     filled = [index for index, row in enumerate(rows[:_LOOKED_AT]) if _count(row)]
     if not filled:
-        return Layout((), len(rows))
+        return TableLayout((), len(rows))
     width = _width([rows[index] for index in filled])
     first = _first_of_table(rows, filled, width)
     following = next((index for index in filled if index > first), None)
@@ -51,7 +51,7 @@ def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
     width = max(width, len(_trimmed(rows[first])))
     if not is_header(rows[first], below):
         notes.append("The file has no header: its columns are numbered.")
-        return Layout(_unique([""] * width), first, tuple(notes))
+        return TableLayout(_unique([""] * width), first, tuple(notes))
     header = list(rows[first])
     group = max((index for index in filled if index < first), default=None)
     if group is not None and _is_group(rows[group], header, group in merged):
@@ -70,10 +70,10 @@ def layout_of(rows: Sequence[Row], merged: Collection[int] = ()) -> Layout:
     twice = sorted({name for name, count in Counter(name.casefold() for name in padded if name).items() if count > 1})
     if twice:
         notes.append(f"Columns of one name are numbered: {_quoted(twice)}.")
-    return Layout(names, first + 1, tuple(notes))
+    return TableLayout(names, first + 1, tuple(notes))
 
 
-def footer(rows: Sequence[Row], width: int) -> int:
+def footer(rows: Sequence[TextRow], width: int) -> int:
     """How many of a file's last rows are notes under its table rather than rows of it: texts alone in their rows, that
     have no delimiters, stand under a blank row, or begin as such notes do. Blank rows among them count too."""
     if width < 2:
@@ -96,7 +96,7 @@ def footer(rows: Sequence[Row], width: int) -> int:
     return 0
 
 
-def is_header(row: Row, below: Sequence[Row]) -> bool:
+def is_header(row: TextRow, below: Sequence[TextRow]) -> bool:
     """Whether a row names the columns of the rows below it."""
     kinds = [kind_of(cell) for cell in row]
     columns = [_kind([one[at] for one in below if at < len(one)]) for at in range(len(row))]
@@ -121,7 +121,7 @@ def _are_labels(
     kinds: Sequence[CellKind],
     at: Sequence[int],
     columns: Sequence[CellKind],
-    below: Sequence[Row],
+    below: Sequence[TextRow],
     corner: bool,
 ) -> bool:
     """Whether numbers or dates name their columns: years or dates over other values, or steps that no row below has."""
@@ -159,14 +159,14 @@ def _kind(cells: Sequence[str]) -> CellKind:
     return "number" if counts["number"] + counts["year"] >= 0.9 * total else "text"
 
 
-def _width(rows: Sequence[Row]) -> int:
+def _width(rows: Sequence[TextRow]) -> int:
     """How many columns most rows with more than one have; of two widths the one that came first."""
     counts = Counter(len(row) for row in rows if len(row) > 1) or Counter([1])
     most = max(counts.values())
     return next((len(row) for row in rows if counts[len(row)] == most), 1)
 
 
-def _first_of_table(rows: Sequence[Row], filled: Sequence[int], width: int) -> int:
+def _first_of_table(rows: Sequence[TextRow], filled: Sequence[int], width: int) -> int:
     """The index of the header, or of the first row where there is none."""
     if width < 2:
         return filled[0]
@@ -184,18 +184,18 @@ def _first_of_table(rows: Sequence[Row], filled: Sequence[int], width: int) -> i
     return filled[0] if len(filled) == 1 or _count(rows[filled[-1]]) < width else filled[-1]
 
 
-def _later_header(rows: Sequence[Row], after: Sequence[int], width: int) -> bool:
+def _later_header(rows: Sequence[TextRow], after: Sequence[int], width: int) -> bool:
     return any(_names_all(rows[index], width) for index in after)
 
 
-def _names_all(row: Row, width: int) -> bool:
+def _names_all(row: TextRow, width: int) -> bool:
     """Whether a row could name the columns: nearly all of them, by texts or by years."""
     kinds = [kind_of(cell) for cell in row]
     named = sum(kind in ("text", "year", "date") for kind in kinds)
     return len(row) >= width and named == _count(row) and named >= max(2, _NOT_TITLE * width) and "text" in kinds
 
 
-def _heads(rows: Sequence[Row], filled: Sequence[int], at: int, following: int, width: int, merged: bool) -> bool:
+def _heads(rows: Sequence[TextRow], filled: Sequence[int], at: int, following: int, width: int, merged: bool) -> bool:
     """Whether the row after the first one is the header too, and the first names groups of its columns."""
     header = rows[following]
     if not _is_group(rows[at], header, merged) or not _names_all(header, width) or all(c.strip() for c in rows[at]):
@@ -204,7 +204,7 @@ def _heads(rows: Sequence[Row], filled: Sequence[int], at: int, following: int, 
     return bool(below) and is_header(header, below)
 
 
-def _is_group(row: Row, header: Row, merged: bool) -> bool:
+def _is_group(row: TextRow, header: TextRow, merged: bool) -> bool:
     """Whether a row above the header names groups of its columns."""
     places = [at for at, cell in enumerate(row) if cell.strip()]
     names = [cell.strip().casefold() for cell in header if cell.strip()]
@@ -213,7 +213,7 @@ def _is_group(row: Row, header: Row, merged: bool) -> bool:
     return merged or len(set(names)) < len(names)
 
 
-def _filled_right(row: Row, width: int) -> list[str]:
+def _filled_right(row: TextRow, width: int) -> list[str]:
     found: list[str] = []
     for cell in (*row, *[""] * (width - len(row))):
         found.append(cell.strip() or (found[-1] if found else ""))
@@ -234,7 +234,7 @@ def _unique(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _told_titles(rows: Sequence[Row]) -> str:
+def _told_titles(rows: Sequence[TextRow]) -> str:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     lines = "line above the header is" if len(texts) == 1 else "lines above the header are"
     return f"{len(texts)} {lines} left out: {_quoted(texts)}."
@@ -245,16 +245,16 @@ def _quoted(texts: Sequence[str], most: int = 3) -> str:
     return ", ".join(shown) + (", …" if len(texts) > most else "")
 
 
-def _count(row: Row) -> int:
+def _count(row: TextRow) -> int:
     return sum(1 for cell in row if cell.strip())
 
 
-def _is_alone(row: Row) -> bool:
+def _is_alone(row: TextRow) -> bool:
     """Whether the first cell is the only one that says something."""
     return _count(row) == 1 and bool(row[0].strip())
 
 
-def _trimmed(row: Row) -> Row:
+def _trimmed(row: TextRow) -> TextRow:
     end = len(row)
     while end and not row[end - 1].strip():
         end -= 1

@@ -46,7 +46,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ColumnReading:
     """One way to read a column's texts; `value` is an expression over `text`, the trimmed text or NULL."""
 
     name: str
@@ -76,16 +76,16 @@ def family_of(values: Sequence[str]) -> str:
     return "text"
 
 
-def readings_of(family: str, values: Sequence[str], text: str) -> list[Reading]:
+def readings_of(family: str, values: Sequence[str], text: str) -> list[ColumnReading]:
     """The readings that a column of that family may have; `text` is the SQL of its text."""
     if family == "number":
         return _numbers(text, unit_of(values), values)
     if family == "date":
         return _dates(text, values)
     if family == "time":
-        return [Reading("time", f"TRY_CAST({text} AS TIME)", "time")]
+        return [ColumnReading("time", f"TRY_CAST({text} AS TIME)", "time")]
     if family == "truth":
-        return [Reading("truth", f"TRY_CAST({text} AS BOOLEAN)", "truth")]
+        return [ColumnReading("truth", f"TRY_CAST({text} AS BOOLEAN)", "truth")]
     return []
 
 
@@ -100,7 +100,7 @@ def _unit(value: str) -> str:
     return next((unit for unit in UNITS if text.startswith(unit) or text.endswith(unit)), "")
 
 
-def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[Reading]:
+def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[ColumnReading]:
     core = _core(text, unit, "".join(sample))
     written = "".join(sample).translate(_USUAL)
     found = []
@@ -109,9 +109,9 @@ def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[Reading]:
             plain = f"replace({core}, {literal(group)}, '')" if group else core
             plain = f"replace({plain}, ',', '.')" if name in _COMMA else plain
             value = f"CASE WHEN regexp_full_match({core}, {literal(pattern)}) THEN {plain} END"
-            found.append(Reading(name, value, "number"))
+            found.append(ColumnReading(name, value, "number"))
     code = f"CASE WHEN regexp_full_match({text}, {literal(_EXPONENT)}) THEN {text} END"
-    return [*found, Reading("exponent", code, "code")]
+    return [*found, ColumnReading("exponent", code, "code")]
 
 
 def _core(text: str, unit: str, letters: str) -> str:
@@ -134,7 +134,7 @@ def _core(text: str, unit: str, letters: str) -> str:
     return core
 
 
-def _dates(text: str, sample: Sequence[str]) -> list[Reading]:
+def _dates(text: str, sample: Sequence[str]) -> list[ColumnReading]:
     halved = any(_HALF.search(value) for value in sample)
     orders = {
         "year-month-day": (r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})(?:\s*日)?", r"\1-\2-\3"),
@@ -142,7 +142,7 @@ def _dates(text: str, sample: Sequence[str]) -> list[Reading]:
         MONTH_FIRST: (r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})", r"\3-\1-\2"),
     }
     found = [
-        Reading(name, _moment(text, literal(f"^{pattern}"), literal(order), halved), "date")
+        ColumnReading(name, _moment(text, literal(f"^{pattern}"), literal(order), halved), "date")
         for name, (pattern, order) in orders.items()
     ]
     spaced = f"regexp_replace({text}, '[-\\s.,/]+', ' ', 'g')"
@@ -151,7 +151,7 @@ def _dates(text: str, sample: Sequence[str]) -> list[Reading]:
         value = f"try_strptime({spaced}, [{wanted}])::VARCHAR"
         if name == NAMED:  # a year of two digits is one of the first century to DuckDB
             value = f"CASE WHEN regexp_matches({text}, '\\d{{4}}') THEN {value} END"
-        found.append(Reading(name, value, "date"))
+        found.append(ColumnReading(name, value, "date"))
     return found
 
 

@@ -18,7 +18,7 @@ _PATIENCE = 30.0
 """Seconds in which a nest must have started."""
 
 
-class Nursery:
+class ForkServer:
     """Starts a nest when the first worker is asked for, and another one when that is gone. `module` is the nest."""
 
     def __init__(self, module: str = f"{__package__}.forkserver_main") -> None:
@@ -106,6 +106,6 @@ def _started(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     return ours, process
 
 
-NURSERY = Nursery()
+NURSERY = ForkServer()
 """The one of this process."""
 atexit.register(NURSERY.close)

@@ -22,7 +22,7 @@ from longthread.tools.analysis.isolation.wire import BORN, FORK, KILL, NEST
 _PDEATHSIG = 1
 
 
-class Nest:
+class ForkServerMain:
     """Forks workers, kills them, and collects those that have ended. A worker does what `serve` says."""
 
     def __init__(self, control: socket.socket, serve: Callable[[socket.socket], None]) -> None:
@@ -93,7 +93,7 @@ def run(serve: Callable[[socket.socket], None]) -> None:
     """A nest's whole life: what is loaded by now is shared by its workers."""
     gc.collect()
     gc.freeze()
-    Nest(socket.socket(fileno=int(sys.argv[1])), serve).run()
+    ForkServerMain(socket.socket(fileno=int(sys.argv[1])), serve).run()
 
 
 if __name__ == "__main__":

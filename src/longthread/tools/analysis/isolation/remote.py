@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from longthread.errors import SourceCrashed, SourceError
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.isolation.forkserver import NURSERY
 from longthread.tools.analysis.isolation.wire import (
     CONNECT,
     CONTROL,
     INTERRUPT,
-    Message,
     TooLarge,
+    WireMessage,
     raised,
     send,
     unpacked,
@@ -149,23 +149,23 @@ class WorkerEngine(Engine):
                 self._worker = None
         worker.retire()
 
-    def read_schema(self, connection: Connection) -> Schema:
+    def read_schema(self, connection: SourceConnection) -> Schema:
         """As the engine itself reads it."""
         return self._inner.read_schema(connection)
 
-    def mark(self, connection: Connection) -> str:
+    def mark(self, connection: SourceConnection) -> str:
         """As the engine itself makes it."""
         return self._inner.mark(connection)
 
-    def functions(self, connection: Connection) -> frozenset[str]:
+    def functions(self, connection: SourceConnection) -> frozenset[str]:
         """As the engine itself finds them."""
         return self._inner.functions(connection)
 
-    def defined(self, connection: Connection) -> frozenset[str]:
+    def defined(self, connection: SourceConnection) -> frozenset[str]:
         """As the engine itself finds them."""
         return self._inner.defined(connection)
 
-    def views(self, connection: Connection) -> dict[str, str]:
+    def views(self, connection: SourceConnection) -> dict[str, str]:
         """As the engine itself reads them."""
         return self._inner.views(connection)
 
@@ -191,7 +191,7 @@ class WorkerEngine(Engine):
             worker.retire()
 
 
-class RemoteConnection(Connection):
+class RemoteConnection(SourceConnection):
     """A connection in a worker."""
 
     def __init__(self, worker: Worker, lost: Callable[[Worker], None]) -> None:
@@ -255,14 +255,14 @@ class RemoteConnection(Connection):
             self._socket.close()
             self._worker.left()
 
-    def _ask(self, **message: Any) -> Message:
+    def _ask(self, **message: Any) -> WireMessage:
         self._request += 1
         if not self._closed:
             with contextlib.suppress(OSError):  # gone: there is no answer either
                 send(self._socket, message | {"request": self._request})
         return self._answer()
 
-    def _answer(self) -> Message:
+    def _answer(self) -> WireMessage:
         self._waiting = True
         try:
             answer = None if self._closed else received(self._socket)

@@ -26,7 +26,7 @@ NEST = struct.Struct("!cI")
 FORK, KILL = b"F", b"K"
 BORN = struct.Struct("!I")
 
-Message = dict[str, Any]
+WireMessage = dict[str, Any]
 
 _DECIMAL, _OBJECT = "d", "o"
 
@@ -35,7 +35,7 @@ class TooLarge(Exception):
     """A frame is larger than any may be."""
 
 
-def send(to: socket.socket, message: Message) -> None:
+def send(to: socket.socket, message: WireMessage) -> None:
     """Sends one frame. Raises OSError when the other side is gone, TooLarge before anything is sent."""
     data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if len(data) > LARGEST:
@@ -43,7 +43,7 @@ def send(to: socket.socket, message: Message) -> None:
     to.sendall(_LENGTH.pack(len(data)) + data)
 
 
-def receive(of: socket.socket, most: int = LARGEST) -> Message | None:
+def receive(of: socket.socket, most: int = LARGEST) -> WireMessage | None:
     """One frame, or None when the other side is gone. Raises TooLarge: it has more than `most` bytes."""
     head = exactly(of, _LENGTH.size)
     if head is None:
@@ -91,7 +91,7 @@ def _unpacked(value: Any) -> Any:
     return Decimal(value[_DECIMAL]) if _DECIMAL in value else value[_OBJECT]
 
 
-def told(error: Exception) -> Message:
+def told(error: Exception) -> WireMessage:
     """An error as a frame can hold it."""
     if isinstance(error, Interrupted):
         return {"interrupted": True}
@@ -101,7 +101,7 @@ def told(error: Exception) -> Message:
     return {"error": SourceError.__name__, "details": {"reason": f"{type(error).__name__}: {error}"[:500]}}
 
 
-def raised(answer: Message) -> Exception | None:
+def raised(answer: WireMessage) -> Exception | None:
     """The error that a frame holds, if it does."""
     if answer.get("interrupted"):
         return Interrupted()

@@ -14,12 +14,21 @@ from typing import Any
 
 from longthread.errors import SqlTooLarge
 from longthread.tools.analysis.cell import plain
-from longthread.tools.analysis.engine import Connection, Engine
+from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine
 from longthread.tools.analysis.engines.files import FilesEngine
 from longthread.tools.analysis.engines.sqlite import SqliteEngine
 from longthread.tools.analysis.isolation import memory
-from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, Message, TooLarge, packed, receive, send, told
+from longthread.tools.analysis.isolation.wire import (
+    CONNECT,
+    CONTROL,
+    TooLarge,
+    WireMessage,
+    packed,
+    receive,
+    send,
+    told,
+)
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 
@@ -51,20 +60,20 @@ def serve(control: socket.socket) -> None:
 
 
 def _obey(control: socket.socket, engine: Engine) -> None:
-    served: dict[int, Served] = {}
+    served: dict[int, ServedConnection] = {}
     while True:
         data, given, _, _ = socket.recv_fds(control, CONTROL.size, 1)
         if len(data) != CONTROL.size:
             return
         order, number, request = CONTROL.unpack(data)
         if order == CONNECT and given:
-            one = served[number] = Served(engine, socket.socket(fileno=given[0]))
+            one = served[number] = ServedConnection(engine, socket.socket(fileno=given[0]))
             threading.Thread(target=one.run, name=f"connection {number}", daemon=True).start()
         elif number in served:
             served[number].interrupt(request)
 
 
-class Served:
+class ServedConnection:
     """One connection, and the thread that serves it."""
 
     def __init__(self, engine: Engine, to: socket.socket) -> None:
@@ -72,7 +81,7 @@ class Served:
         self._to = to
         self._lock = threading.Lock()
         self._request = 0
-        self._connection: Connection | None = None
+        self._connection: SourceConnection | None = None
         self._rows = _none()
 
     def run(self) -> None:
@@ -100,7 +109,7 @@ class Served:
             if self._request == request and self._connection is not None:
                 self._connection.interrupt()
 
-    def _answer_all(self, connection: Connection) -> None:
+    def _answer_all(self, connection: SourceConnection) -> None:
         while (message := receive(self._to)) is not None:
             with self._lock:
                 self._request = message["request"]
@@ -115,7 +124,7 @@ class Served:
             except TooLarge:
                 send(self._to, told(_too_large()))
 
-    def _answer(self, connection: Connection, message: Message) -> Message:
+    def _answer(self, connection: SourceConnection, message: WireMessage) -> WireMessage:
         kind = message["do"]
         if kind == "execute":
             return self._execute(connection, message["sql"], message["parameters"])
@@ -135,7 +144,7 @@ class Served:
             connection.reset()
         return {}
 
-    def _execute(self, connection: Connection, sql: str, parameters: Sequence[Any]) -> Message:
+    def _execute(self, connection: SourceConnection, sql: str, parameters: Sequence[Any]) -> WireMessage:
         rows = connection.execute(sql, parameters)
         found: list[list[Any]] = []
         for row in rows:
@@ -144,7 +153,7 @@ class Served:
             found.append(_shaped(row, rows))
         return {"columns": rows.columns, "rows": found}
 
-    def _more(self) -> Message:
+    def _more(self) -> WireMessage:
         batch: list[list[Any]] = []
         characters = 0
         for row in self._rows:

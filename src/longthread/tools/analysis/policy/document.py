@@ -27,7 +27,7 @@ from longthread.errors import PoliciesInvalid, SourceWithoutPolicy
 from longthread.tools.analysis.address import same_source, shown
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 
-Value = str | int | float | bool | None
+PolicyValue = str | int | float | bool | None
 
 
 class _Strict(BaseModel):
@@ -54,7 +54,7 @@ class SourcePolicy(_Strict):
 class Policies(_Strict):
     """All that is declared."""
 
-    users: Mapping[str, Mapping[str, Value | tuple[Value, ...]]] = Field(default_factory=dict)
+    users: Mapping[str, Mapping[str, PolicyValue | tuple[PolicyValue, ...]]] = Field(default_factory=dict)
     sources: tuple[SourcePolicy, ...]
 
     @classmethod
