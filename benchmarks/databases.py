@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -222,6 +223,6 @@ def _postgres(folder: Path) -> Iterator[tuple[str | None, str]]:
 
 
 def _with_database(url: str, name: str) -> str:
-    from sqlalchemy.engine import make_url
+    from longthread.tools.analysis.url import SourceUrl
 
-    return make_url(url).set(database=name).render_as_string(hide_password=False)
+    return replace(SourceUrl.parse(url), database=name).text()

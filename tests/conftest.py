@@ -11,19 +11,20 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from hypothesis import settings
-from sqlalchemy.engine import make_url
 from tests import mysqlserver
 from tests.lending import Databases, database
 from tests.warm import warm
 
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
+from longthread.tools.analysis.url import SourceUrl
 
 settings.register_profile("longthread", deadline=None)  # no test depends on how busy the machine is
 settings.load_profile("longthread")
@@ -151,7 +152,7 @@ def databases(postgres_server: str) -> Iterator[Databases]:
     """Databases with the store's schema and nothing else."""
     with database(postgres_server) as url:
         _migrate(url)
-        lender = Databases(postgres_server, str(make_url(url).database))
+        lender = Databases(postgres_server, str(SourceUrl.parse(url).database))
         yield lender
         lender.close()
 
@@ -166,7 +167,7 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 @pytest.fixture
 def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
     """A URL of a role that must give its password, which is `s3cret`."""
-    name = make_url(postgres_url).database
+    name = SourceUrl.parse(postgres_url).database
     assert name
     role = name.replace("longthread", "role")
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -180,7 +181,7 @@ def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
         connection.execute("CREATE TABLE t (a int)")
         connection.execute(f"GRANT SELECT ON t TO {role}".encode())
         connection.execute("SELECT pg_reload_conf()")
-    yield make_url(postgres_url).set(username=role, password="s3cret").render_as_string(hide_password=False)
+    yield replace(SourceUrl.parse(postgres_url), username=role, password="s3cret").text()
     rules.write_text(before)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())

@@ -12,11 +12,12 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
-from sqlalchemy.engine import make_url
+
+from longthread.tools.analysis.url import SourceUrl
 
 PATIENCE = 1.0
 """Seconds in which a connection that was closed is gone from the server too."""
@@ -83,7 +84,7 @@ def _drop(connection: psycopg.Connection[Any], name: str) -> None:
 
 
 def _url(server: str, name: str) -> str:
-    return make_url(server).set(database=name).render_as_string(hide_password=False)
+    return replace(SourceUrl.parse(server), database=name).text()
 
 
 @dataclass

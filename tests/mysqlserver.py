@@ -10,12 +10,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pymysql
 import pytest
 from pymysql.constants import CLIENT
-from sqlalchemy.engine import make_url
+
+from longthread.tools.analysis.url import SourceUrl
 
 _SBIN = "/usr/sbin:/usr/local/sbin"
 _OPTIONS = ["--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0"]
@@ -63,7 +65,7 @@ def run(url: str, script: str, *, ansi: bool = False) -> None:
 
 def connected(url: str, **options: object) -> pymysql.Connection:  # type: ignore[type-arg]
     """A connection that commits by itself."""
-    given = make_url(url)
+    given = SourceUrl.parse(url)
     return pymysql.connect(  # type: ignore[call-overload, no-any-return]
         host=given.host, port=given.port or 3306, user=given.username, password=given.password or "",
         database=given.database, autocommit=True, charset="utf8mb4", **options,
@@ -76,7 +78,7 @@ def database(server_url: str) -> Iterator[str]:
     name = f"longthread_test_{os.getpid()}_{os.urandom(4).hex()}"
     run(server_url, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
     try:
-        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+        yield replace(SourceUrl.parse(server_url), database=name).text()
     finally:
         run(server_url, f"DROP DATABASE {name}")
 

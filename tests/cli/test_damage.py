@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
-from sqlalchemy.engine import make_url
 from tests.lending import database
 from tests.store.turns import begin, turns
 from typer.testing import CliRunner
@@ -25,6 +24,7 @@ from longthread.errors import LongthreadError, NotCopied, StoreDamaged
 from longthread.langgraph import LongthreadSaver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
+from longthread.tools.analysis.url import SourceUrl
 
 Run = Callable[..., Any]
 Fill = Callable[[str | None, bool], str]
@@ -83,7 +83,7 @@ def store_address(backend: str, filled: Fill, tmp_path: Path, request: pytest.Fi
         yield shutil.copyfile(filled(None, has_runs), str(tmp_path / "conversations.db"))
     else:
         server = request.getfixturevalue("postgres_server")
-        with database(server, make_url(filled(server, has_runs)).database) as url:
+        with database(server, SourceUrl.parse(filled(server, has_runs)).database) as url:
             yield url
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.engine import make_url
 from tests import mysqlserver
+
+from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.mysql
 Run = Callable[..., Any]
@@ -33,7 +34,7 @@ def test_a_source_of_the_catalog_is_asked_in_chinese(
     run: Run, mysql_server: str, mysql_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     mysqlserver.run(mysql_url, SHOP)
-    given = make_url(mysql_url)
+    given = SourceUrl.parse(mysql_url)
     user = f"u{given.database}"[-30:]
     grant = f"GRANT SELECT ON {given.database}.* TO {user}"
     mysqlserver.run(mysql_server, f"CREATE USER {user} IDENTIFIED BY '{PASSWORD}'; {grant}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy.engine import make_url
 from tests.imports.conftest import Fetch, Take
 from tests.imports.old import CALLS, SEARCH, UUIDS, agents
 
@@ -15,6 +15,7 @@ from longthread import Catalog
 from longthread.errors import NothingToImport
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.postgres
 
@@ -140,7 +141,7 @@ async def test_a_table_that_may_not_be_read_is_named(take: Take, fetch: Fetch, o
     with psycopg.connect(old, autocommit=True) as db:
         db.execute("CREATE TABLE secrets (id INT); DROP ROLE IF EXISTS old_reader; CREATE ROLE old_reader LOGIN")
         db.execute("GRANT SELECT ON agents, skills, tools, sessions, messages TO old_reader")
-        reader = str(make_url(old).set(username="old_reader").render_as_string(hide_password=False))
+        reader = str(replace(SourceUrl.parse(old), username="old_reader").text())
         try:
             with pytest.raises(NothingToImport, match="this user may not read memories"):
                 await take(reader)

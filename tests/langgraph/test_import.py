@@ -26,12 +26,12 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
-from sqlalchemy.engine import make_url
 from tests.lending import database
 
 from longthread.errors import ExtraMissing, ImportIncomplete, NotACheckpointDatabase
 from longthread.langgraph import LongthreadSaver
 from longthread.langgraph.imports.checkpoints import CheckpointProgress, Imported, import_langgraph
+from longthread.tools.analysis.url import SourceUrl
 
 THREADS = ("talk", "asks", "fans", "对话")
 
@@ -165,7 +165,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Source]:
         yield replace(found, address=shutil.copyfile(found.address, str(tmp_path / "stock.db")))
     else:
         found = request.getfixturevalue("stock_database")
-        template = str(make_url(found.address).database)
+        template = str(SourceUrl.parse(found.address).database)
         with database(request.getfixturevalue("postgres_server"), template) as url:
             yield replace(found, address=url)
 

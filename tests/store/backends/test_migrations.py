@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -340,9 +341,9 @@ def test_a_database_that_cannot_hold_all_text_is_refused(postgres_server: str, p
 
 
 def _other(url: str, database: str) -> str:
-    from sqlalchemy.engine import make_url
+    from longthread.tools.analysis.url import SourceUrl
 
-    return make_url(url).set(database=database).render_as_string(hide_password=False)
+    return replace(SourceUrl.parse(url), database=database).text()
 
 
 async def test_a_file_tells_its_version_and_whose_it_is(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
-from sqlalchemy.engine import make_url
 from tests import mysqlserver
 
 from longthread.errors import (
@@ -33,6 +33,7 @@ from longthread.errors import (
 )
 from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.mysql
 Opened = Callable[..., Awaitable[Source]]
@@ -81,12 +82,12 @@ def told(url: str, sql: str) -> list[Any]:
 @contextmanager
 def reader(url: str, server: str, rights: str) -> Iterator[str]:
     """The URL of an account that has some rights on a database, with the password `s3crét`."""
-    given = make_url(url)
+    given = SourceUrl.parse(url)
     name = f"r{given.database}"[-30:]
     grant = f"GRANT {rights} ON {given.database}.* TO {name}"
     mysqlserver.run(server, f"CREATE USER {name} IDENTIFIED BY 's3crét'; {grant}")
     try:
-        yield given.set(username=name, password="s3crét").render_as_string(hide_password=False)
+        yield replace(given, username=name, password="s3crét").text()
     finally:
         mysqlserver.run(server, f"DROP USER {name}")
 
@@ -173,7 +174,7 @@ async def test_what_the_guard_says(source: Source, ask: Any) -> None:
     ):
         error = (await ask(source, "run_sql", sql=sql))["error"]
         assert (error["type"], says in error["message"]) == (kind, True), error
-    home = str(make_url(source.spec).database)
+    home = str(SourceUrl.parse(source.spec).database)
     assert (await ask(source, "run_sql", sql=f"SELECT count(*) FROM `{home}`.rockets"))["data"]["rows"] == [[200]]
     assert (await ask(source, "run_sql", sql="SHOW TABLES"))["data"]["row_count"] == 5
     assert (await ask(source, "run_sql", sql="EXPLAIN SELECT * FROM rockets"))["ok"]
@@ -366,7 +367,7 @@ async def test_a_source_is_opened_again_without_its_password(
         with pytest.raises(SourceLoginFailed, match="keeps no password.*set MYSQL_PWD, or write it into ~/.my.cnf"):
             await open_source(source.spec)
         with pytest.raises(SourceLoginFailed, match="Access denied") as wrong:
-            await open_source(make_url(url).set(password="wr0ng").render_as_string(hide_password=False))
+            await open_source(replace(SourceUrl.parse(url), password="wr0ng").text())
         assert "wr0ng" not in str(wrong.value)
         (tmp_path / ".my.cnf").write_text("[client]\npassword = s3crét\n", "utf-8")
         await opened(source.spec)
@@ -384,7 +385,7 @@ async def test_what_cannot_be_opened_says_why(
     with pytest.raises(SourceUnreadable, match="(?i)unknown database.*not there, or this account may not use it"):
         await open_source(missing)
     with reader(mysql_url, mysql_server, "SELECT") as url, pytest.raises(SourceUnreadable, match="what is granted"):
-        await open_source(make_url(url).set(database="mysql").render_as_string(hide_password=False))
+        await open_source(replace(SourceUrl.parse(url), database="mysql").text())
     with pytest.raises(SourceUnsupported, match="names no database"):
         await open_source(mysql_server)
     with pytest.raises(SourceUnsupported, match="local_infile is not known"):

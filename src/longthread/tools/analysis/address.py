@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
-
 from longthread.errors import InvalidInput
+from longthread.tools.analysis.url import SourceUrl
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+_.-]*(?=://)")
 _PATH = re.compile(r"[/\\~.]|[A-Za-z]:[/\\]")
@@ -24,15 +23,13 @@ _CREDENTIALS = re.compile(r":\S*@", re.S)
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
 _FILES = ("sqlite", "duckdb")
 
-UrlQuery = Mapping[str, str | Sequence[str]]
-
 
 def is_url(spec: str) -> bool:
     """Whether `spec` is a URL rather than a path."""
     return _SCHEME.match(spec) is not None
 
 
-def parsed(spec: str) -> URL:
+def parsed(spec: str) -> SourceUrl:
     """The URL. Raises InvalidInput, without the URL's secrets, when it cannot be understood."""
     url = _parsed(spec)
     if url is None:
@@ -49,7 +46,7 @@ def shown(spec: str) -> str:
     if url is None:
         return f"{_SCHEME.match(spec)[0]}://…"  # type: ignore[index] # is_url says that it matches
     kept = {name: value for name, value in _harmless(url.query).items() if name in _SHOWN_OPTIONS}
-    return _ASSIGNED.sub(r"\1***", url.set(query=kept).render_as_string(hide_password=True))
+    return _ASSIGNED.sub(r"\1***", replace(url, query=kept).text(password=False))
 
 
 def remembered(spec: str) -> str:
@@ -60,10 +57,8 @@ def remembered(spec: str) -> str:
     url = _parsed(spec)
     if url is None:
         return shown(spec)
-    # Not `set(password=None)`, which keeps it.
-    bare = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, _harmless(url.query))
-    text = absolute(bare).render_as_string(hide_password=False)
-    return text if url.get_backend_name() in _FILES else _ASSIGNED.sub(r"\1***", text)
+    text = absolute(replace(url, password=None, query=_harmless(url.query))).text()
+    return text if url.kind in _FILES else _ASSIGNED.sub(r"\1***", text)
 
 
 def same_source(a: str, b: str) -> bool:
@@ -71,19 +66,19 @@ def same_source(a: str, b: str) -> bool:
     return _comparable(a) == _comparable(b)
 
 
-def absolute(url: URL) -> URL:
+def absolute(url: SourceUrl) -> SourceUrl:
     """The URL of a database file with the file's absolute path; any other URL as it is."""
-    if url.get_backend_name() not in _FILES or not url.database or url.database == ":memory:":
+    if url.kind not in _FILES or not url.database or url.database == ":memory:":
         return url
-    return url.set(database=str(Path(url.database).expanduser().absolute()))
+    return replace(url, database=str(Path(url.database).expanduser().absolute()))
 
 
-def secrets_of(url: URL) -> list[str]:
+def secrets_of(url: SourceUrl) -> list[str]:
     """Texts that no message may contain."""
-    found = [str(url.password)] if url.password else []
-    for name, value in url.query.items():
+    found = [url.password] if url.password else []
+    for name, values in url.query.items():
         if _SECRET.search(name):
-            found += [value] if isinstance(value, str) else list(value)
+            found += values
     return sorted((secret for secret in found if secret), key=len, reverse=True)
 
 
@@ -95,25 +90,24 @@ def scrubbed(message: Any, secrets: list[str]) -> str:
     return text
 
 
-def _parsed(spec: str) -> URL | None:
+def _parsed(spec: str) -> SourceUrl | None:
     """The URL, or None where it cannot be understood or an @ is left over, so that a part of the password was taken
     for something else. No cause is ever chained: its text would carry the password."""
     try:
-        url = make_url(spec)
-    except (ArgumentError, ValueError):
+        url = SourceUrl.parse(spec)
+    except ValueError:
         return None
-    server = url.get_backend_name() not in _FILES
+    server = url.kind not in _FILES
     misread = "@" in (url.host or "") or (server and "@" in (url.database or "")) or ":" in (url.username or "")
     return None if misread else url
 
 
-def _harmless(query: UrlQuery) -> dict[str, str | tuple[str, ...]]:
-    kept: dict[str, str | tuple[str, ...]] = {}
-    for name, value in query.items():
-        values = (value,) if isinstance(value, str) else tuple(value)
-        if not _SECRET.search(name) and not any("@" in one or _ASSIGNED.search(one) for one in values):
-            kept[name] = value if isinstance(value, str) else values
-    return kept
+def _harmless(query: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {
+        name: values
+        for name, values in query.items()
+        if not _SECRET.search(name) and not any("@" in one or _ASSIGNED.search(one) for one in values)
+    }
 
 
 def _comparable(spec: str) -> str:

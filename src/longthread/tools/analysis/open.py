@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from sqlalchemy.engine import URL
-
 from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
@@ -24,6 +22,7 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
+from longthread.tools.analysis.url import SourceUrl
 
 DEMO = "demo"
 _SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg"})
@@ -90,8 +89,8 @@ def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
     return ENGINES[kind](path, spec, limits)
 
 
-def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
-    kind = url.get_backend_name().lower()
+def _engine_of_url(url: SourceUrl, spec: str, limits: Limits) -> Engine:
+    kind = url.kind.lower()
     if kind in ("postgresql", "postgres"):
         return PostgresqlEngine(url, spec, limits)
     if kind in ("mysql", "mariadb"):
@@ -107,7 +106,7 @@ def _engine_of_url(url: URL, spec: str, limits: Limits) -> Engine:
     return _embedded(kind, path, spec, limits)
 
 
-def _mysql(url: URL, spec: str, limits: Limits) -> Engine:
+def _mysql(url: SourceUrl, spec: str, limits: Limits) -> Engine:
     try:
         from longthread.tools.analysis.engines.mysql import MysqlEngine
     except ModuleNotFoundError as error:

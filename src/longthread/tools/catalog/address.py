@@ -85,5 +85,5 @@ def _holds_secret(address: str) -> bool:
         url = parsed(bare)
     except InvalidInput:
         return True  # nobody knows where in it the password is
-    options = [one for value in url.query.values() for one in ([value] if isinstance(value, str) else value)]
+    options = [one for values in url.query.values() for one in values]
     return bool(secrets_of(url)) or any(_HIDDEN in shown(f"./{option}") for option in options)

@@ -13,7 +13,6 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
-from sqlalchemy.engine import make_url
 from tests import mysqlserver
 from tests.engines import ENGINES
 
@@ -21,6 +20,7 @@ from longthread.errors import PolicyUnusable
 from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.schema import Schema
+from longthread.tools.analysis.url import SourceUrl
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 TABLES = """
@@ -330,10 +330,10 @@ async def test_a_policy_that_cannot_be_kept_lets_nobody_in(make_sqlite: Any, pol
 @pytest.mark.mysql
 async def test_a_source_names_its_own_database_and_no_other(mysql_url: str, mysql_server: str, ask: Ask) -> None:
     mysqlserver.run(mysql_url, TABLES)
-    home = make_url(mysql_url).database
+    home = SourceUrl.parse(mysql_url).database
     with mysqlserver.database(mysql_server) as elsewhere:
         mysqlserver.run(elsewhere, "CREATE TABLE plain (note text); INSERT INTO plain VALUES ('HIDDEN elsewhere')")
-        other = make_url(elsewhere).database
+        other = SourceUrl.parse(elsewhere).database
         policy = replace(POLICY, rows=POLICY.rows | {"customers": "region REGEXP '^E'"})
         async with await open_source(mysql_url, policy=policy) as source, await open_source(mysql_url) as free:
             found = await ask(source, "run_sql", sql=f"SELECT {home}.customers.name FROM {home}.customers ORDER BY 1")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pymysql
 from pymysql.constants import ER
-from sqlalchemy.engine import URL
 
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
@@ -22,6 +21,7 @@ from longthread.tools.analysis.labels import labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.url import SourceUrl
 
 _KILL_SECONDS = 5
 _OPTIONS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password"})
@@ -78,14 +78,14 @@ class MysqlEngine(Engine):
 
     dialect = "mysql"
 
-    def __init__(self, url: URL, source: str, limits: Limits) -> None:
+    def __init__(self, url: SourceUrl, source: str, limits: Limits) -> None:
         if not url.database:
             reason = "the URL names no database. Write mysql://user@host/DATABASE."
             raise SourceUnsupported(source=source, reason=reason)
         self.name = url.database
         self._source = source
         self._limits = limits
-        password = str(url.password or os.environ.get("MYSQL_PWD") or _kept_password())
+        password = url.password or os.environ.get("MYSQL_PWD") or _kept_password()
         self._secrets = [*secrets_of(url), *filter(None, [password])]
         self._given = _options(url, source) | {"charset": "utf8mb4", "conv": {}, "autocommit": None}
         self._given["password"] = password.encode("utf-8", "surrogateescape")
@@ -200,7 +200,7 @@ def _kept_password() -> str:
         return ""
 
 
-def _options(url: URL, source: str) -> dict[str, Any]:
+def _options(url: SourceUrl, source: str) -> dict[str, Any]:
     """What of a URL the driver is told. Raises SourceUnsupported for an option that is not known: some of the driver's
     would let a server read files."""
     given: dict[str, Any] = {
@@ -209,8 +209,8 @@ def _options(url: URL, source: str) -> dict[str, Any]:
         "user": url.username,
         "program_name": "longthread",
     }
-    for name, value in url.query.items():
-        text = value if isinstance(value, str) else value[-1]
+    for name, values in url.query.items():
+        text = values[-1]
         if name in _OPTIONS:
             given[name] = text
         elif name in _SWITCHES:

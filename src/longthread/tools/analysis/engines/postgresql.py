@@ -19,8 +19,6 @@ from psycopg.adapt import Loader
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import ExecStatus
 from psycopg.types.json import set_json_loads
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
-from sqlalchemy.engine import URL
 
 from longthread.errors import (
     SourceError,
@@ -40,6 +38,7 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.url import SourceUrl
 from longthread.tools.analysis.watch import Interrupted
 
 _CANCEL_SECONDS = 5.0
@@ -113,18 +112,35 @@ _TEXTS = (
 """Types of which Python's own hold less, or are written in another way."""
 
 
+def _options(url: SourceUrl) -> dict[str, Any]:
+    """What libpq is told. Several servers are `host=a,b&port=1,2` or `host=a:1&host=b:2`."""
+    named = {"host": url.host, "port": url.port, "dbname": url.database, "user": url.username}
+    given: dict[str, Any] = {name: value for name, value in (named | {"password": url.password}).items() if value}
+    given |= {name: values[-1] for name, values in url.query.items()}
+    hosts = url.query.get("host", ())
+    split = [_SERVER.fullmatch(host) for host in hosts]
+    if "port" in url.query:
+        given["port"] = ",".join(url.query["port"])
+    elif any(split):
+        given["port"] = ",".join(found["port"] if found else "" for found in split)
+        hosts = tuple(found["host"] if found else host for found, host in zip(split, hosts, strict=True))
+    return given | ({"host": ",".join(hosts)} if hosts else {})
+
+
+_SERVER = re.compile(r"(?P<host>[a-zA-Z0-9.-]*):(?P<port>\d+)")
+
+
 class PostgresqlEngine(Engine):
     """One PostgreSQL database, through psycopg."""
 
     dialect = "postgresql"
 
-    def __init__(self, url: URL, source: str, limits: Limits) -> None:
+    def __init__(self, url: SourceUrl, source: str, limits: Limits) -> None:
         self.name = url.database or "postgres"
         self._source = source
         self._limits = limits
         self._secrets = secrets_of(url)
-        _, options = PGDialect_psycopg().create_connect_args(url)  # type: ignore[no-untyped-call]
-        self._options: dict[str, Any] = options
+        self._options = _options(url)
 
     def connect(self) -> PostgresqlConnection:
         """Raises SourceUnreachable when the server does not answer or does not let us in, SourceUnreadable when the
