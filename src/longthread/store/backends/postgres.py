@@ -519,7 +519,8 @@ _REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, e
 def _failure(error: psycopg.Error) -> StoreError:
     """What a statement's error is called here."""
     other = ValueRefused if isinstance(error, _REFUSED) else StoreError
-    return _FAILURES.get(type(error), other)(reason=_reason(error))
+    kind = _FAILURES.get(type(error), other)
+    return StoreClosed() if kind is StoreClosed else kind(reason=_reason(error))
 
 
 def _reason(error: BaseException) -> str:
