@@ -22,7 +22,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.open import open_store
 
 Call = tuple[str, tuple[Any, ...]]
@@ -123,9 +123,9 @@ def _at(thread: str) -> RunnableConfig:
 
 
 class Longthread(Contender):
-    """`AsyncSaver`, asynchronous as it is."""
+    """`LongthreadSaver`, asynchronous as it is."""
 
-    saver: type[AsyncSaver] = AsyncSaver
+    saver: type[AsyncLongthreadSaver] = AsyncLongthreadSaver
 
     async def open(self) -> None:
         self._opened = AsyncExitStack()
@@ -165,13 +165,13 @@ class Longthread(Contender):
         begun = now()
         async with open_store(self.database.address) as store:
             started = now()
-            _found = await AsyncSaver(store).aget_tuple(_at(thread))
+            _found = await AsyncLongthreadSaver(store).aget_tuple(_at(thread))
             return started - begun, now() - started
 
     async def transactions(self, thread: str, number: int) -> int:
         """How many write transactions a turn's calls are."""
         calls, counting = await self._calls(thread, number), _Counting(self._store)
-        saver = AsyncSaver(counting)  # type: ignore[arg-type]  # it passes on what it is asked for
+        saver = AsyncLongthreadSaver(counting)  # type: ignore[arg-type]  # it passes on what it is asked for
         for name, args in calls:
             await (saver.aput(*args) if name == "put" else saver.aput_writes(*args))
         return counting.count

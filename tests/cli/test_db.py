@@ -25,7 +25,7 @@ from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
 from longthread.runs.process import new_owner
 from longthread.store import log, runs
@@ -254,7 +254,7 @@ async def count_on(store: Driver, thread_id: str, times: int) -> int:
     builder = StateGraph(Counted)
     builder.add_node("one", lambda _: {"n": 1})
     builder.add_edge(START, "one")
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     graph, config = builder.compile(checkpointer=saver), {"configurable": {"thread_id": thread_id}}
     for _ in range(times):
         await graph.ainvoke({"n": 10}, config)  # type: ignore[arg-type, call-overload]
@@ -276,7 +276,7 @@ def test_an_update_leaves_a_thread_that_went_on_there_without_a_message(
         in_store(address, lambda store, name=name: count_on(store, name, 3))
 
     async def prune(store: Driver) -> None:
-        await AsyncSaver(store).aprune(["pruned"])
+        await AsyncLongthreadSaver(store).aprune(["pruned"])
 
     in_store(store_address, prune)
     result = run("db", "copy", store_address, other_address, "--update", code=5)

@@ -20,7 +20,7 @@ from langgraph.types import Command
 
 from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
 from longthread.langgraph.saver import thread_cache
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.parent_ids import anew
 from longthread.messages.codec import message_of
 from longthread.messages.compression import pack_body, unpack_body
@@ -41,7 +41,7 @@ def at(thread_id: str, ns: str = "") -> RunnableConfig:
 
 
 async def put(
-    saver: AsyncSaver, messages: Sequence[BaseMessage], *, thread_id: str = "t", ns: str = "", **channels: Any
+    saver: AsyncLongthreadSaver, messages: Sequence[BaseMessage], *, thread_id: str = "t", ns: str = "", **channels: Any
 ) -> RunnableConfig:
     """Store a checkpoint as a graph does: every channel has a version, and all of them are new."""
     values = {**channels, "messages": list(messages)}
@@ -54,7 +54,7 @@ async def put(
     return await saver.aput(at(thread_id, ns), checkpoint, {"source": "loop", "step": 1, "parents": {}}, versions)  # type: ignore[arg-type]
 
 
-async def loaded(saver: AsyncSaver, thread_id: str = "t", channel: str = "messages", ns: str = "") -> Any:
+async def loaded(saver: AsyncLongthreadSaver, thread_id: str = "t", channel: str = "messages", ns: str = "") -> Any:
     found = await saver.aget_tuple(at(thread_id, ns))
     assert found is not None
     return found.checkpoint["channel_values"][channel]
@@ -87,7 +87,7 @@ def rows_in(path: Path, table: str) -> int:
 
 class TestMessagesAreKept:
     async def test_the_same_message_is_kept_on_each_of_two_threads(self, store: Driver) -> None:
-        saver, message = AsyncSaver(store), human("m1")
+        saver, message = AsyncLongthreadSaver(store), human("m1")
         await put(saver, [message], thread_id="a")
         await put(saver, [human("x"), message], thread_id="b")
         assert await loaded(saver, "a") == [message]
@@ -95,7 +95,7 @@ class TestMessagesAreKept:
 
     @pytest.mark.parametrize("through", ["saver", "log"])
     async def test_a_thread_is_begun_anew_after_it_was_deleted(self, store: Driver, through: str) -> None:
-        saver, messages = AsyncSaver(store), [human("m1"), human("m2")]
+        saver, messages = AsyncLongthreadSaver(store), [human("m1"), human("m2")]
         await put(saver, messages)
         if through == "saver":
             await saver.adelete_thread("t")
@@ -109,7 +109,7 @@ class TestMessagesAreKept:
     async def test_what_was_rolled_back_is_written_the_next_time(
         self, store: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        saver, message = AsyncSaver(store), human("m1")
+        saver, message = AsyncLongthreadSaver(store), human("m1")
 
         async def fail(*_: Any) -> None:
             raise RuntimeError("disk full")
@@ -122,7 +122,7 @@ class TestMessagesAreKept:
         assert await loaded(saver) == [message]
 
     async def test_a_message_changed_in_place_is_an_edit(self, store: Driver) -> None:
-        saver, message = AsyncSaver(store), human("m1")
+        saver, message = AsyncLongthreadSaver(store), human("m1")
         message.additional_kwargs["deep"] = {"n": 1}
         await put(saver, [message])
         message.additional_kwargs["deep"]["n"] = 2
@@ -133,13 +133,13 @@ class TestMessagesAreKept:
 
     async def test_messages_that_are_loaded_and_put_again_write_nothing(self, store: Driver) -> None:
         messages = [human("m1"), AIMessage([{"type": "text", "text": "x"}], id="m2"), human("m3")]
-        await put(AsyncSaver(store), messages)
-        await put(AsyncSaver(store), await loaded(AsyncSaver(store)))
+        await put(AsyncLongthreadSaver(store), messages)
+        await put(AsyncLongthreadSaver(store), await loaded(AsyncLongthreadSaver(store)))
         assert await size(store) == 3
 
     async def test_only_so_many_messages_are_remembered(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(thread_cache, "MESSAGES", 4)
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         for n in range(5):
             await put(saver, [human("old"), human("m")], thread_id=f"t{n}")
             await put(saver, [human("m")], thread_id=f"t{n}")
@@ -154,8 +154,8 @@ class TestMessagesAreKept:
     async def test_messages_that_are_known_are_not_looked_up(
         self, store: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        await put(AsyncSaver(store), [human(f"m{n}") for n in range(3)])
-        saver = AsyncSaver(store)
+        await put(AsyncLongthreadSaver(store), [human(f"m{n}") for n in range(3)])
+        saver = AsyncLongthreadSaver(store)
         messages = await loaded(saver)
         asked: list[Any] = []
 
@@ -175,7 +175,7 @@ class TestEdits:
         builder.add_node("nothing", lambda state: {})
         builder.add_edge(START, "nothing")
         for text in ("one", "two", "three"):
-            graph = builder.compile(checkpointer=AsyncSaver(store))
+            graph = builder.compile(checkpointer=AsyncLongthreadSaver(store))
             await graph.ainvoke({"messages": [human("m1", text)]}, at("t"))
             assert said((await graph.aget_state(at("t"))).values["messages"]) == [("m1", text)]
         assert await on_branch(store) == [("m1", "three")]
@@ -183,10 +183,10 @@ class TestEdits:
 
     @pytest.mark.parametrize("fresh", [False, True])
     async def test_the_same_edit_again_writes_nothing(self, store: Driver, fresh: bool) -> None:
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         await put(saver, [human("m1"), human("m2")])
         for _ in range(3):
-            saver = AsyncSaver(store) if fresh else saver
+            saver = AsyncLongthreadSaver(store) if fresh else saver
             await put(saver, [human("m1"), human("m2", "edited")])
         assert await size(store) == 3
         assert said(await loaded(saver)) == await on_branch(store) == [("m1", "text of m1"), ("m2", "edited")]
@@ -196,12 +196,12 @@ class TestEdits:
     async def test_the_branch_reads_like_the_edited_list_and_the_old_one_stays(
         self, store: Driver, edited: int, fresh: bool
     ) -> None:
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         first: list[BaseMessage] = [human("m1"), human("m2"), human("m3")]
         old = await put(saver, first)
         second = [human(f"m{n + 1}", "edited") if n == edited else message for n, message in enumerate(first)]
         for _ in range(2):
-            saver = AsyncSaver(store) if fresh else saver
+            saver = AsyncLongthreadSaver(store) if fresh else saver
             await put(saver, second)
             assert await on_branch(store) == said(await loaded(saver)) == said(second)
         # The edit and what follows it are written once; what stands before it is shared.
@@ -214,58 +214,58 @@ class TestEdits:
 
     @pytest.mark.parametrize("fresh", [False, True])
     async def test_going_back_to_what_was_edited_finds_it(self, store: Driver, fresh: bool) -> None:
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         first = [human("m1"), human("m2"), human("m3")]
         await put(saver, first)
         await put(saver, [human("m1", "edited"), *first[1:]])
         written = await size(store)
-        saver = AsyncSaver(store) if fresh else saver
+        saver = AsyncLongthreadSaver(store) if fresh else saver
         await put(saver, first)
         assert await on_branch(store) == said(first)
         assert await size(store) == written
 
     @pytest.mark.parametrize("fresh", [False, True])
     async def test_the_end_of_an_edited_list_stays_on_its_branch(self, store: Driver, fresh: bool) -> None:
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         edited = [human("m1", "edited"), human("m2"), human("m3")]
         await put(saver, [human("m1"), human("m2"), human("m3")])
         await put(saver, edited)
-        saver = AsyncSaver(store) if fresh else saver
+        saver = AsyncLongthreadSaver(store) if fresh else saver
         await put(saver, edited[1:])
         assert said(await loaded(saver)) == said(edited[1:])
         assert await on_branch(store) == said(edited)
 
     async def test_the_first_message_of_a_window_is_edited_where_it_stands(self, store: Driver) -> None:
         messages = [human(f"m{n}") for n in range(5)]
-        await put(AsyncSaver(store), messages)
+        await put(AsyncLongthreadSaver(store), messages)
         window = [human("m3", "edited"), messages[4]]
-        await put(AsyncSaver(store), window)
+        await put(AsyncLongthreadSaver(store), window)
         assert await on_branch(store) == said([*messages[:3], *window])
 
     async def test_a_lone_message_is_edited_where_it_stands(self, store: Driver) -> None:
         messages = [human(f"m{n}") for n in range(5)]
-        await put(AsyncSaver(store), messages)
-        await put(AsyncSaver(store), [human("m2", "edited")])
+        await put(AsyncLongthreadSaver(store), messages)
+        await put(AsyncLongthreadSaver(store), [human("m2", "edited")])
         assert await on_branch(store) == said([*messages[:2], human("m2", "edited")])
 
     async def test_an_edit_of_an_edited_branch_stays_on_it(self, store: Driver) -> None:
         first, again = human("m1", "edited"), human("m2", "edited too")
-        await put(AsyncSaver(store), [human("m1"), human("m2")])
-        await put(AsyncSaver(store), [first, human("m2")])
-        await put(AsyncSaver(store), [again])
+        await put(AsyncLongthreadSaver(store), [human("m1"), human("m2")])
+        await put(AsyncLongthreadSaver(store), [first, human("m2")])
+        await put(AsyncLongthreadSaver(store), [again])
         assert await on_branch(store) == said([first, again])
 
     async def test_messages_left_out_stay_on_the_branch_and_nothing_is_written(self, store: Driver) -> None:
         messages = [human(f"m{n}") for n in range(6)]
-        await put(AsyncSaver(store), messages)
+        await put(AsyncLongthreadSaver(store), messages)
         kept = [messages[0], *messages[4:]]
-        await put(AsyncSaver(store), kept)
-        assert said(await loaded(AsyncSaver(store))) == said(kept)
+        await put(AsyncLongthreadSaver(store), kept)
+        assert said(await loaded(AsyncLongthreadSaver(store))) == said(kept)
         assert await on_branch(store) == said(messages)
         assert await size(store) == 6
 
     async def test_a_shorter_list_moves_the_tip_back(self, store: Driver) -> None:
-        saver, messages = AsyncSaver(store), [human("m1"), human("m2"), human("m3")]
+        saver, messages = AsyncLongthreadSaver(store), [human("m1"), human("m2"), human("m3")]
         await put(saver, messages)
         await put(saver, messages[:2])
         assert await on_branch(store) == said(messages[:2])
@@ -275,7 +275,7 @@ class TestEdits:
 
 class TestOtherChannels:
     async def test_the_tip_is_the_conversations_alone(self, store: Driver) -> None:
-        saver, messages = AsyncSaver(store), [human("m1"), human("m2")]
+        saver, messages = AsyncLongthreadSaver(store), [human("m1"), human("m2")]
         notes = [human("s1", "a note"), messages[0], human("s2")]
         for _ in range(2):
             await put(saver, messages, a_scratch=notes)
@@ -287,14 +287,14 @@ class TestOtherChannels:
         assert await size(store) == 5
 
     async def test_entries_shared_with_another_channel_have_their_messages_ids(self, store: Driver) -> None:
-        saver, shared = AsyncSaver(store), human("m2")
+        saver, shared = AsyncLongthreadSaver(store), human("m2")
         await put(saver, [human("m1"), shared], a_scratch=[shared])
         async with store.reading() as tx:
             assert [entry.id for entry in await log.branch(tx, "t", 2)] == ["m1", "m2"]
         assert await size(store) == 2
 
     async def test_a_message_of_a_subgraph_joins_the_conversation(self, store: Driver) -> None:
-        saver, inner = AsyncSaver(store), [human("x1"), human("x2")]
+        saver, inner = AsyncLongthreadSaver(store), [human("x1"), human("x2")]
         await put(saver, [human("m1")])
         await put(saver, inner, ns="child:1")
         await put(saver, [human("m1"), inner[1]])
@@ -304,7 +304,7 @@ class TestOtherChannels:
 
 class TestUsers:
     async def test_another_users_thread_is_as_if_absent(self, store: Driver) -> None:
-        mine, theirs = AsyncSaver(store, user_id="u"), AsyncSaver(store, user_id="v")
+        mine, theirs = AsyncLongthreadSaver(store, user_id="u"), AsyncLongthreadSaver(store, user_id="v")
         config = await put(mine, [human("secret")])
         assert await theirs.aget_tuple(at("t")) is None
         assert await theirs.aget_tuple(config) is None
@@ -323,12 +323,12 @@ class TestUsers:
 
     async def test_a_listing_of_everything_holds_the_users_own(self, store: Driver) -> None:
         for user in ("u", "v"):
-            await put(AsyncSaver(store, user_id=user), [human("m")], thread_id=f"of {user}")
-        items = [item async for item in AsyncSaver(store, user_id="v").alist(None)]
+            await put(AsyncLongthreadSaver(store, user_id=user), [human("m")], thread_id=f"of {user}")
+        items = [item async for item in AsyncLongthreadSaver(store, user_id="v").alist(None)]
         assert [item.config["configurable"]["thread_id"] for item in items] == ["of v"]
 
     async def test_a_thread_without_messages_has_its_owner_too(self, store: Driver) -> None:
-        mine, theirs = AsyncSaver(store, user_id="u"), AsyncSaver(store, user_id="v")
+        mine, theirs = AsyncLongthreadSaver(store, user_id="u"), AsyncLongthreadSaver(store, user_id="v")
         await put(mine, [], count=3)
         assert await loaded(mine, channel="count") == 3
         assert await theirs.aget_tuple(at("t")) is None
@@ -340,7 +340,7 @@ class TestDeletion:
     async def test_a_late_write_leaves_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "c.db"
         async with open_store(path) as store:
-            saver = AsyncSaver(store)
+            saver = AsyncLongthreadSaver(store)
             config = await put(saver, [human("m1")], count=1)
             await saver.aput_writes(config, [("count", 2)], "task")
             # A look into a namespace that has no checkpoint must not make the thread a new one.
@@ -355,7 +355,7 @@ class TestDeletion:
     async def test_deleting_through_the_saver_leaves_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "c.db"
         async with open_store(path) as store:
-            saver = AsyncSaver(store)
+            saver = AsyncLongthreadSaver(store)
             config = await put(saver, [human("m1", "canary-4711")], note="canary-4711")
             await saver.aput_writes(config, [("note", "canary-4711")], "task")
             await saver.adelete_thread("t")
@@ -367,7 +367,7 @@ class TestDeletion:
         builder = StateGraph(MessagesState)
         builder.add_node("nothing", lambda state: {})
         builder.add_edge(START, "nothing")
-        graph = builder.compile(checkpointer=AsyncSaver(store))
+        graph = builder.compile(checkpointer=AsyncLongthreadSaver(store))
         await graph.ainvoke(Command(update={"messages": [human("m1")]}), at("t"), durability="sync")
         assert await on_branch(store) == [("m1", "text of m1")]
 
@@ -391,7 +391,7 @@ class TestMetadata:
         ],
     )
     async def test_what_nearly_all_say_is_kept_in_short(self, store: Driver, metadata: Any, kept: str) -> None:
-        saver = AsyncSaver(store)
+        saver = AsyncLongthreadSaver(store)
         await saver.aput(at("t"), empty_checkpoint(), metadata, {})
         async with store.reading() as tx:
             [row] = await tx.fetch("select_newest_checkpoint", thread_id="t", ns="")
@@ -404,7 +404,7 @@ class TestMetadata:
 
 async def test_messages_that_nobody_has_any_more_are_let_go(store: Driver) -> None:
     """What is remembered of a thread are the saver's own copies: it does not keep the caller's alive as well."""
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     messages = [human(f"m{number}") for number in range(300)]
     first = weakref.ref(messages[0])
     await put(saver, messages)
@@ -437,13 +437,15 @@ def again(config: RunnableConfig) -> RunnableConfig:
 @pytest.mark.parametrize("where", ["in its checkpoint", "apart"])
 async def test_of_what_a_task_says_twice_the_first_is_kept(store: Driver, where: str) -> None:
     found = []
-    for saver in (InMemorySaver(), AsyncSaver(store)):
+    for saver in (InMemorySaver(), AsyncLongthreadSaver(store)):
         config = again(await saver.aput(at("t"), empty_checkpoint(), {}, {}))
-        ours: Any = AsyncSaver(store) if where == "apart" and isinstance(saver, AsyncSaver) else saver
+        ours: Any = (
+            AsyncLongthreadSaver(store) if where == "apart" and isinstance(saver, AsyncLongthreadSaver) else saver
+        )
         await ours.aput_writes(config, [("a", 1), (INTERRUPT, "one"), (INTERRUPT, "two")], "task")
         await ours.aput_writes(config, [("a", 2), ("b", 3), (INTERRUPT, "three"), ("c", 4)], "task")
         found.append([await pending(each, config) for each in (saver, ours)])
-    found.append([await pending(AsyncSaver(store), at("t"))] * 2)
+    found.append([await pending(AsyncLongthreadSaver(store), at("t"))] * 2)
     theirs, mine, cold = ([sorted(each) for each in states] for states in found)
     assert theirs == mine == cold
     assert ("task", "a", 1) in mine[0] and ("task", INTERRUPT, "three") in mine[0]
@@ -460,8 +462,10 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
         return {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
 
     found = []
-    for saver in (InMemorySaver(), AsyncSaver(store)):
-        ours: Any = AsyncSaver(store) if where == "apart" and isinstance(saver, AsyncSaver) else saver
+    for saver in (InMemorySaver(), AsyncLongthreadSaver(store)):
+        ours: Any = (
+            AsyncLongthreadSaver(store) if where == "apart" and isinstance(saver, AsyncLongthreadSaver) else saver
+        )
         first = checkpoint(("a", 1))
         config = again(await saver.aput(at("t"), first, {}, {"x": 1}))
         await ours.aput_writes(config, [("x", "written"), (INTERRUPT, "wait")], "task")
@@ -472,7 +476,9 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
         await ours.aput_writes(config, [("x", "another's")], "other task")
         last = await saver.aput(config, checkpoint(("b", 2), y=2), {}, {"y": 2})
         last = await saver.aput(again(last), checkpoint(("b", 2), y=3), {}, {"y": 3})
-        readers: Any = (saver, ours, AsyncSaver(store)) if isinstance(saver, AsyncSaver) else [saver] * 3
+        readers: Any = (
+            (saver, ours, AsyncLongthreadSaver(store)) if isinstance(saver, AsyncLongthreadSaver) else [saver] * 3
+        )
         for reader in readers:
             tuples = [await reader.aget_tuple(again(each)) for each in (config, later, last)]
             values = [each.checkpoint["channel_values"] for each in tuples]
@@ -486,7 +492,7 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
 
 
 async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     before = await put(saver, [HumanMessage("q", id="q")])
     answer = AIMessage("an answer", id="as written")
     await saver.aput_writes(before, [("messages", [answer])], "task")
@@ -494,14 +500,14 @@ async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> N
     values = {"messages": [HumanMessage("q", id="q"), answer]}
     checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"messages": 2}}
     await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"messages": 2})
-    for each in (saver, AsyncSaver(store)):
+    for each in (saver, AsyncLongthreadSaver(store)):
         [(_, _, [written])] = await pending(each, again(before))
         assert written.id == "as written"
         assert [message.id for message in await loaded(each)] == ["q", "given later"]
 
 
 async def test_what_a_task_writes_late_is_not_for_a_thread_that_was_begun_anew(store: Driver) -> None:
-    saver, other = AsyncSaver(store), AsyncSaver(store)
+    saver, other = AsyncLongthreadSaver(store), AsyncLongthreadSaver(store)
     before = await put(saver, [HumanMessage("q", id="q")])
     await other.adelete_thread("t")
     await put(other, [HumanMessage("another", id="q")])
@@ -516,7 +522,7 @@ async def test_what_a_task_writes_late_is_not_for_a_thread_that_was_begun_anew(s
 
 async def test_a_list_with_fewer_items_than_places_is_told_as_damaged(store: Driver) -> None:
     first, second = HumanMessage("a", id="1"), HumanMessage("b", id="2")
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     await put(saver, [first, second], other=[first, 1, second])
     await put(saver, [first, second], other=[first, 2, second])
     async with store.writing() as tx:
@@ -526,18 +532,18 @@ async def test_a_list_with_fewer_items_than_places_is_told_as_damaged(store: Dri
         body = pack_body(head, [bytes(parts)])
         await tx.run(Sql("UPDATE checkpoints SET body = :body WHERE n = :n"), body=body, n=row["n"])
     with pytest.raises(StoreDamaged):
-        await AsyncSaver(store).aget_tuple(at("t"))
+        await AsyncLongthreadSaver(store).aget_tuple(at("t"))
 
 
 async def test_a_message_of_an_id_is_not_taken_for_one_that_has_more_fields(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     before = await put(saver, [])
     await saver.aput_writes(before, [("other", HumanMessage("q", id="q", mood="glad"))], "task")
     versions: Any = {"messages": 2}
     values = {"messages": [HumanMessage("q", id="q", mood="sad")]}
     checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
     await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, versions)
-    for each in (saver, AsyncSaver(store)):
+    for each in (saver, AsyncLongthreadSaver(store)):
         [(_, _, message)] = await pending(each, again(before))
         assert message.mood == "glad"
         assert (await loaded(each))[0].mood == "sad"
@@ -549,7 +555,7 @@ async def test_what_a_run_is_called_with_is_in_the_metadata_of_its_checkpoints(s
         "metadata": {"release": 7, "run_name": "nightly"},
     }
     found = []
-    for saver in (InMemorySaver(), AsyncSaver(store)):
+    for saver in (InMemorySaver(), AsyncLongthreadSaver(store)):
         config: Any = {**called, "configurable": {**called["configurable"], "checkpoint_ns": ""}}
         await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
         stored = await saver.aget_tuple(at("t"))

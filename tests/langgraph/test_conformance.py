@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver
 
 
 async def test_the_checkpointer_conforms(store: Driver) -> None:
     @checkpointer_test(name="longthread")
-    async def saver() -> AsyncIterator[AsyncSaver]:
-        yield AsyncSaver(store)
+    async def saver() -> AsyncIterator[AsyncLongthreadSaver]:
+        yield AsyncLongthreadSaver(store)
 
     report = await validate(saver)
     failures = {

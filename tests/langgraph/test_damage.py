@@ -21,7 +21,7 @@ from tests.analysts import OpenAnalyst
 from tests.script import COUNT, finish
 
 from longthread.errors import StoreDamaged, ValueDamaged
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.load import CheckpointReader
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.messages.codec import message_of
@@ -64,7 +64,7 @@ def graph_of(store: Driver) -> Any:
     graph.add_node("pause", pause)
     graph.add_edge(START, "answer")
     graph.add_edge("answer", "pause")
-    return graph.compile(checkpointer=AsyncSaver(store))
+    return graph.compile(checkpointer=AsyncLongthreadSaver(store))
 
 
 async def fill(store: Driver, *thread_ids: str) -> None:
@@ -74,7 +74,7 @@ async def fill(store: Driver, *thread_ids: str) -> None:
             await graph_of(store).ainvoke(given, on(thread_id))
         newest = (await graph_of(store).aget_state(on(thread_id))).config
         # Another process's: what the one says that has put the checkpoint goes into that.
-        await AsyncSaver(store).aput_writes(newest, [("notes", ["written"])], "task")
+        await AsyncLongthreadSaver(store).aput_writes(newest, [("notes", ["written"])], "task")
 
 
 @asynccontextmanager
@@ -206,7 +206,7 @@ class Changed(JsonPlusSerializer):
 
 async def test_an_error_of_the_applications_serializer_may_be_no_damage(store: Driver) -> None:
     await fill(store, "t")
-    now, before = AsyncSaver(store), AsyncSaver(store)
+    now, before = AsyncLongthreadSaver(store), AsyncLongthreadSaver(store)
     now.serde = Changed()
     with pytest.raises(ValueDamaged, match="ValueError: there is no field of this name.*read it with those") as told:
         await now.aget_tuple(on("t"))
@@ -237,11 +237,11 @@ async def test_a_message_in_a_value_is_looked_for_too(store: Driver) -> None:
     graph = StateGraph(Keeping)
     graph.add_node("keep", keep)
     graph.add_edge(START, "keep")
-    await graph.compile(checkpointer=AsyncSaver(store)).ainvoke({"messages": [HumanMessage("one")]}, on("t"))
+    await graph.compile(checkpointer=AsyncLongthreadSaver(store)).ainvoke({"messages": [HumanMessage("one")]}, on("t"))
     async with store.writing() as tx:
         await tx.run(Sql("DELETE FROM entries WHERE thread_id = 't'"))
     with pytest.raises(StoreDamaged, match="entry 1 of thread t .* it is gone"):
-        await graph.compile(checkpointer=AsyncSaver(store)).aget_state(on("t"))
+        await graph.compile(checkpointer=AsyncLongthreadSaver(store)).aget_state(on("t"))
 
 
 async def test_what_retention_has_deleted_is_no_damage(store: Driver) -> None:
@@ -279,7 +279,9 @@ async def one_run_each(store: Driver, thread_ids: list[str], *, damaged: list[st
     """Threads with one checkpoint each, of the run `r`; of some nothing can be made of it."""
     for name in thread_ids:
         config: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}, "metadata": {"run_id": "r"}}
-        await AsyncSaver(store).aput(config, empty_checkpoint(), {"step": 1, "source": "loop", "parents": {}}, {})
+        await AsyncLongthreadSaver(store).aput(
+            config, empty_checkpoint(), {"step": 1, "source": "loop", "parents": {}}, {}
+        )
     async with store.writing() as tx:
         for name in damaged:
             await tx.run(Sql("UPDATE checkpoints SET body = :bad WHERE thread_id = :name"), name=name, bad=BAD)
@@ -295,14 +297,14 @@ async def test_damaged_threads_stop_the_deletion_of_runs_in_no_other(store: Driv
     names = [f"t{number}" for number in range(9)]
     await one_run_each(store, names, damaged=["t0", "t4"])
     with pytest.raises(StoreDamaged, match=r"checkpoint .{36} of thread t0 .* Damaged too: thread t4\. Nothing"):
-        await AsyncSaver(store).adelete_for_runs(["r"])
+        await AsyncLongthreadSaver(store).adelete_for_runs(["r"])
     assert await threads_with_checkpoints(store) == ["t0", "t4"]
 
 
 async def test_of_many_damaged_threads_the_first_are_named(store: Driver) -> None:
     names = [f"t{number}" for number in range(9)]
     await one_run_each(store, names, damaged=names)
-    for work in (AsyncSaver(store).aprune(names), AsyncSaver(store).adelete_for_runs(["r"])):
+    for work in (AsyncLongthreadSaver(store).aprune(names), AsyncLongthreadSaver(store).adelete_for_runs(["r"])):
         with pytest.raises(StoreDamaged, match=r"thread t0 .* Damaged too: threads t1, t2, t3, t4, t5 and 3 more\. "):
             await work
     assert await threads_with_checkpoints(store) == names
@@ -313,7 +315,7 @@ async def test_the_saver_prunes_the_others_and_then_tells(store: Driver) -> None
     _, change, value, words = BODIES["no JSON"]
     async with spoiled(store, "checkpoints", change, v=value):
         with pytest.raises(StoreDamaged, match=words):
-            await AsyncSaver(store).aprune(["t", "s", "u"])
+            await AsyncLongthreadSaver(store).aprune(["t", "s", "u"])
     assert [len(await history(store, thread_id)) for thread_id in "su"] == [1, 1]
     assert len(await history(store, "t")) > 1
 
@@ -340,8 +342,8 @@ async def test_a_message_that_only_looks_odd_is_no_damage(store: Driver) -> None
     graph.add_node("answer", answer)
     graph.add_edge(START, "answer")
     given = [ChatMessage("]}", role="odd"), HumanMessage("\ud800 {")]
-    await graph.compile(checkpointer=AsyncSaver(store)).ainvoke({"messages": given}, on("t"))
-    found = await graph.compile(checkpointer=AsyncSaver(store)).aget_state(on("t"))
+    await graph.compile(checkpointer=AsyncLongthreadSaver(store)).ainvoke({"messages": given}, on("t"))
+    found = await graph.compile(checkpointer=AsyncLongthreadSaver(store)).aget_state(on("t"))
     assert [each.content for each in found.values["messages"]] == ["]}", "\ud800 {", "answer 2"]
 
 
@@ -368,7 +370,7 @@ async def test_a_digest_is_told(store: Driver) -> None:
 
 async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver) -> None:
     await fill(store, "t")
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     async with store.reading() as before:
         early = await checkpoints.lock(before, "t", user_id="default")
         async with store.writing() as tx:

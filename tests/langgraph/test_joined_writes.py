@@ -13,19 +13,19 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.langgraph.counting import Counting
 
 from longthread.errors import StoreError, ThreadConflict
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
 
 AT: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 
-async def put(saver: AsyncSaver, config: RunnableConfig, version: int, *messages: Any) -> RunnableConfig:
+async def put(saver: AsyncLongthreadSaver, config: RunnableConfig, version: int, *messages: Any) -> RunnableConfig:
     given: Any = {"channel_values": {"messages": list(messages)}, "channel_versions": {"messages": version}}
     return await saver.aput(config, empty_checkpoint() | given, {}, {"messages": version})
 
 
-async def pending(saver: AsyncSaver, config: RunnableConfig) -> list[Any]:
+async def pending(saver: AsyncLongthreadSaver, config: RunnableConfig) -> list[Any]:
     found = await saver.aget_tuple({"configurable": dict(config["configurable"])})
     assert found is not None and found.pending_writes is not None
     return sorted((task_id, channel, str(value)) for task_id, channel, value in found.pending_writes)
@@ -41,7 +41,7 @@ async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver) -> N
     builder.add_node("two", lambda state: {"messages": [AIMessage("two")]})
     builder.add_edge(START, "one")
     builder.add_edge("one", "two")
-    graph = builder.compile(checkpointer=AsyncSaver(counting))
+    graph = builder.compile(checkpointer=AsyncLongthreadSaver(counting))
     thread: RunnableConfig = {"configurable": {"thread_id": "t"}}
     await graph.ainvoke({"messages": [QUESTION]}, thread, durability="sync")
     counting.reset()
@@ -56,14 +56,14 @@ async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver) -> N
 
 async def test_several_tasks_and_the_checkpoint_behind_them_are_one(store: Driver) -> None:
     counting = Counting(store)
-    saver = AsyncSaver(counting)
+    saver = AsyncLongthreadSaver(counting)
     first = await put(saver, AT, 1, QUESTION)
     counting.reset()
     one = saver.aput_writes(first, [("messages", [ANSWER]), ("x", 1)], "one")
     two = saver.aput_writes(first, [("y", {"deep": [2]})], "two")
     _, _, last = await asyncio.gather(one, two, put(saver, first, 2, QUESTION, ANSWER))
     assert counting.writes == 1
-    for reader in (saver, AsyncSaver(store)):
+    for reader in (saver, AsyncLongthreadSaver(store)):
         found = await pending(reader, first)
         assert [each[:2] for each in found] == [("one", "messages"), ("one", "x"), ("two", "y")]
         again = await reader.aget_tuple(last)
@@ -71,24 +71,24 @@ async def test_several_tasks_and_the_checkpoint_behind_them_are_one(store: Drive
 
 
 async def test_writes_without_a_checkpoint_behind_them_are_stored_alone(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     first = await put(saver, AT, 1, QUESTION)
     await saver.aput_writes(first, [(INTERRUPT, "wait")], "one")
-    assert await pending(AsyncSaver(store), first) == [("one", INTERRUPT, "wait")]
+    assert await pending(AsyncLongthreadSaver(store), first) == [("one", INTERRUPT, "wait")]
     assert saver._pending._waiting == {}
 
 
 async def test_a_task_that_has_written_before_is_looked_at_alone(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     first = await put(saver, AT, 1, QUESTION)
     await saver.aput_writes(first, [("x", 1)], "one")
     same = saver.aput_writes(first, [("x", 1), ("y", 2)], "one")
     await asyncio.gather(same, put(saver, first, 2, QUESTION, ANSWER))
-    assert await pending(AsyncSaver(store), first) == [("one", "x", "1"), ("one", "y", "2")]
+    assert await pending(AsyncLongthreadSaver(store), first) == [("one", "x", "1"), ("one", "y", "2")]
 
 
 async def test_writes_of_a_rival_are_refused_with_its_checkpoint(store: Driver, second: Driver) -> None:
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, AT, 1, QUESTION)
     found = [await saver.aget_tuple(AT) for saver in (mine, theirs)]
     here, there = (each.config for each in found if each is not None)
@@ -97,14 +97,14 @@ async def test_writes_of_a_rival_are_refused_with_its_checkpoint(store: Driver, 
         mine.aput_writes(here, [("x", "mine")], "task"), put(mine, here, 2, QUESTION, ANSWER), return_exceptions=True
     )
     assert isinstance(results[0], ThreadConflict)
-    assert await pending(AsyncSaver(second), there) == [("task", "x", "theirs")]
+    assert await pending(AsyncLongthreadSaver(second), there) == [("task", "x", "theirs")]
 
 
 @pytest.mark.parametrize("fails", ["cancelled", "broken"])
 async def test_writes_are_stored_where_the_checkpoint_is_not(
     store: Driver, fails: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     first = await put(saver, AT, 1, QUESTION)
     reached, never = asyncio.Event(), asyncio.Event()
 
@@ -123,14 +123,14 @@ async def test_writes_are_stored_where_the_checkpoint_is_not(
         with pytest.raises((asyncio.CancelledError, StoreError)):
             await storing
         await written
-    assert await pending(AsyncSaver(store), first) == [("one", "x", "1")]
+    assert await pending(AsyncLongthreadSaver(store), first) == [("one", "x", "1")]
     last = await put(saver, first, 2, QUESTION, ANSWER)
-    again = await AsyncSaver(store).aget_tuple(last)
+    again = await AsyncLongthreadSaver(store).aget_tuple(last)
     assert again is not None and again.checkpoint["channel_values"]["messages"] == [QUESTION, ANSWER]
 
 
 async def test_writes_that_are_cancelled_end_when_their_transaction_has(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     first = await put(saver, AT, 1, QUESTION)
     written = asyncio.create_task(saver.aput_writes(first, [("x", 1)], "one"))
     storing = asyncio.create_task(put(saver, first, 2, QUESTION, ANSWER))
@@ -139,5 +139,5 @@ async def test_writes_that_are_cancelled_end_when_their_transaction_has(store: D
     with pytest.raises(asyncio.CancelledError):
         await written
     await storing
-    assert await pending(AsyncSaver(store), first) in ([("one", "x", "1")], [])
+    assert await pending(AsyncLongthreadSaver(store), first) in ([("one", "x", "1")], [])
     assert saver._pending._waiting == {}

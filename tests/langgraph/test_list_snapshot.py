@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.message_list import RECENT, MessageList, private
 from longthread.store.driver import Driver
 
@@ -97,7 +97,7 @@ def test_as_many_are_equal_as_say_the_same_whatever_is_held(data: st.DataObject)
 async def test_a_list_that_is_changed_while_a_put_waits_is_stored_as_it_was_given(
     store: Driver, named: bool, before: int
 ) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     config: Any = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
     found = messages(before)
     version = None
@@ -114,7 +114,7 @@ async def test_a_list_that_is_changed_while_a_put_waits_is_stored_as_it_was_give
         await asyncio.sleep(0.01)
         found.clear()
     config = await waiting
-    read = await AsyncSaver(store).aget_tuple(config)
+    read = await AsyncLongthreadSaver(store).aget_tuple(config)
     assert read is not None
     texts = [message.content for message in read.checkpoint["channel_values"]["messages"]]
     assert texts == [*(f"m{n}" for n in range(before)), "new"]

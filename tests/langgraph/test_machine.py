@@ -22,7 +22,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from tests.exploring import explore
 from typing_extensions import TypedDict
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
@@ -98,7 +98,7 @@ class SaverMachine(RuleBasedStateMachine):
 
     async def _open(self) -> None:
         self.stores = [await self.stack.enter_async_context(open_store(address)) for address in self.addresses]
-        self.savers = [self.memory, *(AsyncSaver(store) for store in self.stores)]
+        self.savers = [self.memory, *(AsyncLongthreadSaver(store) for store in self.stores)]
 
     def _at(self, thread: str) -> Any:
         return {"configurable": {"thread_id": f"{self.example}-{thread}"}}
@@ -235,9 +235,9 @@ def test_many_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url
 async def test_what_tasks_write_while_the_next_checkpoint_is_stored_is_kept(store: Driver, durability: Any) -> None:
     wanted: list[list[str]] | None = None
     for number in range(25):
-        graph, at = _graph(AsyncSaver(store)), {"configurable": {"thread_id": f"t{number}"}}
+        graph, at = _graph(AsyncLongthreadSaver(store)), {"configurable": {"thread_id": f"t{number}"}}
         await graph.ainvoke({"messages": [HumanMessage("one", id="m0")]}, at, durability=durability)
-        found = [each async for each in AsyncSaver(store).alist(at)]  # type: ignore[arg-type]
+        found = [each async for each in AsyncLongthreadSaver(store).alist(at)]  # type: ignore[arg-type]
         written = [sorted(channel for _, channel, _ in each.pending_writes or []) for each in found]
         wanted = wanted or written
         assert written == wanted == [[], ["notes", "now"], ["branch:to:note", "messages", "scratch"], wanted[3]]

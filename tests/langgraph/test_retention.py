@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from langgraph.types import Command, interrupt
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -46,7 +46,7 @@ def graph_of(store: Driver, *, node: Callable[..., Any] = answer, state: Any = S
     graph.add_node("node", node)
     graph.add_edge(START, "node")
     graph.add_edge("node", END)
-    return graph.compile(checkpointer=AsyncSaver(store))
+    return graph.compile(checkpointer=AsyncLongthreadSaver(store))
 
 
 def trimming_graph(store: Driver) -> Any:
@@ -177,7 +177,7 @@ async def test_what_delta_channels_are_made_of_stays(store: Driver) -> None:
 
 @pytest.mark.parametrize("keep", [1, 3])
 async def test_the_saver_prunes_the_same(store: Driver, keep: int) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     graph = graph_of(store)
     for number in range(3):
         await ask(graph, number, large=LARGE + str(number))
@@ -232,7 +232,7 @@ async def test_entries_that_no_checkpoint_refers_to_go(store: Driver) -> None:
 
 
 async def test_a_copy_of_a_thread_that_was_cut_begins_where_it_does(store: Driver) -> None:
-    graph, saver = trimming_graph(store), AsyncSaver(store)
+    graph, saver = trimming_graph(store), AsyncLongthreadSaver(store)
     for number in range(10):
         await ask(graph, number)
     assert (await pruned(store, RetentionPolicy(entries_before=now(), window=2))).rows["entries"] == 14
@@ -255,7 +255,7 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
             found = await super().surplus(*args, **more)
             if not self.begun:
                 self.begun = True
-                await AsyncSaver(second).adelete_thread("t")
+                await AsyncLongthreadSaver(second).adelete_thread("t")
                 for number in range(4):
                     await ask(graph_of(second), number, large=LARGE + str(number))
             return found
@@ -272,10 +272,10 @@ async def test_a_thread_that_was_begun_anew_since_it_was_looked_at_is_pruned_as_
 @pytest.mark.parametrize("by", ["saver", "retention"])
 async def test_what_tasks_have_written_goes_with_a_checkpoint_of_a_clock_that_is_ahead(store: Driver, by: str) -> None:
     ids = [f"1f000000-0000-6000-8000-{number:012}" for number in (5, 9, 7)]  # the second was put where it was later
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     for id_ in ids:
         at: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": id_}}
-        await AsyncSaver(store).aput_writes(at, [("x", id_)], "task")  # in a row: nobody has put it yet
+        await AsyncLongthreadSaver(store).aput_writes(at, [("x", id_)], "task")  # in a row: nobody has put it yet
         await saver.aput(ON_T | {"configurable": {**ON_T["configurable"], "checkpoint_ns": ""}}, _bare(id_), {}, {})
     if by == "saver":
         await saver.aprune(["t"])
@@ -284,7 +284,7 @@ async def test_what_tasks_have_written_goes_with_a_checkpoint_of_a_clock_that_is
     async with store.reading() as tx:
         found = await tx.fetch(Sql("SELECT checkpoint_id FROM checkpoint_writes"))
     assert len(found) == 1
-    [left] = [each async for each in AsyncSaver(store).alist(ON_T)]
+    [left] = [each async for each in AsyncLongthreadSaver(store).alist(ON_T)]
     assert left.pending_writes == [("task", "x", ids[-1])]
 
 

@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from longthread.errors import ThreadBegunAnew, ThreadNotFound
 from longthread.langgraph.saver import thread_cache
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
@@ -40,7 +40,7 @@ class State(TypedDict):
     x: int
 
 
-def adding(saver: AsyncSaver | InMemorySaver) -> Any:
+def adding(saver: AsyncLongthreadSaver | InMemorySaver) -> Any:
     graph = StateGraph(State)
     graph.add_node("add", lambda state: {"x": state.get("x", 0) + 1})
     graph.add_edge(START, "add")
@@ -56,15 +56,15 @@ async def written(store: Driver, checkpoint_id: str) -> list[str]:
 async def test_a_command_begins_a_thread_that_another_has_deleted(
     store: Driver, second: Driver, begun_anew: bool
 ) -> None:
-    graph = adding(AsyncSaver(store))
+    graph = adding(AsyncLongthreadSaver(store))
     await graph.ainvoke({"x": 1}, AT)
-    await AsyncSaver(second).adelete_thread("t")
+    await AsyncLongthreadSaver(second).adelete_thread("t")
     if begun_anew:
         async with second.writing() as tx:
             await checkpoints.lock(tx, "t", user_id="default", create=True)
     # LangGraph looks first, and finds nothing; what the command writes comes before the first checkpoint.
     assert await graph.ainvoke(Command(update={"x": 5}, goto="add"), AT) == {"x": 6}
-    assert (await adding(AsyncSaver(second)).aget_state(AT)).values == {"x": 6}
+    assert (await adding(AsyncLongthreadSaver(second)).aget_state(AT)).values == {"x": 6}
 
 
 @pytest.mark.parametrize("begun_anew", [False, True])
@@ -75,7 +75,7 @@ async def test_nothing_of_a_thread_that_another_has_deleted_goes_into_a_later_on
     store: Driver, second: Driver, begun_anew: bool, looked: bool, explicit: bool, failed: bool
 ) -> None:
     commits = Commits()
-    saver, other = AsyncSaver(Failpoints(store, commits.reach)), AsyncSaver(second)
+    saver, other = AsyncLongthreadSaver(Failpoints(store, commits.reach)), AsyncLongthreadSaver(second)
     await saver.aget_tuple(AT)
     put = await saver.aput(AT, empty_checkpoint(), {}, {})
     going_on = await saver.aget_tuple(put if explicit else AT)
@@ -109,7 +109,7 @@ async def test_threads_that_are_looked_at_and_have_no_checkpoints_are_not_rememb
     store: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(thread_cache, "THREADS", 3)
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     for number in range(9):
         async with store.writing() as tx:
             await checkpoints.lock(tx, str(number), user_id="default", create=True)
@@ -121,7 +121,7 @@ async def test_threads_that_are_looked_at_and_have_no_checkpoints_are_not_rememb
 @pytest.mark.parametrize("again", ["writes", "child"])
 async def test_a_thread_that_was_rolled_back_was_never_there(store: Driver, looks: bool, again: str) -> None:
     commits = Commits()
-    saver = AsyncSaver(Failpoints(store, commits.reach))
+    saver = AsyncLongthreadSaver(Failpoints(store, commits.reach))
     if looks:
         await saver.aget_tuple(AT)
     commits.fail = True
@@ -133,11 +133,11 @@ async def test_a_thread_that_was_rolled_back_was_never_there(store: Driver, look
         assert await written(store, FIRST["configurable"]["checkpoint_id"]) == ["task"]
     else:  # one whose parent is not there
         await saver.aput(FIRST, empty_checkpoint(), {}, {})
-        assert await AsyncSaver(store).aget_tuple(AT) is not None
+        assert await AsyncLongthreadSaver(store).aget_tuple(AT) is not None
 
 
 async def test_one_id_may_be_a_checkpoints_of_several_threads(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     first, second = (empty_checkpoint() for _ in range(2))
     for thread_id in ("a", "b"):
         at: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
@@ -152,7 +152,7 @@ async def test_one_id_may_be_a_checkpoints_of_several_threads(store: Driver) -> 
 
 
 async def test_a_thread_that_was_deleted_is_restored_by_who_kept_its_checkpoints(store: Driver) -> None:
-    for saver in (AsyncSaver(store), InMemorySaver()):
+    for saver in (AsyncLongthreadSaver(store), InMemorySaver()):
         configs: list[Any] = [AT]
         kept = [empty_checkpoint() for _ in range(3)]
         for number, checkpoint in enumerate(kept):
@@ -167,7 +167,7 @@ async def test_a_thread_that_was_deleted_is_restored_by_who_kept_its_checkpoints
 
 
 async def test_a_config_of_before_a_thread_was_deleted_may_be_gone_on_from_by_who_has_looked(store: Driver) -> None:
-    for saver in (AsyncSaver(store), InMemorySaver()):
+    for saver in (AsyncLongthreadSaver(store), InMemorySaver()):
         graph: Any = adding(saver)
         await graph.ainvoke({"x": 1}, AT)
         kept = await graph.aupdate_state(AT, {"x": 5})
@@ -177,7 +177,7 @@ async def test_a_config_of_before_a_thread_was_deleted_may_be_gone_on_from_by_wh
 
 
 async def test_who_goes_on_in_a_thread_that_was_begun_anew_is_told_so(store: Driver, second: Driver) -> None:
-    saver, other = AsyncSaver(store), AsyncSaver(second)
+    saver, other = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     config = await saver.aput(AT, empty_checkpoint(), {}, {})
     await other.adelete_thread("t")
     await other.aput(AT, empty_checkpoint(), {}, {})

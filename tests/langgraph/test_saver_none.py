@@ -13,7 +13,7 @@ from langgraph._internal._constants import RESUME
 from langgraph.checkpoint.base import empty_checkpoint
 
 from longthread.errors import CommitUnknown, StoreFull
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver, Transaction
 
 
@@ -62,7 +62,7 @@ def _checkpoint(number: int, messages: list[Any]) -> dict[str, Any]:
 
 async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
     late = _LateNews(store, fails=True)
-    saver = AsyncSaver(late)  # type: ignore[arg-type]
+    saver = AsyncLongthreadSaver(late)  # type: ignore[arg-type]
     at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
     human, answer = HumanMessage("hi", id="h"), AIMessage("hello", id="a")
     first = await saver.aput(at, _checkpoint(1, [human]), {}, {"messages": 1})  # type: ignore[arg-type]
@@ -78,14 +78,14 @@ async def test_no_reference_to_what_was_rolled_back(store: Driver) -> None:
     with pytest.raises(StoreFull):
         await put
     await other
-    found = await AsyncSaver(store).aget_tuple(at)
+    found = await AsyncLongthreadSaver(store).aget_tuple(at)
     assert found is not None
     assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": [answer], "task-2": 1}
 
 
 async def test_what_replaced_something_is_not_lost_to_who_has_not_learnt_of_it(store: Driver) -> None:
     late = _LateNews(store, fails=False)
-    saver = AsyncSaver(late)  # type: ignore[arg-type]
+    saver = AsyncLongthreadSaver(late)  # type: ignore[arg-type]
     at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
     first = await saver.aput(at, _checkpoint(1, []), {}, {"messages": 1})  # type: ignore[arg-type]
     await saver.aput_writes(first, [(RESUME, ["a"])], "task-1")
@@ -97,7 +97,7 @@ async def test_what_replaced_something_is_not_lost_to_who_has_not_learnt_of_it(s
     late.tell.set()
     await replacing
     await other
-    for each in (saver, AsyncSaver(store)):
+    for each in (saver, AsyncLongthreadSaver(store)):
         found = await each.aget_tuple(at)
         assert found is not None
         assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": ["a", "b"], "task-2": 1}
@@ -124,7 +124,7 @@ class _LostAnswer:
 
 async def test_what_replaced_something_is_not_lost_to_who_never_learns_of_it(store: Driver) -> None:
     lost = _LostAnswer(store)
-    saver = AsyncSaver(lost)  # type: ignore[arg-type]
+    saver = AsyncLongthreadSaver(lost)  # type: ignore[arg-type]
     at: Any = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
     first = await saver.aput(at, _checkpoint(1, []), {}, {"messages": 1})  # type: ignore[arg-type]
     await saver.aput_writes(first, [(RESUME, ["a"])], "task-1")
@@ -132,7 +132,7 @@ async def test_what_replaced_something_is_not_lost_to_who_never_learns_of_it(sto
     with pytest.raises(CommitUnknown):
         await saver.aput_writes(first, [(RESUME, ["a", "b"])], "task-1")
     await saver.aput_writes(first, [("other", 1)], "task-2")
-    for each in (saver, AsyncSaver(store)):
+    for each in (saver, AsyncLongthreadSaver(store)):
         found = await each.aget_tuple(at)
         assert found is not None
         assert {task: value for task, _, value in found.pending_writes or []} == {"task-1": ["a", "b"], "task-2": 1}

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
@@ -54,7 +54,7 @@ async def take_back(saver: Any) -> None:
 
 
 async def prune_all_but_the_newest(store: Driver) -> None:
-    await AsyncSaver(store).aprune(["t"])
+    await AsyncLongthreadSaver(store).aprune(["t"])
 
 
 async def retain_the_newest(store: Driver) -> None:
@@ -80,7 +80,7 @@ async def seen(saver: Any) -> Any:
 async def test_writes_and_children_are_of_what_is_there(
     store: Driver, second: Driver, replacing: Replacing, size: int, looks: bool
 ) -> None:
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     plain = InMemorySaver()
     await put(mine, 1, 1, x="one" * size, messages=MESSAGES)
     await replacing(theirs)
@@ -95,14 +95,14 @@ async def test_writes_and_children_are_of_what_is_there(
     expected = await seen(plain)
     assert await seen(mine) == expected
     assert await seen(theirs) == expected
-    assert await seen(AsyncSaver(second)) == expected
+    assert await seen(AsyncLongthreadSaver(second)) == expected
 
 
 @pytest.mark.parametrize("replacing", [nothing, prune, take_back])
 async def test_a_child_has_no_value_of_before_even_at_the_same_version(
     store: Driver, second: Driver, replacing: Replacing
 ) -> None:
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, 1, 1, x="one")
     await replacing(theirs)
     await put(theirs, 1, 1, x="two")
@@ -113,7 +113,7 @@ async def test_a_child_has_no_value_of_before_even_at_the_same_version(
 async def test_what_was_not_the_newest_any_more_and_is_put_again_is_not_what_it_was(
     store: Driver, second: Driver
 ) -> None:
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, 1, 1, x="one")
     await put(theirs, 2, 2, x="other")
     await theirs.aprune(["t"])
@@ -137,7 +137,7 @@ async def test_a_subgraph_that_was_pruned_and_is_put_again_is_not_what_it_was(
 ) -> None:
     """All of its namespace goes with the root's checkpoint that it was called from, and its numbers begin anew."""
     sub = {"configurable": {**AT["configurable"], "checkpoint_ns": "sub:1"}}
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, 0, 1, a=1)
     called: Any = empty_checkpoint() | {"id": IDS[1], "channel_values": {"x": "one" * before}}
     called |= {"channel_versions": {"x": 1}}
@@ -157,15 +157,15 @@ async def test_a_subgraph_that_was_pruned_and_is_put_again_is_not_what_it_was(
 
 
 async def test_what_a_copy_brought_up_to_date_is_not_what_it_was(store: Driver, second: Driver, tmp_path: Path) -> None:
-    mine = AsyncSaver(store)
+    mine = AsyncLongthreadSaver(store)
     await put(mine, 1, 1, x="one")
     async with open_store(tmp_path / "copy.db") as copy:
         await copy_store(store, copy, silent)
-        await put(AsyncSaver(copy), 1, 2, x="two", y=5)
+        await put(AsyncLongthreadSaver(copy), 1, 2, x="two", y=5)
         assert (await copy_store(copy, second, silent, update=True)).updated == 1
     await mine.aput_writes(under(1), [("z", 1)], "task")
     expected = [({"x": "two", "y": 5}, {"x": 2, "y": 2}, [("task", "z", 1)])]
-    assert await seen(mine) == await seen(AsyncSaver(second)) == expected
+    assert await seen(mine) == await seen(AsyncLongthreadSaver(second)) == expected
 
 
 async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_replaced(store: Driver) -> None:
@@ -180,7 +180,7 @@ async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_r
 
 
 async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Driver) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     await put(saver, 1, 1, x="one", messages=MESSAGES)
     held = (await saver.aget_tuple(AT) or pytest.fail()).checkpoint["channel_values"]["messages"]
     await put(saver, 1, 2, x="two", messages=held)
@@ -199,7 +199,7 @@ async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Dri
 async def test_a_checkpoint_that_is_put_again_may_go_on_from_itself(
     store: Driver, second: Driver, size: int, remembers: bool
 ) -> None:
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, 1, 1, x="one" * size)
     await put(mine if remembers else theirs, 1, 1, under(1), new=False, x="one" * size)
     assert [values for values, *_ in await seen(theirs)] == [{"x": "one" * size}]
@@ -213,7 +213,7 @@ async def test_a_checkpoint_that_is_put_again_may_go_on_from_a_later_one_that_go
     store: Driver, second: Driver, changes: bool, remembers: bool
 ) -> None:
     """The number of the later one, which had stored its value apart, is given out again."""
-    mine, theirs = AsyncSaver(store), AsyncSaver(second)
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
     await put(mine, 1, 1, x="one")
     await put(mine, 2, 2, under(1), x="two" * 2000)
     await put(mine if remembers else theirs, 1, 2, under(2), new=False, x="two" * 2000)
@@ -234,7 +234,7 @@ async def test_messages_are_still_known_when_subgraphs_are_pruned(
     store: Driver, second: Driver, pruned: Pruning
 ) -> None:
     sub = {"configurable": {**AT["configurable"], "checkpoint_ns": "sub:1"}}
-    mine = AsyncSaver(store)
+    mine = AsyncLongthreadSaver(store)
     await put(mine, 0, 1, messages=MESSAGES)
     called: Any = empty_checkpoint() | {"id": IDS[1]}
     await mine.aput(sub, called, {"parents": {"": IDS[0]}}, {})  # type: ignore[typeddict-item]
@@ -248,12 +248,12 @@ async def test_messages_are_still_known_when_subgraphs_are_pruned(
     assert not after.newest
     assert after.lists.peek(("", "messages")) is before.lists.peek(("", "messages")) is not None
     await put(mine, 3, 3, under(2), messages=[*MESSAGES, HumanMessage("three", id="3")])
-    assert [len(values["messages"]) for values, *_ in await seen(AsyncSaver(second))] == [3, 2]
+    assert [len(values["messages"]) for values, *_ in await seen(AsyncLongthreadSaver(second))] == [3, 2]
 
 
 @pytest.mark.parametrize("has", [True, False])
 async def test_all_is_looked_at_anew_only_where_something_is_gone(store: Driver, has: bool) -> None:
-    saver = AsyncSaver(store)
+    saver = AsyncLongthreadSaver(store)
     async with store.writing() as tx:
         before = await checkpoints.lock(tx, "t", user_id="default", create=True)
     if has:

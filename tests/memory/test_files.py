@@ -19,7 +19,7 @@ from tests.memory.test_forget import KEPT, pass_over, plant, plant_everywhere, v
 from tests.memory.test_memories import OWNER
 
 from longthread.errors import StoreError
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.memory.forget import delete_thread, forget_deleted, forget_memory, forget_thread, forget_user
 from longthread.memory.memories import Memories
 from longthread.store.driver import Driver
@@ -87,7 +87,7 @@ async def test_what_a_checkpoint_has_taken_in_of_its_tasks_is_forgotten_where_it
     folder: Path, forget: Any
 ) -> None:
     async with open_store(f"embedded:{folder}") as store:
-        saver, other = AsyncSaver(store, user_id="u"), AsyncSaver(store, user_id="u")
+        saver, other = AsyncLongthreadSaver(store, user_id="u"), AsyncLongthreadSaver(store, user_id="u")
         config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         at = await saver.aput(config, empty_checkpoint(), {}, {})
         await other.aput_writes(at, [("note", CANARY)], CANARY)
@@ -107,7 +107,7 @@ async def test_what_was_deleted_before_goes_from_the_tables(server: str, folder:
         wanted = await plant_everywhere(store)
         run_sql(server, "CHECKPOINT")
         for thread_id in ("t", "t2", "t3"):
-            await AsyncSaver(store, user_id="u").adelete_thread(thread_id)
+            await AsyncLongthreadSaver(store, user_id="u").adelete_thread(thread_id)
         for memory in await Memories(store).list_(OWNER):
             await forget_memory(store, memory.id, user_id="u")
         assert any(path.startswith("base/") for path in in_folder(folder, wanted))
@@ -119,7 +119,7 @@ async def test_what_a_saver_deleted_is_in_no_file_afterwards(store: Driver, stor
     await plant(store, "t", CANARY)
     wanted = marks(*await vectors(store, "t"))
     async with reader(store_address):
-        await AsyncSaver(store, user_id="u").adelete_thread("t")
+        await AsyncLongthreadSaver(store, user_id="u").adelete_thread("t")
         assert in_files(store_address, wanted)
     assert await forget_deleted(store) == []
     assert places(store_address, wanted) == set()

@@ -21,7 +21,7 @@ from tests.store.conftest import Plain
 from tests.store.samples import fill
 
 from longthread.errors import MemoryNotFound, RunInProgress, ThreadNotFound
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.forget import (
     delete_thread,
@@ -58,7 +58,7 @@ KEPT = "behalten"
 
 async def plant(store: Driver, thread_id: str, word: str, *, user_id: str = "u") -> None:
     """Put a word wherever a conversation, and what is derived from it, keeps something."""
-    saver = AsyncSaver(store, user_id=user_id)
+    saver = AsyncLongthreadSaver(store, user_id=user_id)
     said = [HumanMessage(f"My bird is {word}.", id="1", additional_kwargs={"x": word})]
     said += [
         AIMessage(f"Looking {word} up.", id="2", tool_calls=[{"id": "c", "name": "find", "args": {"what": word}}]),
@@ -217,7 +217,7 @@ async def test_a_forgotten_thread_is_found_nowhere(store: Driver, store_address:
 async def test_the_saver_forgets_a_thread_too(store: Driver, store_address: str) -> None:
     await plant(store, "t", CANARY)
     wanted = marks(*await vectors(store, "t"))
-    saver = AsyncSaver(store, user_id="u")
+    saver = AsyncLongthreadSaver(store, user_id="u")
     config: Any = {"configurable": {"thread_id": "t"}}
     assert CANARY in str(await saver.aget_tuple(config))
     await saver.adelete_thread("t")

@@ -13,7 +13,7 @@ from tests.orphans import orphans
 from tests.processes.forks import Ended, Tell
 
 from longthread.errors import LongthreadError
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
@@ -35,7 +35,7 @@ def _model(tell: Tell) -> ScriptedChatModel:
     return ScriptedChatModel(reply)
 
 
-class _TellingSaver(AsyncSaver):
+class _TellingSaver(AsyncLongthreadSaver):
     """Tells which results and which checkpoints were acknowledged."""
 
     tell: Tell
@@ -112,7 +112,7 @@ async def acknowledged(store: Driver, thread_id: str, dead: list[Ended], tell: T
                 "configurable": {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}
             }
             try:
-                found = await AsyncSaver(store).aget_tuple(config)
+                found = await AsyncLongthreadSaver(store).aget_tuple(config)
             except LongthreadError as error:
                 tell({"problem": f"checkpoint {checkpoint_id} cannot be read: {error}"})
                 continue

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NotACheckpointDatabase, ThreadTaken
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.imports.foreign import shown_address
 
 PendingWrite = tuple[str, Any]
@@ -38,7 +38,7 @@ class Imported:
 
 
 async def import_langgraph(
-    address: str, saver: AsyncSaver, *, progress: Callable[[CheckpointProgress], None] | None = None
+    address: str, saver: AsyncLongthreadSaver, *, progress: Callable[[CheckpointProgress], None] | None = None
 ) -> Imported:
     """Copy all checkpoints of a SqliteSaver (a file) or a PostgresSaver (a `postgresql://` URL) into the saver's store.
 
@@ -75,7 +75,7 @@ async def _threads(stock: StockCheckpoints, address: str) -> dict[str, int]:
 @dataclass(slots=True)
 class _Taking:
     stock: StockCheckpoints
-    saver: AsyncSaver
+    saver: AsyncLongthreadSaver
     total: int
     progress: Callable[[CheckpointProgress], None]
     done: int = 0

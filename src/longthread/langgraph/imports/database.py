@@ -9,7 +9,7 @@ from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToI
 from longthread.langgraph.imports.checkpoints import CheckpointProgress as Checkpoints
 from longthread.langgraph.imports.checkpoints import import_langgraph
 from longthread.langgraph.imports.stock_savers import open_stock
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver, Row
 from longthread.store.imports import memory
 from longthread.store.imports.extracted import ImportReport, ImportSource
@@ -124,7 +124,9 @@ class Import:
             here.add(at.thread_id)
 
         try:
-            imported = await import_langgraph(self._address, AsyncSaver(store, user_id=self._user), progress=told)
+            imported = await import_langgraph(
+                self._address, AsyncLongthreadSaver(store, user_id=self._user), progress=told
+            )
             report.already["checkpoints"] = imported.already
         except ImportIncomplete as error:
             report.left.append(error.reason)

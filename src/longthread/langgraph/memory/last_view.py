@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from longthread.context.window import as_answered
 from longthread.langgraph.memory.message_view import KeptView as Kept
 from longthread.langgraph.memory.message_view import StateMessages
-from longthread.langgraph.saver.async_saver import AsyncSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.view.manifest import shown
@@ -30,7 +30,7 @@ class LastView:
 
 async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
     """The last view of a thread; None where no middleware of ours has kept one."""
-    saver = AsyncSaver(store, user_id=user_id)
+    saver = AsyncLongthreadSaver(store, user_id=user_id)
     found = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
     values = found.checkpoint["channel_values"] if found else {}
     kept = Kept.from_json(values.get("memory_view"))

@@ -57,7 +57,7 @@ _PAGE = 64
 """How many checkpoints are read at a time for a listing."""
 
 
-class AsyncSaver(BaseCheckpointSaver[Any]):
+class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     """Keeps LangGraph's checkpoints in a Longthread store.
 
     The thread named by `configurable.thread_id` is made when it is new. Threads of other users than `user_id` are as

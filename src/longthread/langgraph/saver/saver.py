@@ -18,7 +18,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
 from longthread.langgraph.loop_bridge import Portal, several
-from longthread.langgraph.saver import async_saver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey, named
 from longthread.store.driver import Driver
@@ -27,7 +27,7 @@ BATCH = 64
 """At most so many listed checkpoints are fetched in advance: one at first, then twice as many each time."""
 
 
-class LongthreadSaver(async_saver.AsyncSaver):
+class LongthreadSaver(AsyncLongthreadSaver):
     """A LangGraph checkpointer over a Longthread store, for synchronous and asynchronous graphs.
 
     ```
