@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from itertools import count
 from weakref import ref
 
 from longthread.errors import ThreadConflict
+from longthread.model.lru import LRU
 
 STEPS = 8
 """So many turns of its event loop after a store, LangGraph has begun the next one if it waited for that."""
@@ -79,7 +79,7 @@ class InflightWrites:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, set[_Store]] = {}
-        self._last_puts: OrderedDict[tuple[str, str], tuple[int, StoreCaller]] = OrderedDict()
+        self._last_puts = LRU[tuple[str, str], tuple[int, StoreCaller]](PLACES)
 
     @contextmanager
     def one(self, thread_id: str) -> Iterator[None]:
@@ -138,13 +138,10 @@ class InflightWrites:
         if caller is None:
             return [], False
         with self._lock:
-            number, last = self._last_puts.get((thread_id, ns), (0, caller))
+            number, last = self._last_puts.get((thread_id, ns)) or (0, caller)
             if last.comes_after(caller):
                 raise ThreadConflict(thread=thread_id)
-            self._last_puts[thread_id, ns] = next(_numbers), caller
-            self._last_puts.move_to_end((thread_id, ns))
-            while len(self._last_puts) > PLACES:
-                self._last_puts.popitem(last=False)
+            self._last_puts.put((thread_id, ns), (next(_numbers), caller))
             stores = [store for store in self._stores.get(thread_id, ()) if caller.comes_after(store.caller)]
         before = [store.ended for store in stores if not store.ended.done()]
         return before, caller.comes_after(last) and number > caller.number

@@ -14,7 +14,7 @@ after that one was deleted is none of the run's.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable
 from sys import intern
 
@@ -22,6 +22,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.errors import ThreadConflict
+from longthread.model.lru import LRU
 from longthread.store.checkpoints import NewestCheckpoint
 
 IDS = 8192
@@ -31,8 +32,6 @@ _BELONGING = 2 * IDS
 _REPLAY = "__pregel_replay_state"
 """Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
 
-_NONE: tuple[None, frozenset[str]] = (None, frozenset())
-
 NamespaceKey = tuple[str, str]
 """A thread and a namespace."""
 
@@ -41,28 +40,27 @@ class ParentTracker:
     """The ids that runs go on from."""
 
     def __init__(self) -> None:
-        self._ids: OrderedDict[int, tuple[str | None, frozenset[str]]] = OrderedDict()
-        self._threads: OrderedDict[tuple[int, str], tuple[str, str]] = OrderedDict()
-        self._lost: OrderedDict[str, None] = OrderedDict()
-        self._refused: OrderedDict[int, str] = OrderedDict()
+        self._ids = LRU[int, tuple[str, frozenset[str]]](IDS)
+        self._threads = LRU[tuple[int, str], tuple[str, str]](_BELONGING)
+        self._lost = LRU[str, bool](IDS)
+        self._refused = LRU[int, str](IDS)
         self._found_nothing: Counter[NamespaceKey] = Counter()
 
     def note(self, checkpoint_id: str, seen: Iterable[str] = ()) -> None:
         """A run goes on from here: it was given this as the newest, or has put it. `seen`: the channels of which it was
         told that tasks have written to them."""
         # The object is kept, so that no other can get its number.
-        self._ids[id(checkpoint_id)] = checkpoint_id, frozenset(seen)
-        self._ids.move_to_end(id(checkpoint_id))
-        while len(self._ids) > IDS:
-            self._ids.popitem(last=False)
+        self._ids.put(id(checkpoint_id), (checkpoint_id, frozenset(seen)))
 
     def holds(self, checkpoint_id: str) -> bool:
         """Whether it is such an id, the very object."""
-        return self._ids.get(id(checkpoint_id), _NONE)[0] is checkpoint_id
+        known = self._ids.peek(id(checkpoint_id))
+        return known is not None and known[0] is checkpoint_id
 
     def seen(self, checkpoint_id: str) -> frozenset[str]:
         """The channels that who was given this id, the very object, was told tasks have written to."""
-        return self._ids[id(checkpoint_id)][1] if self.holds(checkpoint_id) else frozenset()
+        known = self._ids.peek(id(checkpoint_id))
+        return known[1] if known is not None and known[0] is checkpoint_id else frozenset()
 
     def note_nothing(self, place: NamespaceKey) -> None:
         """A run begins where there is nothing yet."""
@@ -80,20 +78,16 @@ class ParentTracker:
 
     def belongs(self, checkpoint_id: str, thread_id: str, born: str) -> None:
         """This id, the very object, is of a checkpoint of a thread with this mark: see `Locked.born`."""
-        key = id(checkpoint_id), thread_id
-        self._threads[key] = checkpoint_id, intern(born)
-        self._threads.move_to_end(key)
-        while len(self._threads) > _BELONGING:
-            self._threads.popitem(last=False)
+        self._threads.put((id(checkpoint_id), thread_id), (checkpoint_id, intern(born)))
 
     def is_missing(self, checkpoint_id: str, thread_id: str) -> None:
         """Who has this id, the very object, has been told that the thread has no such checkpoint, and may go on."""
-        self._threads.pop((id(checkpoint_id), thread_id), None)
+        self._threads.pop((id(checkpoint_id), thread_id))
 
     def born(self, checkpoint_id: str | None, thread_id: str) -> str | None:
         """The mark of the thread when this id, the very object, was of a checkpoint of it; None: not known."""
-        known, born = self._threads.get((id(checkpoint_id), thread_id), (None, None))
-        return born if known is checkpoint_id else None
+        known = self._threads.peek((id(checkpoint_id), thread_id))
+        return known[1] if known is not None and known[0] is checkpoint_id else None
 
     def fork(self, checkpoint_id: str, thread_id: str) -> str:
         """The id as one that names an old checkpoint, to fork from."""
@@ -104,19 +98,15 @@ class ParentTracker:
 
     def refuse(self, checkpoint_id: str) -> None:
         """What a run wrote for its tasks here was refused: it may not go on from here."""
-        self._refused[id(checkpoint_id)] = checkpoint_id
-        while len(self._refused) > IDS:
-            self._refused.popitem(last=False)
+        self._refused.put(id(checkpoint_id), checkpoint_id)
 
     def lose(self, checkpoint_id: str) -> None:
         """A put was refused: nothing more of its run may be stored."""
-        self._lost[checkpoint_id] = None
-        while len(self._lost) > IDS:
-            self._lost.popitem(last=False)
+        self._lost.put(checkpoint_id, True)
 
     def is_lost(self, checkpoint_id: str | None) -> bool:
         """Whether this is a checkpoint that was refused."""
-        return checkpoint_id in self._lost
+        return checkpoint_id is not None and checkpoint_id in self._lost
 
     def forget(self, thread_id: str) -> None:
         """A thread is not there any more."""
@@ -132,7 +122,7 @@ class ParentTracker:
             ThreadConflict: another run has put one since.
         """
         parent_id = named(config)
-        if self.is_lost(parent_id) or (parent_id is not None and self._refused.get(id(parent_id)) is parent_id):
+        if self.is_lost(parent_id) or (parent_id is not None and self._refused.peek(id(parent_id)) is parent_id):
             raise ThreadConflict(thread=place[0])
         if head is None or head.id in (parent_id, checkpoint_id):
             return
