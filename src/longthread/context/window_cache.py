@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from longthread.context.window import PreviousCall, WindowMessage, spots_of
 from longthread.memory.summary.pruning import buffer_of
+from longthread.model.lru import LRU
 from longthread.model.thread import Thread
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction, one
@@ -54,7 +54,7 @@ class WindowCache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept = LRU[str, _Kept](THREADS, most_size=CHARACTERS, size=lambda kept: kept.size)
 
     async def read(self, tx: Transaction, thread: Thread) -> CachedWindow:
         """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
@@ -98,16 +98,14 @@ class WindowCache:
         `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
         """
         last = list(spots[-self._most(mark) :])
-        self._kept.pop(thread.id, None)
+        self._kept.pop(thread.id)
         if last:
             size = sum(len(spot.entry.text) for spot in last)
-            self._kept[thread.id] = _Kept(thread.created_at, thread.first_seq, mark, last, size, run_id, past)
-        while len(self._kept) > THREADS or (len(self._kept) > 1 and self._size() > CHARACTERS):
-            self._kept.popitem(last=False)
+            self._kept.put(thread.id, _Kept(thread.created_at, thread.first_seq, mark, last, size, run_id, past))
 
     def forget(self, thread_id: str) -> None:
         """Remember nothing of a thread any more."""
-        self._kept.pop(thread_id, None)
+        self._kept.pop(thread_id)
 
     def past(self, thread: Thread, run_id: str) -> PreviousCall | None:
         """The last model call of a run, when it is remembered and that run was the last one here."""
@@ -125,15 +123,12 @@ class WindowCache:
         said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
         same = (kept.since, kept.first_seq) == (thread.created_at, thread.first_seq)
         if not same or said is None or said["id"] != last.id or mark < kept.mark:
-            del self._kept[thread.id]
+            self._kept.pop(thread.id)
             return []
         return kept.spots
 
     def _most(self, mark: int) -> int:
         return self.limit + (buffer_of(self.limit) if mark else 0)
-
-    def _size(self) -> int:
-        return sum(kept.size for kept in self._kept.values())
 
 
 async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[WindowMessage], mark: int) -> bool:

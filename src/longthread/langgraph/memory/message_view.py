@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolM
 from longthread.context.window import PreviousCall, WindowMessage
 from longthread.messages.tool_calls import as_json, calls_of
 from longthread.model.entry import Entry, Role
+from longthread.model.lru import LRU
 from longthread.model.manifest import TEXTS, Segment
 from longthread.view.items import ViewItem
 
@@ -120,8 +121,9 @@ class StateMessages:
     """Messages of states as a view is composed of them. What is computed of one is remembered for a while, for all
     threads of the process."""
 
-    _known: OrderedDict[int, _Known] = field(default_factory=OrderedDict)
-    _size: int = 0
+    _known: LRU[int, _Known] = field(
+        default_factory=lambda: LRU(REMEMBERED, most_size=CHARACTERS, size=lambda known: known.size)
+    )
 
     def spots(self, messages: Sequence[BaseMessage]) -> list[WindowMessage]:
         """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
@@ -137,16 +139,12 @@ class StateMessages:
 
     def _of(self, message: BaseMessage, key: str) -> _Known:
         with _REMEMBERING:
-            known = self._known.pop(id(message), None)
+            known = self._known.get(id(message))
             if known is None:
                 known = _Known(message, _entry(message, key), len(str(message.content)))
-                self._size += known.size
             elif known.entry.id != key:  # one without an id has one now: LangGraph sets it in the message itself
                 known = _Known(message, replace(known.entry, id=key), known.size)
-            self._known[id(message)] = known
-            while len(self._known) > REMEMBERED or (len(self._known) > 1 and self._size > CHARACTERS):
-                _, oldest = self._known.popitem(last=False)
-                self._size -= oldest.size
+            self._known.put(id(message), known)
             return known
 
 
