@@ -21,6 +21,8 @@ from longthread.messages.fields import Fields, alike
 
 RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
+CHUNK = 64
+"""So many messages are copied together."""
 SeqRange = tuple[int, int]
 """The first and the last of seqs that follow one another."""
 
@@ -83,8 +85,8 @@ class MessageList:
         """Their seqs, those that follow one another together."""
         self._messages: list[CachedMessage] = []
         self._odd: list[int] = []
-        # Of the first messages, the fields that are lists and objects: bytes are copied faster than what is in them.
-        self._containers: list[bytes] = []
+        # Of each whole chunk, by its first place, the fields that are lists and objects: bytes are copied faster.
+        self._chunks: dict[int, bytes] = {}
         # One of each class of the application's, by place, and the serializer that last was seen to allow them all.
         self._own: dict[type[BaseMessage], int] = {}
         self._allowed_by: SerializerProtocol | None = None
@@ -211,17 +213,29 @@ class MessageList:
 
     def _made(self, count: int) -> list[BaseMessage]:
         """Copies of the first messages, which are not checked again. Of odd ones they are not whole."""
-        for message in self._messages[len(self._containers) : count]:
-            self._containers.append(marshal.dumps(_containers_of(message) if message.odd is None else {}))
-        types = [message.type for message in self._messages[:count]]
-        made: list[BaseMessage] = list(map(object.__new__, types))
-        fields = [message.fields.copy() for message in self._messages[:count]]
-        _exhaust(map(dict.update, fields, map(marshal.loads, self._containers)))
-        _exhaust(map(_set_dict, made, fields))
-        _exhaust(map(_set_fields_set, made, map(_names_of, types)))
-        _exhaust(map(_set_extra, made, [{} for _ in types]))
-        _exhaust(map(_set_private, made, repeat(None)))
+        made: list[BaseMessage] = []
+        for first in range(0, count, CHUNK):  # what a processor's cache holds
+            chunk = self._messages[first : min(first + CHUNK, count)]
+            types = [message.type for message in chunk]
+            new: list[BaseMessage] = list(map(object.__new__, types))
+            fields = [message.fields.copy() for message in chunk]
+            _exhaust(map(dict.update, fields, self._containers(first, chunk)))
+            _exhaust(map(_set_dict, new, fields))
+            _exhaust(map(_set_fields_set, new, map(_names_of, types)))
+            _exhaust(map(_set_extra, new, [{} for _ in types]))
+            _exhaust(map(_set_private, new, repeat(None)))
+            made += new
         return made
+
+    def _containers(self, first: int, chunk: Sequence[CachedMessage]) -> list[Fields]:
+        """Copies of the fields that are lists and objects, of each message of a chunk."""
+        if len(chunk) < CHUNK:
+            return list(map(_containers_of, chunk))
+        packed = self._chunks.get(first)
+        if packed is None:
+            packed = self._chunks[first] = marshal.dumps(list(map(_containers_of, chunk)))
+        found: list[Fields] = marshal.loads(packed)
+        return found
 
 
 def add_run(runs: list[SeqRange], first: int, last: int) -> None:
@@ -246,7 +260,10 @@ def private(message: BaseMessage, seq: int, parent_seq: int) -> CachedMessage:
 
 
 def _containers_of(message: CachedMessage) -> Fields:
-    return {name: value for name, value in message.fields.items() if type(value) not in _FLAT}
+    # Copied also where they are packed: what two messages share would be shared by what is made of the bytes.
+    if message.odd is not None:
+        return {}
+    return {name: copied(value) for name, value in message.fields.items() if type(value) not in _FLAT}
 
 
 def _exhaust(steps: Iterator[Any]) -> None:
