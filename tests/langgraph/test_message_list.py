@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from longthread.langgraph.saver.message_list import MessageList, private
+from longthread.langgraph.saver.message_list import CHUNK, MessageList, private
 
 SERDE = JsonPlusSerializer()
 
@@ -102,7 +102,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("turns", [1, 20])
+@pytest.mark.parametrize("turns", [1, CHUNK // 4, 20])
 def test_what_was_changed_is_given_as_it_was(change: Callable[[list[BaseMessage]], None], turns: int) -> None:
     kept = kept_of(messages(turns))
     change(kept.held_copies(4 * turns, SERDE))
@@ -172,6 +172,17 @@ def test_all_that_is_given_is_what_was_kept(data: st.DataObject) -> None:
         if held and data.draw(st.booleans()):
             held.pop(data.draw(st.integers(0, len(held) - 1)))
         del found
+
+
+def test_what_two_messages_share_is_not_shared_by_their_copies() -> None:
+    shared: dict[str, Any] = {"a": [1]}
+    first = private(HumanMessage("m", id="m", additional_kwargs={"x": shared, "y": shared}), 1, 0)
+    kept = MessageList(first.standing(seq, seq - 1) for seq in range(1, CHUNK + 3))
+    found = kept.held_copies(len(kept), SERDE)
+    for message in found:
+        message.additional_kwargs["x"]["a"].append(2)
+    assert [message.additional_kwargs for message in found] == [{"x": {"a": [1, 2]}, "y": {"a": [1]}}] * len(kept)
+    assert kept.held_copies(1, SERDE)[0].additional_kwargs == {"x": {"a": [1]}, "y": {"a": [1]}}
 
 
 def _whole(found: list[BaseMessage]) -> list[Any]:

@@ -116,6 +116,6 @@ def test_threads_that_run_at_once_share_it(monkeypatch: pytest.MonkeyPatch) -> N
             assert list(threads.map(work, range(8))) == [900] * 8
     finally:
         sys.setswitchinterval(interval)
-    held = messages._known.values()
-    assert messages._size == sum(known.size for known in held)
-    assert len(held) == 1 or messages._size <= 200
+    held = [known for _, known in messages._known.items()]
+    assert messages._known.size == sum(known.size for known in held)
+    assert len(held) == 1 or messages._known.size <= 200
