@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and fewer turns for the disk")
     parser.add_argument("--json", action="store_true", help="print nothing but JSON objects, one a line")
-    parser.add_argument("--turns", type=int, default=0, help="turns that are written to disk (2,000; 200 with --quick)")
+    parser.add_argument("--turns", type=int, default=0, help="turns that are written to disk (2,000; 384 with --quick)")
     parser.add_argument("--against", type=Path, help="another checkout, whose turns are measured beside these")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ def main() -> None:
     if other:
         ratio = {"cpu_ratio": round(ours["cpu_ms"] / taken[other]["cpu_ms"], 3)}
         rows.append({"measured": "against", **taken[other], **started(other, 3), **ratio})
-    kept = asyncio.run(disk_ratios(args.turns or (200 if args.quick else 2000)))
+    kept = asyncio.run(disk_ratios(args.turns or (384 if args.quick else 2000)))
     rows.append({"measured": "disk", **kept})
     for row in rows:
         print(json.dumps(row) if args.json else "  ".join(f"{name} {value}" for name, value in row.items()))

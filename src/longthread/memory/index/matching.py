@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import FORM, asked_characters, characters, terms
+from longthread.model.bm25 import occurrence, rarity
 
 _TERM = np.dtype([("hash", "<u8"), ("count", "<u2")])
 _MOST = 65535
@@ -92,13 +92,13 @@ def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, fl
     owners = np.repeat(np.arange(len(each)), [len(bag.hashes) for bag in each])
     hashes = np.concatenate([bag.hashes for bag in each])
     counts = np.concatenate([bag.counts for bag in each]).astype(np.float64)
-    norms = SATURATION * (1 - LENGTH + LENGTH * words / max(1.0, float(words.mean())))
+    average = max(1.0, float(words.mean()))
     found = np.zeros(len(each))
     for value, weight in sorted((hash_of(term), weight) for term, weight in wanted.items()):
         places = np.flatnonzero(hashes == np.uint64(value))
-        rarity = weight * math.log(1 + (len(each) - len(places) + 0.5) / (len(places) + 0.5))
         at = owners[places]
-        found[at] += rarity * (SATURATION + 1) * counts[places] / (counts[places] + norms[at])
+        said = occurrence(counts[places], words[at], average, saturation=SATURATION, length=LENGTH)
+        found[at] += weight * rarity(len(each), len(places)) * said
     return {name: round(float(value), 6) for name, value in zip(names, found, strict=True) if value > 0}
 
 

@@ -8,7 +8,6 @@ about at length is not thereby a better answer.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.index.postings import Postings
+from longthread.model.bm25 import rarity
 
 SATURATION = 0.9
 """BM25's k1: how fast further mentions of a term in one entry stop to count."""
@@ -152,12 +152,11 @@ class _Term:
             places[own], values[own], norms[own] = postings.places, postings.counts, postings.columns[2]
             places[own] += start
             at = own.stop
-        # BM25's count * (k1 + 1) / (count + k1 * (1 - b + b * words / average)), in place: there may be very many.
+        # `bm25.occurrence`, in place: there may be very many.
         norms *= np.float32(SATURATION * LENGTH / corpus.usual_words)
         norms += np.float32(SATURATION * (1 - LENGTH))
         norms += values
-        rarity = math.log(1 + (max(0, corpus.entries - self.count) + 0.5) / (self.count + 0.5))
-        values *= np.float32(self.weight * rarity * (SATURATION + 1))
+        values *= np.float32(self.weight * rarity(corpus.entries, self.count) * (SATURATION + 1))
         values /= norms
         return places, values
 

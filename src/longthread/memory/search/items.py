@@ -14,6 +14,7 @@ from longthread.memory.index.matching import CHARACTER, COMMON
 from longthread.memory.index.postings import hash_of
 from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import asked_characters, characters, terms
+from longthread.model.bm25 import occurrence, rarity
 from longthread.store import items
 from longthread.store.driver import Transaction
 from longthread.store.items import ItemPlace, Posting, VectorMeasure, Within
@@ -57,10 +58,8 @@ def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, av
     holders = Counter(posting.term for posting in found)
     scores: defaultdict[ItemPlace, float] = defaultdict(float)
     for posting in sorted(found, key=lambda each: (each.place, each.term)):
-        held = holders[posting.term]
-        rarity = asked[posting.term] * math.log(1 + (max(0, count - held) + 0.5) / (held + 0.5))
-        norm = SATURATION * (1 - LENGTH + LENGTH * posting.words / max(1.0, average))
-        scores[posting.place] += rarity * (SATURATION + 1) * posting.count / (posting.count + norm)
+        said = occurrence(posting.count, posting.words, max(1.0, average), saturation=SATURATION, length=LENGTH)
+        scores[posting.place] += asked[posting.term] * rarity(count, holders[posting.term]) * said
     return scores
 
 

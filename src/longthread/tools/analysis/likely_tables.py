@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
+from longthread.model.bm25 import rarity
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.schema_linking import Linker, document, split_name, stem, terms
 
@@ -69,10 +69,7 @@ class Likely:
     def _covered(self, group: str, question: str) -> float:
         """How much of a question the words of one schema cover; those that every schema has count for little."""
         total = len(self._words)
-        return sum(
-            math.log(1 + (total - self._in_groups[word] + 0.5) / (self._in_groups[word] + 0.5))
-            for word in set(terms(question)) & self._words[group]
-        )
+        return sum(rarity(total, self._in_groups[word]) for word in set(terms(question)) & self._words[group])
 
 
 def _is_plain(word: str) -> bool:

@@ -7,12 +7,13 @@ is searched by its bigrams, because Chinese has no spaces and its words are most
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+from longthread.model.bm25 import occurrence, rarity
 
 _ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
@@ -200,14 +201,13 @@ class Linker:
         return best[:limit]
 
     def _score(self, name: str, query: Mapping[str, float]) -> float:
-        counted = self._weights[name]
-        norm = 1 - self._length_weight + self._length_weight * self._lengths[name] / self._mean
+        counted, words = self._weights[name], self._lengths[name]
+        parameters = {"saturation": self._saturation, "length": self._length_weight}
         total = 0.0
         for term, boost in query.items():
             weight = counted.get(term)
             if not weight:
                 continue
-            frequency = self._frequency[term]
-            rarity = math.log(1 + (len(self._weights) - frequency + 0.5) / (frequency + 0.5))
-            total += boost * rarity * weight * (self._saturation + 1) / (weight + self._saturation * norm)
+            said = occurrence(weight, words, self._mean, **parameters)
+            total += boost * rarity(len(self._weights), self._frequency[term]) * said
         return total
