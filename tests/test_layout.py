@@ -1,7 +1,9 @@
-"""Folders stay small enough to be read."""
+"""Folders stay small enough to be read, and a name leads to one place."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -18,3 +20,25 @@ def test_no_folder_has_more_modules_than_a_reader_can_look_through() -> None:
                 counted[folder] = counted.get(folder, 0) + 1
     assert counted["src/longthread/runs"] > 10
     assert {folder: count for folder, count in counted.items() if count > MOST} == {}
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    """Aliases of types count too: both are what a reader searches for."""
+    places: dict[str, list[str]] = {}
+    for module in sorted((ROOT / "src/longthread").rglob("*.py")):
+        for name in _types_of(module):
+            places.setdefault(name, []).append(str(module.relative_to(ROOT / "src/longthread")))
+    assert len(places) > 400
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def _types_of(module: Path) -> Iterator[str]:
+    """The public classes of a module, and the names in CamelCase that it gives to types."""
+    for node in ast.parse(module.read_text("utf-8")).body:
+        names: list[str] = []
+        if isinstance(node, ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign):
+            targets = (target.id for target in node.targets if isinstance(target, ast.Name))
+            names = [name for name in targets if name[0].isupper() and not name.isupper() and "_" not in name]
+        yield from (name for name in names if not name.startswith("_"))
