@@ -34,6 +34,7 @@ from longthread.errors import (
 )
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
+from longthread.langgraph.saver.checkpoint_list import is_wanted, page, where_of
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
 from longthread.langgraph.saver.parent_ids import ParentTracker, anew, named
@@ -45,8 +46,9 @@ from longthread.langgraph.saver.put_writes import WritesPut
 from longthread.langgraph.saver.thread_cache import CachedThread, ThreadCache
 from longthread.langgraph.saver.thread_locks import ThreadLocks
 from longthread.memory.forget import delete_thread
+from longthread.model.lru import LRU
 from longthread.store import checkpoints
-from longthread.store.checkpoints import LAST, CheckpointRow, Locked, PutPlace, Where
+from longthread.store.checkpoints import CheckpointRow, Locked, PutPlace
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
 
@@ -84,7 +86,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._trail = ParentTracker()
         self._turns = ThreadLocks()
         self._pending = PendingWrites()
-        self._new: set[str] = set()
+        self._new = LRU[str, bool](_NEW_THREADS)
 
     @property
     def serde(self) -> SerializerProtocol:
@@ -155,15 +157,15 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Checkpoints that match, the newest ids first. They are read as they are asked for, some at a time."""
-        where = self._where(config, before)
+        where = where_of(config, before, user_id=self._user_id)
         wanted = named(config) if config else None
         after: CheckpointRow | None = None
         left = limit if limit is not None else -1
         size = _PAGE if filter or left < 0 else min(left, _PAGE)
         while left:
             async with self._store.reading() as tx:
-                rows = await self._page(tx, where, wanted, after, size)
-                chosen = [row for row in rows if _is_wanted(row, where, wanted, filter)]
+                rows = await page(tx, where, wanted, after, size)
+                chosen = [row for row in rows if is_wanted(row, where, wanted, filter)]
                 found = await self._read_all(tx, chosen[:left] if left > 0 else chosen)
             for item in found:
                 yield item
@@ -196,9 +198,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> PutRequest:
         """What a put is to store, as it is now. From any thread."""
-        thread_id, ns = _address(config)
-        memory = self._remembered.peek(thread_id)
-        return PutRequest.of(config, checkpoint, metadata, new_versions, ns=ns, memory=memory, serde=self.serde)
+        memory = self._remembered.peek(_address(config)[0])
+        return PutRequest.of(config, checkpoint, metadata, new_versions, memory=memory, serde=self.serde)
 
     async def _put(self, given: PutRequest) -> RunnableConfig:
         thread_id, ns = _address(given.config)
@@ -238,7 +239,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             raise
         putting.remember()
         self._remembered.see(thread_id, putting.memory)
-        self._new.discard(thread_id)
+        self._new.pop(thread_id)
         for each in pending:
             each.settle(stored=True)
         return putting
@@ -451,14 +452,12 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 
     def _expect_new(self, thread_id: str) -> None:
         """A thread that was not there may be begun by writes; one that was may not: it has been deleted."""
-        if len(self._new) >= _NEW_THREADS:
-            self._new.clear()
-        self._new.add(thread_id)
+        self._new.put(thread_id, True)
 
     def _forget(self, thread_id: str) -> None:
         self._remembered.forget(thread_id)
         self._trail.forget(thread_id)
-        self._new.discard(thread_id)
+        self._new.pop(thread_id)
 
     async def _place(
         self, tx: Transaction, thread_id: str, ns: str, *, create: bool, checkpoint_id: str = "", written_id: str = ""
@@ -478,22 +477,6 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             is_there = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
             if is_there and await checkpoints.find(tx, thread_id, ns, checkpoint_id) is None:
                 await checkpoints.delete_writes(tx, thread_id, ns, checkpoint_id)
-
-    def _where(self, config: RunnableConfig | None, before: RunnableConfig | None) -> Where:
-        at = config["configurable"] if config else {}
-        thread_id = at.get("thread_id")
-        last = named(before) if before else None
-        thread_id = str(thread_id) if thread_id is not None else None
-        return Where(self._user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
-
-    async def _page(
-        self, tx: Transaction, where: Where, wanted: str | None, after: CheckpointRow | None, limit: int
-    ) -> list[CheckpointRow]:
-        if not wanted or where.thread_id is None or where.ns is None:
-            return await checkpoints.page(tx, where, after, limit=limit)
-        known = await checkpoints.lock(tx, where.thread_id, user_id=self._user_id) is not None and after is None
-        row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
-        return [row] if row is not None and row.id < where.before else []
 
     async def _read_all(self, tx: Transaction, rows: Sequence[CheckpointRow]) -> list[CheckpointTuple]:
         found: list[CheckpointTuple] = []
@@ -515,12 +498,3 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 def _address(config: RunnableConfig) -> tuple[str, str]:
     where = config["configurable"]
     return str(where["thread_id"]), str(where.get("checkpoint_ns", ""))
-
-
-def _is_wanted(row: CheckpointRow, where: Where, wanted: str | None, filter_: Mapping[str, Any] | None) -> bool:
-    if (where.ns is not None and row.ns != where.ns) or (wanted and row.id != wanted):
-        return False
-    if not filter_:
-        return True
-    metadata = row.about
-    return all(metadata.get(key) == value for key, value in filter_.items())

@@ -55,7 +55,6 @@ class PutRequest:
         metadata: CheckpointMetadata,
         new: ChannelVersions,
         *,
-        ns: str,
         memory: CachedThread,
         serde: SerializerProtocol,
     ) -> PutRequest:
@@ -66,7 +65,7 @@ class PutRequest:
             for name, value in values.items()
             if name in new and value and isinstance(value, list) and _are_messages(value)
         }
-        newest = memory.newest.peek(ns)
+        newest = memory.newest.peek(str(config["configurable"].get("checkpoint_ns", "")))
         stored = newest.cells.keys() if newest is not None else ()
         rest = [name for name in values if name not in lists and (name in new or name not in stored)]
         finder = memory.finder()
