@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from tests.view.files import documents, noise
 
 from longthread.context.overflow_digest import told
 from longthread.context.window import DIGESTED, STEP, FittedView, PreviousCall, ViewRequest, WindowMessage, fit, item_of
 from longthread.memory.summary.digest import Digest, digest_entries, json_of
-from longthread.messages.codec import draft_of
+from longthread.messages.entries import draft_of
+from longthread.messages.langchain import all_to_langchain
+from longthread.messages.message import Message
 from longthread.messages.reasoning import is_thinking
 from longthread.model.entry import Entry
 from longthread.model.manifest import Segment
@@ -30,7 +31,7 @@ from longthread.view.tokens import IMAGE, estimate
 TEXTS = st.sampled_from(["", "short", "有多少客户？" * 30, "word " * 300, '{"rows":[' + "[1,2]," * 400 + "[3,4]]}"])
 
 
-def spot(message: BaseMessage, seq: int) -> WindowMessage:
+def spot(message: Message, seq: int) -> WindowMessage:
     draft = draft_of(message)
     fields = {name: getattr(draft, name) for name in draft.__slots__}
     return WindowMessage(
@@ -40,7 +41,7 @@ def spot(message: BaseMessage, seq: int) -> WindowMessage:
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[WindowMessage]:
-    messages: list[BaseMessage] = []
+    messages: list[Message] = []
 
     def thought() -> Any:
         signature = f"s{len(messages)}"
@@ -50,32 +51,32 @@ def conversations(draw: st.DrawFn) -> list[WindowMessage]:
 
     def unread(name: str) -> None:
         bad = [invalid_tool_call(name="run_sql", args=draw(TEXTS), id=name, error="") for _ in range(2)]
-        messages.append(AIMessage([thought()], invalid_tool_calls=bad, id=f"b{name}"))
+        messages.append(Message("assistant", [thought()], invalid_tool_calls=bad, id=f"b{name}"))
         for n in range(draw(st.integers(0, 2))):
-            messages.append(ToolMessage("malformed", tool_call_id=name, id=f"u{name}.{n}"))
+            messages.append(Message("tool", "malformed", tool_call_id=name, id=f"u{name}.{n}"))
 
     for turn in range(draw(st.integers(1, 7))):
-        messages.append(HumanMessage(f"{turn}: {draw(TEXTS)}", id=f"q{turn}"))
+        messages.append(Message("user", f"{turn}: {draw(TEXTS)}", id=f"q{turn}"))
         for call in range(draw(st.integers(0, 3))):
             made = [tool_call(name="run_sql", args={"sql": draw(TEXTS)}, id=f"c{turn}.{call}")] * draw(
                 st.integers(1, 2)
             )
             content = [thought(), {"type": "text", "text": "so"}] if draw(st.booleans()) else "so"
-            messages.append(AIMessage(content, tool_calls=made, id=f"a{turn}.{call}"))
+            messages.append(Message("assistant", content, tool_calls=made, id=f"a{turn}.{call}"))
             for n, each in enumerate(made):
-                messages.append(ToolMessage(draw(TEXTS), tool_call_id=each["id"], id=f"t{turn}.{call}.{n}"))
+                messages.append(Message("tool", draw(TEXTS), tool_call_id=each["id"], id=f"t{turn}.{call}.{n}"))
         if draw(st.integers(0, 4)) == 0:
             unread(f"x{turn}")
         said = [{"type": "text", "text": draw(TEXTS)}] * draw(st.integers(0, 1))
-        messages.append(AIMessage([thought(), *said], id=f"f{turn}"))
+        messages.append(Message("assistant", [thought(), *said], id=f"f{turn}"))
     return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
 
 
-def dumped(messages: Sequence[BaseMessage]) -> list[str]:
-    return [json.dumps(message.model_dump(), ensure_ascii=False, sort_keys=True) for message in messages]
+def dumped(messages: Sequence[Message]) -> list[str]:
+    return [json.dumps(asdict(message), ensure_ascii=False, sort_keys=True) for message in messages]
 
 
-def thinking(messages: Sequence[BaseMessage]) -> list[str]:
+def thinking(messages: Sequence[Message]) -> list[str]:
     blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
     return [json.dumps(block) for block in blocks if isinstance(block, dict) and is_thinking(block)]
 
@@ -92,9 +93,9 @@ def test_a_process_goes_on_with_the_prompt_of_another(
     spots: list[WindowMessage], budget: int, family: str, summary: str
 ) -> None:
     fitted: FittedView | None = None
-    for end in [n for n in range(1, len(spots) + 1) if n == len(spots) or spots[n].message.type != "tool"]:
+    for end in [n for n in range(1, len(spots) + 1) if n == len(spots) or spots[n].message.role != "tool"]:
         newest = spots[end - 1].message
-        if isinstance(newest, AIMessage) and (newest.tool_calls or newest.invalid_tool_calls):
+        if newest.role == "assistant" and (newest.tool_calls or newest.invalid_tool_calls):
             continue
         wanted = ViewRequest(budget, family, past=stored(fitted) if fitted else None, summary=summary)
         # Made anew, as after a restart: nothing that was computed before is there.
@@ -102,8 +103,8 @@ def test_a_process_goes_on_with_the_prompt_of_another(
         seen = fitted.messages
         assert fitted.view.tokens <= budget
         assert sum(item_of(message, family=family).tokens for message in seen) <= budget
-        assert orphans(seen) == 0
-        assert all(message.content or message.tool_calls for message in seen if isinstance(message, AIMessage))
+        assert orphans(all_to_langchain(seen)) == 0
+        assert all(message.content or message.tool_calls for message in seen if message.role == "assistant")
         assert set(thinking(seen)) <= set(thinking([each.message for each in spots]))
         if fitted.view.grown and last is not None:
             assert dumped(seen)[: len(last.messages)] == dumped(last.messages)
@@ -112,13 +113,13 @@ def test_a_process_goes_on_with_the_prompt_of_another(
 def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
     """And what has no other half is in nobody's way: the view goes on from the one before."""
     made = [tool_call(name="job", args={}, id=f"j{n}") for n in range(2)]
-    asked = [HumanMessage("Run it", id="q"), AIMessage("", tool_calls=made, id="a")]
-    results = [ToolMessage(f"{n} rows", tool_call_id=f"j{n}", id=f"t{n}") for n in range(2)]
+    asked = [Message("user", "Run it", id="q"), Message("assistant", "", tool_calls=made, id="a")]
+    results = [Message("tool", f"{n} rows", tool_call_id=f"j{n}", id=f"t{n}") for n in range(2)]
 
-    def views(*messages: BaseMessage) -> list[FittedView]:
+    def views(*messages: Message) -> list[FittedView]:
         """Those behind each message but calls and results, and behind the last message."""
         spots, found = [spot(message, seq) for seq, message in enumerate(messages, start=1)], list[FittedView]()
-        ends = [n for n, each in enumerate(messages, start=1) if each.type == "human"]
+        ends = [n for n, each in enumerate(messages, start=1) if each.role == "user"]
         for end in sorted({*ends, len(messages)}):
             past = stored(found[-1]) if found else None
             found.append(
@@ -126,7 +127,7 @@ def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
             )
         return found
 
-    more = [HumanMessage(f"And {n}?", id=f"m{n}") for n in range(5)]
+    more = [Message("user", f"And {n}?", id=f"m{n}") for n in range(5)]
     late = views(*asked, more[0], results[0], more[1], results[1], more[2], more[3])
     assert [fitted.view.grown for fitted in late] == [False, True, True, False, True]
     assert [message.id for message in late[-1].messages] == ["q", "a", "t0", "t1", "m0", "m1", "m2", "m3"]
@@ -141,9 +142,12 @@ def test_a_call_whose_result_comes_late_is_shown_from_then_on() -> None:
 
 
 def turns(count: int) -> list[WindowMessage]:
-    messages: list[BaseMessage] = []
+    messages: list[Message] = []
     for turn in range(count):
-        messages += [HumanMessage(f"question {turn}", id=f"q{turn}"), AIMessage(f"answer {turn}", id=f"f{turn}")]
+        messages += [
+            Message("user", f"question {turn}", id=f"q{turn}"),
+            Message("assistant", f"answer {turn}", id=f"f{turn}"),
+        ]
     return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
 
 
@@ -156,7 +160,7 @@ def test_a_window_that_moves_on_changes_the_views_beginning_seldom() -> None:
         planned += not fitted.view.grown
         past = stored(fitted)
         assert len(fitted.messages) >= limit - 2 * STEP
-        assert fitted.messages[0].type == "human"
+        assert fitted.messages[0].role == "user"
     assert planned <= 300 / STEP + 2
 
 
@@ -167,35 +171,36 @@ def test_what_a_message_costs_is_counted_once_and_in_whole() -> None:
         {"type": "text", "text": "so many"},
         {"type": "tool_use", "id": "c", "name": "run_sql", "input": {"sql": "SELECT 1"}},
     ]
-    item = item_of(AIMessage(blocks, tool_calls=[call]))
+    item = item_of(Message("assistant", blocks, tool_calls=[call]))
     assert item.text == "so many"
     assert 100 < item.thinking < 150
     assert item.extra > 0
     assert item.other < 20
     assert item.tokens > item.condensed().tokens + 100
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 100_000}}
-    assert IMAGE < item_of(HumanMessage([image, {"type": "text", "text": "what is it?"}])).tokens < IMAGE + 50
-    reasoned = AIMessage("42", additional_kwargs={"reasoning_content": "word " * 100})
+    assert IMAGE < item_of(Message("user", [image, {"type": "text", "text": "what is it?"}])).tokens < IMAGE + 50
+    reasoned = Message("assistant", "42", additional_kwargs={"reasoning_content": "word " * 100})
     assert item_of(reasoned).thinking == estimate("word " * 100)
     searched: Any = {"type": "server_tool_call", "id": "s", "name": "run", "args": {"code": "word " * 100}}
-    assert item_of(AIMessage([searched])).other > 100
+    assert item_of(Message("assistant", [searched])).other > 100
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"])
 def test_thinking_beside_the_content_counts_and_goes_whole(key: str) -> None:
     thought = "word " * 3_000 if key == "reasoning_content" else [{"text": "word " * 3_000, "signature": "s"}]
-    answer = AIMessage("42", additional_kwargs={key: thought}, id="a")
+    answer = Message("assistant", "42", additional_kwargs={key: thought}, id="a")
     assert item_of(answer).thinking >= estimate("word " * 3_000)
-    spots = [spot(HumanMessage("why?", id="q"), 1), spot(answer, 2), spot(HumanMessage("really?", id="r"), 3)]
+    spots = [spot(Message("user", "why?", id="q"), 1), spot(answer, 2), spot(Message("user", "really?", id="r"), 3)]
     assert fit(spots, ViewRequest(1_000)).messages[1].additional_kwargs == {}
     assert fit(spots, ViewRequest(9_000)).messages[1].additional_kwargs == {key: thought}
 
 
 def test_thinking_goes_before_anything_is_cut() -> None:
-    long = AIMessage(
-        [{"type": "thinking", "thinking": "word " * 3_000, "signature": "s"}, {"type": "text", "text": "42"}]
+    long = Message(
+        "assistant",
+        [{"type": "thinking", "thinking": "word " * 3_000, "signature": "s"}, {"type": "text", "text": "42"}],
     )
-    spots = [spot(HumanMessage("why?", id="q"), 1), spot(long, 2), spot(HumanMessage("really?", id="r"), 3)]
+    spots = [spot(Message("user", "why?", id="q"), 1), spot(long, 2), spot(Message("user", "really?", id="r"), 3)]
     seen = fit(spots, ViewRequest(1_000)).messages
     assert [message.content for message in seen] == ["why?", [{"type": "text", "text": "42"}], "really?"]
 
@@ -211,10 +216,13 @@ def test_what_was_recalled_stands_last_and_the_summary_first() -> None:
 
 
 def decisions(count: int) -> list[WindowMessage]:
-    messages: list[BaseMessage] = []
+    messages: list[Message] = []
     for turn in range(count):
         said = f"Decision {turn}: the port of service {turn} is {40_000 + turn}. "
-        messages += [HumanMessage(said + "story " * 150, id=f"q{turn}"), AIMessage("Noted.", id=f"f{turn}")]
+        messages += [
+            Message("user", said + "story " * 150, id=f"q{turn}"),
+            Message("assistant", "Noted.", id=f"f{turn}"),
+        ]
     return [spot(message, seq) for seq, message in enumerate(messages, start=1)]
 
 
@@ -300,7 +308,11 @@ def test_where_there_is_no_room_for_a_digest_it_is_said_what_is_left_out(budget:
 def test_whatever_the_room_it_is_told_that_messages_are_left_out(share: int) -> None:
     said = "发货单和库存表要在星期五之前核对完毕缺货的商品按仓库分别列出并通知各个门店的负责人再由他们确认数量" * 5
     call = tool_call(name="act", args={"q": said[:30]}, id="c")
-    messages = [HumanMessage(said[:50]), AIMessage(said[9:29], tool_calls=[call]), ToolMessage(said, tool_call_id="c")]
+    messages = [
+        Message("user", said[:50]),
+        Message("assistant", said[9:29], tool_calls=[call]),
+        Message("tool", said, tool_call_id="c"),
+    ]
     text = told("", {}, [spot(message, n).entry for n, message in enumerate(messages, 1)], [], share, "any")
     assert text
     assert estimate(text) <= share
@@ -308,22 +320,25 @@ def test_whatever_the_room_it_is_told_that_messages_are_left_out(share: int) -> 
 
 @pytest.mark.parametrize("family", ["o200k", "claude", "any"])
 def test_what_was_cut_costs_what_it_costs_now(family: str) -> None:
-    def view(question: str, rest: Sequence[BaseMessage], family: str, past: PreviousCall | None = None) -> FittedView:
-        messages = [HumanMessage(question, id="q"), *rest]
+    def view(question: str, rest: Sequence[Message], family: str, past: PreviousCall | None = None) -> FittedView:
+        messages = [Message("user", question, id="q"), *rest]
         return fit([spot(message, n) for n, message in enumerate(messages, 1)], ViewRequest(8_000, family, past=past))
 
     before = view("plain words " * 8_000, [], "o200k")
     assert [each.how for each in before.segments] == ["cut"]
     # Edited under its id, and read by another model.
     after = view(
-        "发货单和库存表" * 8_000, [AIMessage("so", id="a"), HumanMessage("and?", id="q2")], family, stored(before)
+        "发货单和库存表" * 8_000,
+        [Message("assistant", "so", id="a"), Message("user", "and?", id="q2")],
+        family,
+        stored(before),
     )
     assert after.view.tokens <= 8_000
     assert sum(item_of(message, family=family).tokens for message in after.messages) <= 8_000
 
 
 def test_what_is_left_out_is_said_in_chinese() -> None:
-    spots = [spot(HumanMessage(f"端口号 {n} 是什么？"), n) for n in range(1, 100_001, 2_500)]
+    spots = [spot(Message("user", f"端口号 {n} 是什么？"), n) for n in range(1, 100_001, 2_500)]
     fitted = fit(spots, ViewRequest(256))
     assert re.search("前面 3[0-9] 条消息（编号 1 至 [0-9]+）在此省略，可以调取。", fitted.view.summary.text)
 
@@ -349,9 +364,9 @@ def test_of_very_many_messages_the_newest_are_digested() -> None:
     assert counts["digest"] < 2 * DIGESTED < counts["budget"]
 
 
-def asked(text: str, source: str, schema: str) -> BaseMessage:
+def asked(text: str, source: str, schema: str) -> Message:
     note = {"kind": "question", "source": source, "fingerprint": schema}
-    return HumanMessage(text, additional_kwargs={NOTE: note})
+    return Message("user", text, additional_kwargs={NOTE: note})
 
 
 def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
@@ -361,12 +376,12 @@ def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
     ]
     found = json.dumps({"ok": True, "data": {"dialect": "sqlite", "tables": ["invoices"]}})
     rows = json.dumps({"ok": True, "data": {"query": "q1", "sql": "SELECT 7", "rows": [[7]]}})
-    before: list[BaseMessage] = [
+    before: list[Message] = [
         asked("Which tables? The budget is 9000.", "one.db", "a"),
-        AIMessage("", tool_calls=calls),
-        ToolMessage(found, tool_call_id="c"),
-        ToolMessage(rows, tool_call_id="d"),
-        AIMessage("One."),
+        Message("assistant", "", tool_calls=calls),
+        Message("tool", found, tool_call_id="c"),
+        Message("tool", rows, tool_call_id="d"),
+        Message("assistant", "One."),
     ]
     known = digest_entries([spot(message, seq).entry for seq, message in enumerate(before, 1)])
     for source, schema, is_told in (("one.db", "a", True), ("one.db", "b", False), ("two.db", "a", False)):
@@ -380,7 +395,7 @@ def test_tables_of_another_source_are_not_told_by_a_summary() -> None:
 
 def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None:
     known = Digest(items={"told": ["The budget is 9000."]}, tables={"invoices": ""}, source="one.db", fingerprint="a")
-    messages = [asked("Which tables?", "one.db", "a"), AIMessage("One."), asked("Sure?", "one.db", "a")]
+    messages = [asked("Which tables?", "one.db", "a"), Message("assistant", "One."), asked("Sure?", "one.db", "a")]
     wanted = ViewRequest(20_000, summary=known.text(), digest=json_of(known), mark=5)
     spots = [spot(message, seq) for seq, message in enumerate(messages, 6)]
     first = fit(spots[:1], wanted)
@@ -389,7 +404,7 @@ def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None
     other = [*spots[:2], spot(asked("And here?", "two.db", "b"), 8)]
     moved = fit(other, replace(wanted, past=stored(first)))
     assert "invoices" not in moved.view.summary.text and "9000" in moved.view.summary.text
-    on = [*other, spot(AIMessage("None."), 9), spot(asked("Really?", "two.db", "b"), 10)]
+    on = [*other, spot(Message("assistant", "None."), 9), spot(asked("Really?", "two.db", "b"), 10)]
     assert fit(on, replace(wanted, past=stored(moved))).view.grown
 
 
@@ -398,7 +413,7 @@ def test_a_view_that_tells_of_tables_does_not_go_on_for_another_source() -> None
 def test_a_question_is_shown_with_its_attachment(form: str, mime: str) -> None:
     """As text, the bytes of a file of 300 KB would cost more than most windows have."""
     block = documents(noise(300_000), mime)[form]
-    question = HumanMessage([{"type": "text", "text": "What does it say?"}, block], id="q")
+    question = Message("user", [{"type": "text", "text": "What does it say?"}, block], id="q")
     shown = fit([spot(question, 1)], ViewRequest(100_000))
     assert shown.messages == [question]
     assert [segment.how for segment in shown.segments] == ["whole"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections.abc import Mapping
@@ -8,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from longthread.llm.json_protocol import (
     OBSERVATION,
@@ -21,6 +21,7 @@ from longthread.llm.json_protocol import (
     parse_reply,
     render,
 )
+from longthread.messages.message import Message
 from longthread.tools.tool import Observation, Tool
 
 
@@ -197,7 +198,7 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
 
 @given(st.text(), NAMES, ARGS, st.booleans())
 def test_a_rendered_call_parses_back(thought: str, name: str, args: dict[str, Any], strict: bool) -> None:
-    message = AIMessage(content=thought, tool_calls=[{"name": name, "args": args, "id": "c1"}])
+    message = Message("assistant", thought, tool_calls=[{"name": name, "args": args, "id": "c1"}])
     [shown] = render([message])
     assert parse_reply(str(shown.text), strict=strict) == ActionCall(thought, name, args)
 
@@ -264,19 +265,19 @@ def _call(name: str, identifier: str, **args: Any) -> dict[str, Any]:
     return {"name": name, "args": args, "id": identifier}
 
 
-def _texts(messages: list[BaseMessage]) -> list[tuple[str, str]]:
-    return [(message.type, str(message.text)) for message in messages]
+def _texts(messages: list[Message]) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in messages]
 
 
 def test_calls_and_results_become_text_and_the_rest_stays() -> None:
-    system, question = SystemMessage("s"), HumanMessage("q")
-    answer = AIMessage("There are 3.")
+    system, question = Message("system", "s"), Message("user", "q")
+    answer = Message("assistant", "There are 3.")
     shown = render(
         [
             system,
             question,
-            AIMessage(content="why", tool_calls=[_call("list_tables", "1")]),
-            ToolMessage('{"ok": true}', tool_call_id="1"),
+            Message("assistant", "why", tool_calls=[_call("list_tables", "1")]),
+            Message("tool", '{"ok": true}', tool_call_id="1"),
             answer,
         ]
     )
@@ -284,8 +285,8 @@ def test_calls_and_results_become_text_and_the_rest_stays() -> None:
     assert shown[1] is question
     assert shown[4] is answer
     assert _texts(shown[2:4]) == [
-        ("ai", '{"thought": "why", "action": "list_tables", "args": {}}'),
-        ("human", f'{OBSERVATION}{{"ok": true}}'),
+        ("assistant", '{"thought": "why", "action": "list_tables", "args": {}}'),
+        ("user", f'{OBSERVATION}{{"ok": true}}'),
     ]
     assert shown[3].additional_kwargs == {"longthread": {"kind": "observation"}}
 
@@ -293,29 +294,29 @@ def test_calls_and_results_become_text_and_the_rest_stays() -> None:
 def test_parallel_calls_are_shown_one_after_the_other_each_with_its_result() -> None:
     shown = render(
         [
-            HumanMessage("q"),
-            AIMessage(content="both", tool_calls=[_call("a", "1"), _call("b", "2", n=1)]),
-            ToolMessage("B", tool_call_id="2"),
-            ToolMessage("A", tool_call_id="1"),
+            Message("user", "q"),
+            Message("assistant", "both", tool_calls=[_call("a", "1"), _call("b", "2", n=1)]),
+            Message("tool", "B", tool_call_id="2"),
+            Message("tool", "A", tool_call_id="1"),
         ]
     )
     assert _texts(shown[1:]) == [
-        ("ai", '{"thought": "both", "action": "a", "args": {}}'),
-        ("human", f"{OBSERVATION}A"),
-        ("ai", '{"thought": "", "action": "b", "args": {"n": 1}}'),
-        ("human", f"{OBSERVATION}B"),
+        ("assistant", '{"thought": "both", "action": "a", "args": {}}'),
+        ("user", f"{OBSERVATION}A"),
+        ("assistant", '{"thought": "", "action": "b", "args": {"n": 1}}'),
+        ("user", f"{OBSERVATION}B"),
     ]
 
 
 def test_several_results_of_one_call_share_a_message() -> None:
     shown = render(
         [
-            AIMessage(content="", tool_calls=[_call("a", "1")]),
-            ToolMessage("first", tool_call_id="1"),
-            ToolMessage("stray", tool_call_id="9"),
+            Message("assistant", "", tool_calls=[_call("a", "1")]),
+            Message("tool", "first", tool_call_id="1"),
+            Message("tool", "stray", tool_call_id="9"),
         ]
     )
-    assert _texts(shown)[1:] == [("human", f"{OBSERVATION}first\n{OBSERVATION}stray")]
+    assert _texts(shown)[1:] == [("user", f"{OBSERVATION}first\n{OBSERVATION}stray")]
 
 
 def test_thinking_blocks_are_not_shown_as_text() -> None:
@@ -323,16 +324,16 @@ def test_thinking_blocks_are_not_shown_as_text() -> None:
         {"type": "thinking", "thinking": "secret", "signature": "s"},
         {"type": "text", "text": "visible"},
     ]
-    [shown] = render([AIMessage(content=content, tool_calls=[_call("a", "1")])])
+    [shown] = render([Message("assistant", content, tool_calls=[_call("a", "1")])])
     assert json.loads(str(shown.text)) == {"thought": "visible", "action": "a", "args": {}}
 
 
 def test_rendering_changes_nothing_it_is_given_and_repeats_exactly() -> None:
-    messages: list[BaseMessage] = [
-        AIMessage(content="t", tool_calls=[_call("a", "1", text="中文")]),
-        ToolMessage("r", tool_call_id="1"),
+    messages: list[Message] = [
+        Message("assistant", "t", tool_calls=[_call("a", "1", text="中文")]),
+        Message("tool", "r", tool_call_id="1"),
     ]
-    before = [message.model_copy(deep=True) for message in messages]
+    before = copy.deepcopy(messages)
     assert _texts(render(messages)) == _texts(render(messages))
     assert messages == before
     assert "中文" in str(render(messages)[0].text)

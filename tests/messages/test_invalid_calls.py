@@ -11,8 +11,9 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_openai import ChatOpenAI
 
 from longthread.context.window import ViewRequest, fit, item_of
-from longthread.langgraph.memory.message_view import StateMessages
+from longthread.langgraph.memory.message_view import StateMessages, as_sent
 from longthread.messages.invalid_calls import readable
+from longthread.messages.langchain import from_langchain
 from longthread.testing.view_watch import orphans
 
 BROKEN = '{"path": "/a'
@@ -23,7 +24,8 @@ def broken(call_id: str | None = "x", name: str | None = "read") -> Any:
 
 
 def seen(*messages: BaseMessage, budget: int = 20_000) -> list[Any]:
-    return list(fit(StateMessages().spots(messages), ViewRequest(budget=budget)).messages)
+    spots = StateMessages().spots(messages)
+    return list(as_sent(fit(spots, ViewRequest(budget=budget)).messages, spots, messages))
 
 
 def wire(messages: list[Any]) -> list[dict[str, Any]]:
@@ -34,7 +36,8 @@ def wire(messages: list[Any]) -> list[dict[str, Any]]:
 
 def test_a_message_without_such_calls_is_the_same() -> None:
     for message in (HumanMessage("q"), AIMessage("a", tool_calls=[tool_call(name="t", args={}, id="c")])):
-        assert readable(message) is message
+        ours = from_langchain(message)
+        assert readable(ours) is ours
 
 
 @pytest.mark.parametrize("results", [["x"], ["x", "x"], ["c", "x"], ["c"]])
@@ -94,9 +97,9 @@ def test_a_result_that_there_is_for_it_stays_with_it() -> None:
 
 def test_what_it_costs_is_what_is_sent() -> None:
     reply = AIMessage("", invalid_tool_calls=[invalid_tool_call(name="w", args="word " * 900, id="x", error="")])
-    assert 800 < item_of(reply).tokens < 1_000
-    assert item_of(reply).calls == ()
-    assert item_of(readable(reply)).tokens == item_of(reply).tokens
+    assert 800 < item_of(from_langchain(reply)).tokens < 1_000
+    assert item_of(from_langchain(reply)).calls == ()
+    assert item_of(readable(from_langchain(reply))).tokens == item_of(from_langchain(reply)).tokens
     view = seen(HumanMessage("q"), reply, HumanMessage("And?"), budget=500)
-    assert sum(item_of(message).tokens for message in view) <= 500
+    assert sum(item_of(from_langchain(message)).tokens for message in view) <= 500
     assert orphans(view) == 0

@@ -11,14 +11,16 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_openai import ChatOpenAI
 
 from longthread.context.window import ViewRequest, fit, item_of
-from longthread.langgraph.memory.message_view import StateMessages
+from longthread.langgraph.memory.message_view import StateMessages, as_sent
+from longthread.messages.langchain import from_langchain, to_langchain
 from longthread.messages.reasoning import without_thinking
 
 RAW = '{"n": '
 
 
 def seen(messages: Sequence[BaseMessage], budget: int) -> list[AnyMessage]:
-    return fit(StateMessages().spots(messages), ViewRequest(budget=budget)).messages
+    spots = StateMessages().spots(messages)
+    return as_sent(fit(spots, ViewRequest(budget=budget)).messages, spots, messages)
 
 
 def items(messages: Sequence[Any]) -> list[dict[str, Any]]:
@@ -92,22 +94,25 @@ def test_the_older_form_of_responses_is_without_ids_too() -> None:
     kwargs = {"reasoning": reasoning("1"), "__openai_function_call_ids__": {"c": "fc_1"}}
     calls = [tool_call(name="read", args={}, id="c")]
     said = AIMessage([{"type": "text", "text": "so"}], tool_calls=calls, additional_kwargs=kwargs, id="msg_1")
-    bare = without_thinking(said)
+    bare = without_thinking(from_langchain(said))
     assert (bare.additional_kwargs, bare.id, bare.tool_calls) == ({}, None, calls)
-    assert refused(items([bare])) == []
+    assert refused(items([to_langchain(bare)])) == []
     assert said.id == "msg_1" and said.additional_kwargs == kwargs
 
 
 def test_the_standard_form_is_without_the_ids_of_items_and_keeps_those_of_calls() -> None:
     call: Any = {"type": "tool_call", "id": "c", "name": "read", "args": {}, "extras": {"item_id": "fc_1", "x": 1}}
     said = AIMessage([{"type": "reasoning", "id": "rs_1", "reasoning": "hm"}, call, {"type": "text", "text": "so"}])
-    assert without_thinking(said).content == [{**call, "extras": {"x": 1}}, {"type": "text", "text": "so"}]
+    assert without_thinking(from_langchain(said)).content == [
+        {**call, "extras": {"x": 1}},
+        {"type": "text", "text": "so"},
+    ]
 
 
 def test_ids_of_calls_stay_where_thinking_is_no_item() -> None:
     used = {"type": "tool_use", "id": "c", "name": "read", "input": {}}
     said = AIMessage([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}, used])
-    assert without_thinking(said).content == [{"type": "text", "text": "so"}, used]
+    assert without_thinking(from_langchain(said)).content == [{"type": "text", "text": "so"}, used]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_ids_of_calls_stay_where_thinking_is_no_item() -> None:
     ],
 )
 def test_one_that_is_nothing_but_thinking_is_no_empty_message_without(said: AIMessage) -> None:
-    assert item_of(said).silent
+    assert item_of(from_langchain(said)).silent
     messages = [HumanMessage("why?", id="q"), said, *[HumanMessage(f"hello {n}", id=f"h{n}") for n in range(3)]]
     assert seen(messages, 20_000) == messages
     fitted = fit(StateMessages().spots(messages), ViewRequest(2_000))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
 
+from longthread.messages.message import Message
 from longthread.runs.progress import progress_digest
 
 
@@ -21,8 +21,9 @@ def test_a_call_of_a_tool_that_is_gone_was_not_made(question: str, done: str, sa
     calls = [{"id": name, "name": name, "args": {}, "type": "tool_call"} for name in ("look", "mail")]
     results = [{"ok": True, "data": 1}, {"ok": False, "error": {"type": "tool_gone", "message": "It is gone."}}]
     told = [
-        ToolMessage(json.dumps(result), tool_call_id=call["id"]) for call, result in zip(calls, results, strict=True)
+        Message("tool", json.dumps(result), tool_call_id=call["id"])
+        for call, result in zip(calls, results, strict=True)
     ]
-    lines = progress_digest(question, [AIMessage("", tool_calls=calls), *told]).splitlines()
+    lines = progress_digest(question, [Message("assistant", "", tool_calls=calls), *told]).splitlines()
     assert done in lines
     assert [line for line in lines if said in line and "**Done**" not in line and "已完成" not in line]

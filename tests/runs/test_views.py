@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call
 from tests.analysts import OpenAnalyst
 from tests.script import COUNT, call, finish
 
 from longthread.errors import EntryNotFound
-from longthread.messages.codec import draft_of
+from longthread.messages.entries import draft_of
+from longthread.messages.langchain import all_to_langchain
+from longthread.messages.message import Message
 from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
 from longthread.runs.inspect import calls_of, look
@@ -46,7 +48,7 @@ async def check(analyst: Analyst, thread_id: str, model: ScriptedChatModel) -> l
     again = await told_again(analyst, thread_id)
     assert len(again) == len(seen) > 0
     for (_, told), made in zip(again, seen, strict=True):
-        assert dumped(told.messages) == dumped(made.messages)
+        assert dumped(all_to_langchain(told.messages)) == dumped(made.messages)
         assert [tool.name for tool in told.tools] == [tool["function"]["name"] for tool in made.tools]
     return [step for step, _ in again]
 
@@ -148,7 +150,7 @@ async def test_a_call_that_failed_is_told_too(open_analyst: OpenAnalyst, shop: s
     assert (first[0].status, failed[0].status) == ("done", "failed")
     assert failed[0].observation is not None
     assert failed[0].observation["error"] == {"type": "RuntimeError", "message": "down"}
-    assert [message.type for message in failed[1].messages] == ["system", "human", "ai", "tool"]
+    assert [message.role for message in failed[1].messages] == ["system", "user", "assistant", "tool"]
 
 
 async def test_a_step_that_was_no_model_call_has_no_view(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -167,11 +169,11 @@ async def test_a_call_that_could_not_be_read_is_told_with_its_result(open_analys
     handle = await analyst.ask("How many?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     broken = [invalid_tool_call(name="read", args='{"n": ', id=name, error="") for name in ("x", "y")]
-    reply = AIMessage("Let me see.", invalid_tool_calls=broken, id="a")
-    result = ToolMessage("This was malformed. " * 400, tool_call_id="x", id="t")
+    reply = Message("assistant", "Let me see.", invalid_tool_calls=broken, id="a")
+    result = Message("tool", "This was malformed. " * 400, tool_call_id="x", id="t")
     async with analyst.store.writing() as tx:  # as of an application whose thread it is too
         tip, size = await log.position(tx, handle.thread_id)
-        said = [draft_of(message) for message in (HumanMessage("Read it", id="q"), reply, result)]
+        said = [draft_of(message) for message in (Message("user", "Read it", id="q"), reply, result)]
         await log.append(tx, handle.thread_id, said, tip=tip, size=size)
     for question in ("And now?", "Really?"):
         await (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-
 from longthread.errors import InvalidInput
+from longthread.messages.message import Message
 from longthread.model.builtin import CHART
 from longthread.model.fold import observation_of
 
@@ -15,7 +14,7 @@ _RUN = "run_sql"
 
 
 def with_query(
-    args: Mapping[str, Any], call_id: str | None, maker: AIMessage, results: Sequence[BaseMessage]
+    args: Mapping[str, Any], call_id: str | None, maker: Message, results: Sequence[Message]
 ) -> Mapping[str, Any]:
     """A chart's arguments with the label of the query that was made for it in the same reply, if there is one.
 
@@ -36,7 +35,7 @@ def with_query(
         raise InvalidInput(reason="The query of this reply comes behind the chart. Call chart after it.")
     in_order = len(charts) == len(queries) and max(queries) < min(charts) and place in charts
     own = calls[queries[charts.index(place)] if in_order else before[-1]]
-    said = next((m for m in results if isinstance(m, ToolMessage) and m.tool_call_id == own["id"]), None)
+    said = next((m for m in results if m.role == "tool" and m.tool_call_id == own["id"]), None)
     observation = observation_of(str(said.text)) if said is not None else {}
     if not observation.get("ok"):
         how = "failed" if said is not None else "has not run"

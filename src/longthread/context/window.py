@@ -9,13 +9,12 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
-
 from longthread.context.citations import CitedQuery
 from longthread.context.overflow_digest import told
 from longthread.context.system_prompt import facts_note, terms_note
-from longthread.messages.codec import draft_of, message_of
+from longthread.messages.entries import draft_of, message_of
 from longthread.messages.invalid_calls import answered, has_unread, readable
+from longthread.messages.message import Message
 from longthread.messages.reasoning import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
 from longthread.model.attachment import attachment_of
 from longthread.model.entry import Draft, Entry
@@ -50,7 +49,7 @@ class WindowMessage:
     """A message, and the entry that it is. What is computed from it is computed once: it outlives the run."""
 
     entry: Entry
-    message: BaseMessage
+    message: Message
 
     _items: dict[str, ViewItem] = field(default_factory=dict, compare=False, repr=False)
 
@@ -77,7 +76,7 @@ class WindowMessage:
     @cached_property
     def explored(self) -> Mapping[str, Any] | None:
         """Of a result that tells of the source's tables: the observation."""
-        is_told = isinstance(self.message, ToolMessage) and self.message.name in EXPLORING
+        is_told = self.message.role == "tool" and self.message.name in EXPLORING
         return observation_of(self.entry.text) if is_told else None
 
     @cached_property
@@ -102,18 +101,18 @@ class Window:
     def __post_init__(self) -> None:
         self._by_id = {spot.message.id: spot for spot in self.spots}
 
-    def add(self, entry: Entry, message: BaseMessage) -> None:
+    def add(self, entry: Entry, message: Message) -> None:
         """A message that the run has added."""
         spot = WindowMessage(entry, message)
         self.spots.append(spot)
         self._by_id[message.id] = spot
 
-    def find(self, message: BaseMessage) -> WindowMessage | None:
+    def find(self, message: Message) -> WindowMessage | None:
         """Where a message of the graph's state stands; None when it is not the run's."""
         return self._by_id.get(message.id)
 
     @property
-    def messages(self) -> list[BaseMessage]:
+    def messages(self) -> list[Message]:
         return [spot.message for spot in self.spots]
 
     @property
@@ -121,7 +120,7 @@ class Window:
         return [spot.entry for spot in self.spots]
 
     @property
-    def own(self) -> list[BaseMessage]:
+    def own(self) -> list[Message]:
         """The messages behind the one that started the run."""
         return [spot.message for spot in self.own_spots]
 
@@ -171,7 +170,7 @@ class ViewRequest:
 class FittedView:
     """A view as messages, with its manifest, and the notes behind its messages by how the manifest names them."""
 
-    messages: list[AnyMessage]
+    messages: list[Message]
     segments: list[Segment]
     view: View
     notes: Mapping[How, str]
@@ -311,12 +310,12 @@ def _digested(spots: Sequence[WindowMessage], past: PreviousCall | None) -> froz
     return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
 
 
-def digest_messages(text: str) -> list[AnyMessage]:
+def digest_messages(text: str) -> list[Message]:
     """A text that stands for messages, as one."""
-    return [HumanMessage(text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
+    return [Message("user", text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
 
 
-def note_messages(notes: Mapping[How, str]) -> list[AnyMessage]:
+def note_messages(notes: Mapping[How, str]) -> list[Message]:
     """The notes behind the messages of a view, as one."""
     return digest_messages("\n\n".join(notes[how] for how in NOTES if notes.get(how)))
 
@@ -416,7 +415,7 @@ def _stale(spots: Sequence[WindowMessage]) -> frozenset[int]:
     return frozenset(n for n in range(start) if is_observed(spots[n].item))
 
 
-def item_of(message: BaseMessage, draft: Draft | None = None, family: str = ANY) -> ViewItem:
+def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> ViewItem:
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
     draft, sent = draft or draft_of(message), readable(message)
     text, key = draft.text if sent is message else str(sent.text), message.id or draft.id
@@ -459,16 +458,16 @@ def _json_tokens(value: list[Any], family: str) -> int:
     return estimate(json.dumps(value, ensure_ascii=False, default=str), family) if value else 0
 
 
-def shown_of(message: BaseMessage, part: ViewPart) -> AnyMessage:
+def shown_of(message: Message, part: ViewPart) -> Message:
     """The message as its part says that it is shown."""
-    seen: AnyMessage = readable(message)  # type: ignore[assignment]  # the types of AnyMessage are all that there are
-    if part.how != "whole" and isinstance(seen, AIMessage):
+    seen = readable(message)
+    if part.how != "whole" and seen.role == "assistant":
         seen = without_thinking(seen)
         if part.bare:
             # Blocks of content may hold the calls once more; their text is what is kept of them.
             calls = [{**call, "args": dict(BARE_ARGS)} for call in seen.tool_calls]
-            seen = seen.model_copy(update={"tool_calls": calls, "content": str(seen.text)})
-    return seen if part.text is None else seen.model_copy(update={"content": part.text})
+            seen = replace(seen, tool_calls=calls, content=str(seen.text))
+    return seen if part.text is None else replace(seen, content=part.text)
 
 
 def spots_of(entries: Iterable[Entry]) -> list[WindowMessage]:

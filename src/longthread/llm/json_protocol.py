@@ -12,11 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCall, ToolMessage
-
 from longthread.llm.sql_reply import plain, sql_of
 from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
 from longthread.messages.json_objects import decode, scan
+from longthread.messages.message import Message
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
@@ -206,14 +205,14 @@ def _finish(thought: str, value: Any) -> Finish | Malformed:
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 
 
-def cut_off(message: AIMessage) -> bool:
+def cut_off(message: Message) -> bool:
     """Whether the provider ended the reply at its token limit, so that its end is missing."""
     about = message.response_metadata
     reasons = (about.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     return any(str(reason).lower() in _CUT_OFF for reason in reasons)
 
 
-def check_calls(message: AIMessage, written: Iterable[tuple[str, str]] = ()) -> Malformed | None:
+def check_calls(message: Message, written: Iterable[tuple[str, str]] = ()) -> Malformed | None:
     """What is wrong with the native calls of a reply; None when they may run.
 
     `written` are the names and arguments of its calls as they came, where it was streamed. A streamed call whose
@@ -225,8 +224,7 @@ def check_calls(message: AIMessage, written: Iterable[tuple[str, str]] = ()) -> 
         return Malformed(f"The arguments of {invalid['name']} cannot be read: {why}.")
     if message.tool_calls and cut_off(message):
         return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
-    chunks = message.tool_call_chunks if isinstance(message, AIMessageChunk) else []
-    for name, arguments in [*written, *((chunk["name"], chunk["args"]) for chunk in chunks)]:
+    for name, arguments in written:
         if problem := arguments_problem(arguments):
             return Malformed(f"The arguments of {name} cannot be read: {problem}.")
     return None
@@ -331,25 +329,25 @@ def _type_of(schema: Mapping[str, Any]) -> str:
 # Showing a history of native calls to a model that has none.
 
 
-def render(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+def render(messages: Iterable[Message]) -> list[Message]:
     """The same history as text: calls become JSON, results become user messages.
 
     Calls made at once are shown one after the other, each with its result, as the protocol would have made them; so
     roles alternate, and every call in the history is an example of the expected form. Other messages stay as they are.
     """
-    shown: list[BaseMessage] = []
+    shown: list[Message] = []
     messages = list(messages)
     place = 0
     while place < len(messages):
         message = messages[place]
         place += 1
-        if isinstance(message, ToolMessage):
+        if message.role == "tool":
             _observe(shown, [message])
-        elif isinstance(message, AIMessage) and message.tool_calls:
+        elif message.role == "assistant" and message.tool_calls:
             end = place
-            while end < len(messages) and isinstance(messages[end], ToolMessage):
+            while end < len(messages) and messages[end].role == "tool":
                 end += 1
-            results = [result for result in messages[place:end] if isinstance(result, ToolMessage)]
+            results = [result for result in messages[place:end] if result.role == "tool"]
             _replay(shown, message, results)
             place = end
         else:
@@ -357,29 +355,34 @@ def render(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     return shown
 
 
-def _replay(shown: list[BaseMessage], message: AIMessage, results: list[ToolMessage]) -> None:
+def _replay(shown: list[Message], message: Message, results: list[Message]) -> None:
     left = list(results)
     thought = str(message.text)
     for call in message.tool_calls:
-        shown.append(AIMessage(content=_call_text(thought, call)))
+        shown.append(Message("assistant", _call_text(thought, call)))
         thought = ""
         _observe(shown, [result for result in left if result.tool_call_id == call["id"]])
         left = [result for result in left if result.tool_call_id != call["id"]]
     _observe(shown, left)
 
 
-def _call_text(thought: str, call: ToolCall) -> str:
+def _call_text(thought: str, call: Mapping[str, Any]) -> str:
     return json.dumps({"thought": thought, "action": call["name"], "args": call["args"]}, ensure_ascii=False)
 
 
-def _observe(shown: list[BaseMessage], results: Sequence[ToolMessage]) -> None:
+def _observe(shown: list[Message], results: Sequence[Message]) -> None:
     """Append results as a user message; to the one before, when that is an observation too."""
     if not results:
         return
     text = "\n".join(f"{OBSERVATION}{result.text}" for result in results)
     last = shown[-1] if shown else None
     marks = {"longthread": {"kind": "observation"}}
-    if isinstance(last, HumanMessage) and last.additional_kwargs == marks and last.text.startswith(OBSERVATION):
+    if (
+        last is not None
+        and last.role == "user"
+        and last.additional_kwargs == marks
+        and last.text.startswith(OBSERVATION)
+    ):
         text = f"{last.text}\n{text}"
         shown.pop()
-    shown.append(HumanMessage(content=text, additional_kwargs=marks))
+    shown.append(Message("user", text, additional_kwargs=marks))

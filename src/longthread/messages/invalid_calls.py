@@ -7,25 +7,23 @@ result does follow, and LangChain's agents add one before the next question, the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall
-from langchain_core.messages.tool import tool_call
-
+from longthread.messages.message import Message, tool_call
 from longthread.messages.reasoning import CALLS, has_items, without_thinking
 
 _NOT_SENT = frozenset({"tool_calls", "function_call"})
 """Keys of `additional_kwargs` that clients take calls from where a message has none."""
 
 
-def has_unread(message: BaseMessage) -> TypeGuard[AIMessage]:
+def has_unread(message: Message) -> bool:
     """Whether a message has calls that could not be read."""
-    # Asked of every message for every view, and `isinstance` is slow for LangChain's.
-    return bool(message.__dict__.get("invalid_tool_calls"))
+    return bool(message.invalid_tool_calls)
 
 
-def readable(message: BaseMessage) -> BaseMessage:
+def readable(message: Message) -> Message:
     """The message with its unread calls as text, before those that were read; the same, where it has none."""
     if not has_unread(message):
         return message
@@ -34,10 +32,10 @@ def readable(message: BaseMessage) -> BaseMessage:
     told = "\n".join(map(_told, message.invalid_tool_calls))
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _NOT_SENT}
     content = _content(message, told)
-    return message.model_copy(update={"content": content, "invalid_tool_calls": [], "additional_kwargs": kwargs})
+    return replace(message, content=content, invalid_tool_calls=[], additional_kwargs=kwargs)
 
 
-def answered(message: BaseMessage, results: Sequence[str | None]) -> BaseMessage:
+def answered(message: Message, results: Sequence[str | None]) -> Message:
     """The message with those of its unread calls that have results as calls that were read; the same, where none have.
 
     Args:
@@ -50,19 +48,19 @@ def answered(message: BaseMessage, results: Sequence[str | None]) -> BaseMessage
     for call in message.invalid_tool_calls:
         if left[call["id"]] > 0:
             left[call["id"]] -= 1
-            read.append(tool_call(name=call["name"] or "unknown", args={"unread": call["args"]}, id=call["id"]))
+            read.append(tool_call(call["name"] or "unknown", {"unread": call["args"]}, call["id"]))
         else:
             unread.append(call)
     if len(unread) == len(message.invalid_tool_calls):
         return message
-    return message.model_copy(update={"tool_calls": read, "invalid_tool_calls": unread})
+    return replace(message, tool_calls=read, invalid_tool_calls=unread)
 
 
-def _told(call: InvalidToolCall) -> str:
+def _told(call: Mapping[str, Any]) -> str:
     return f"(This call of {call['name'] or 'a tool'} could not be read, and was not run: {call['args'] or ''})"
 
 
-def _content(message: AIMessage, told: str) -> Any:
+def _content(message: Message, told: str) -> Any:
     if type(message.content) is not list:
         return f"{message.content}\n{told}".lstrip()
     unread = {call["id"] for call in message.invalid_tool_calls} - {call["id"] for call in message.tool_calls}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
-
+from longthread.messages.message import Message
 from longthread.model.content import CALLS as CALLS
 from longthread.model.content import HOSTED, THINKING
 
@@ -21,22 +21,22 @@ def is_thinking(block: dict[str, Any]) -> bool:
     return block.get("type") in THINKING
 
 
-def beside_content(message: BaseMessage) -> list[Any]:
+def beside_content(message: Message) -> list[Any]:
     """The thinking that is not in the content."""
     return [each for key in _KEYS if (each := message.additional_kwargs.get(key))]
 
 
-def hosted(message: BaseMessage) -> list[Any]:
+def hosted(message: Message) -> list[Any]:
     """What the provider's own tools did for a reply, where that is not in the content."""
     return list(message.additional_kwargs.get(HOSTED) or ())
 
 
-def has_items(message: BaseMessage) -> bool:
+def has_items(message: Message) -> bool:
     """Whether there is thinking that is, or may be, an item of OpenAI's Responses."""
-    return _ITEM in message.additional_kwargs or any(block.get("type") == _ITEM for block in _dicts(message))
+    return _ITEM in message.additional_kwargs or any(block.get("type") == _ITEM for block in message.blocks)
 
 
-def without_thinking(message: AIMessage) -> AIMessage:
+def without_thinking(message: Message) -> Message:
     """The message without its thinking, as a client sends one that has never had any.
 
     OpenAI's Responses refuse an item that comes by its id and without the reasoning before it: the ids go with that.
@@ -49,7 +49,7 @@ def without_thinking(message: AIMessage) -> AIMessage:
         kwargs = {key: value for key, value in kwargs.items() if key not in (HOSTED, _ITEM_IDS)}
         content = [_without_id(block) for block in content] if type(content) is list else content
         own_id = None if (own_id or "").startswith("msg_") else own_id
-    return message.model_copy(update={"content": content, "additional_kwargs": kwargs, "id": own_id})
+    return replace(message, content=content, additional_kwargs=kwargs, id=own_id)
 
 
 def _without_id(block: Any) -> Any:
@@ -59,8 +59,3 @@ def _without_id(block: Any) -> Any:
             return block
         return {**block, "extras": {key: value for key, value in extras.items() if key != "item_id"}}
     return {key: value for key, value in block.items() if key != "id"}
-
-
-def _dicts(message: BaseMessage) -> list[dict[str, Any]]:
-    content = message.content
-    return [block for block in content if isinstance(block, dict)] if type(content) is list else []

@@ -11,9 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain_core.messages import AIMessage
-
 from longthread.errors import InvalidInput, LongthreadError, NotPending
+from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.event import Event
@@ -29,13 +28,13 @@ from longthread.tools.arguments import Arguments
 from longthread.tools.tool import Observation, Tool, failed
 
 
-def decided(context: RunContext, call: Mapping[str, Any], maker: AIMessage) -> Approval | None:
+def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
     """What a person has decided about this very call: another reply's is another call, whatever its id."""
     found = context.approvals.get(call["id"] or "")
     return found if found is not None and found.message_id == maker.id else None
 
 
-def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: AIMessage) -> Observation | None:
+def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Message) -> Observation | None:
     """Ask a person about a call, which ends the execution when the calls beside it are done. Nobody is asked about a
     call whose arguments the tool does not take: the model is told that, and it is returned."""
     try:

@@ -6,11 +6,10 @@ import asyncio
 import random
 from itertools import count
 
-from langchain_core.messages import AIMessage
-
 from longthread.errors import LongthreadError
 from longthread.llm.models import retryable
 from longthread.llm.overflow import overflow_of
+from longthread.messages.message import Message
 from longthread.runs.protocol import attempt
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
@@ -19,7 +18,7 @@ _LONGEST = 60.0
 """Seconds between two attempts, at most."""
 
 
-async def retried(context: RunContext, request: ChatRequest, retries: int) -> AIMessage:
+async def retried(context: RunContext, request: ChatRequest, retries: int) -> Message:
     """The reply to a request, which is sent again up to so many times. It waits 1 s, 2 s, 4 s, … in between.
 
     Raises:

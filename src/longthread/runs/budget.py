@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from longthread.llm.models import DEMO, failure_reason
 from longthread.llm.overflow import asked_in_room
+from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.ids import new_id
 from longthread.model.run import Step
@@ -49,7 +49,7 @@ class Budget:
 
     def is_spent(self, context: RunContext) -> bool:
         """Whether the run's steps are used up, its own or those that it shares with others. If not, one is taken."""
-        if sum(isinstance(message, AIMessage) for message in context.window.own) >= context.run.max_steps:
+        if sum(message.role == "assistant" for message in context.window.own) >= context.run.max_steps:
             return True
         return context.allowance is not None and not context.allowance.take()
 
@@ -62,7 +62,7 @@ class Budget:
         started, clock = datetime.now(UTC), time.monotonic()
         # The demo model answers questions and nothing else; the digest says all that it could.
         written = None if context.run.model == DEMO else await self._written(context, digest)
-        message = noted(AIMessage(content=written or digest, id=context.message_id), kind="summary")
+        message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary")
         async with context.store.writing() as tx:
             held = await runs.check(tx, context.lease)
             entries = await context.write(tx, held, [message])
@@ -87,7 +87,7 @@ class Budget:
 
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
-            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [HumanMessage(question)])
+            request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
             return str((await request.reply(context.recorder)).text)
 
         try:
@@ -97,11 +97,11 @@ class Budget:
             return ""
 
 
-def malformed_in_a_row(messages: Sequence[BaseMessage]) -> int:
+def malformed_in_a_row(messages: Sequence[Message]) -> int:
     """How many of the last replies could not be read."""
     count = 0
     for message in reversed(messages):
-        if isinstance(message, AIMessage):
+        if message.role == "assistant":
             if not is_malformed(message):
                 break
             count += 1

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
-
 from longthread.context.citations import CitedQuery, citations
 from longthread.context.window import WindowMessage
 from longthread.errors import JsonParseFailed
+from longthread.messages.message import Message
 from longthread.model.run import RunStatus
 from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.progress import words_for
 from longthread.runs.run_context import RunContext, note_of
 
 
-def is_over(messages: Sequence[BaseMessage]) -> bool:
+def is_over(messages: Sequence[Message]) -> bool:
     """Whether a run that ends in these messages has nothing left to do."""
     return bool(messages) and note_of(messages[-1]).get("kind") in {"answer", "summary"}
 
@@ -50,10 +49,10 @@ def _queries(spots: Sequence[WindowMessage]) -> Iterator[CitedQuery]:
             yield spot.query
 
 
-def _usage(messages: Sequence[BaseMessage]) -> dict[str, int]:
+def _usage(messages: Sequence[Message]) -> dict[str, int]:
     total = {"input_tokens": 0, "output_tokens": 0}
     for message in messages:
-        usage: Mapping[str, Any] = (message.usage_metadata if isinstance(message, AIMessage) else None) or {}
+        usage: Mapping[str, Any] = (message.usage_metadata if message.role == "assistant" else None) or {}
         for name in total:
             total[name] += usage.get(name, 0)
     return total

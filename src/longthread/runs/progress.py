@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import BaseMessage
-
 from longthread.memory.summary.findings import findings, short
+from longthread.messages.message import Message
 from longthread.model.fold import observation_of
 from longthread.model.language import is_chinese
 from longthread.runs.run_context import pairs
@@ -55,7 +54,7 @@ def words_for(question: str) -> Mapping[str, str]:
     return _WORDS[is_chinese(question)]
 
 
-def progress_digest(question: str, messages: Sequence[BaseMessage]) -> str:
+def progress_digest(question: str, messages: Sequence[Message]) -> str:
     """A summary of a run's messages that needs no model, in the question's language."""
     words = words_for(question)
     done: list[str] = []
@@ -83,7 +82,7 @@ def progress_digest(question: str, messages: Sequence[BaseMessage]) -> str:
     return "\n".join(f"**{words[name]}**: {_listed(items, words['none'])}" for name, items in sections.items())
 
 
-def stopped_outcome(question: str, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+def stopped_outcome(question: str, messages: Sequence[Message]) -> dict[str, Any]:
     """How a run ends that was stopped from outside, with these messages: paused, so that it can be resumed."""
     digest = progress_digest(question, messages)
     return {"reason": "stopped", "summary": digest, "hint": words_for(question)["hint"]}

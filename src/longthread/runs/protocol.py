@@ -6,9 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
-
 from longthread.llm.json_protocol import (
     OBSERVATION,
     ActionCall,
@@ -25,6 +22,7 @@ from longthread.llm.json_protocol import (
 from longthread.llm.models import failure_reason, refuses_tools, supports_tools
 from longthread.llm.overflow import overflow_of
 from longthread.llm.sql_reply import plain, was_tried
+from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -35,7 +33,7 @@ from longthread.runs.run_context import RunContext, is_malformed, noted, pairs
 from longthread.tools.tool import Observation, Tool
 
 
-async def attempt(context: RunContext, request: ChatRequest) -> AIMessage:
+async def attempt(context: RunContext, request: ChatRequest) -> Message:
     """Ask the model once, in the run's protocol; `auto` takes native calls where the model has them.
 
     The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
@@ -64,7 +62,7 @@ def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
     return context.protocol == "json" or (context.protocol == "auto" and not supports_tools(request.model))
 
 
-async def _natively(context: RunContext, request: ChatRequest) -> AIMessage:
+async def _natively(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "native"
     try:
         message = _clean(await request.reply(context.recorder))
@@ -87,7 +85,7 @@ async def _natively(context: RunContext, request: ChatRequest) -> AIMessage:
     return _read(context, message, reply)
 
 
-def _parsed(context: RunContext, message: AIMessage, *, strict: bool) -> ParsedReply:
+def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedReply:
     """What the text of a reply says. A call that was written into it, and cut off, may lack its end."""
     tools = list(context.tools.values())
     reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
@@ -106,7 +104,7 @@ def _ran(context: RunContext) -> set[str]:
     }
 
 
-def _without_thinking(message: AIMessage) -> AIMessage:
+def _without_thinking(message: Message) -> Message:
     """A message with calls whose text is not its thinking: that stands in front as the thought where nothing else
     does."""
     raw = str(message.text)
@@ -114,68 +112,68 @@ def _without_thinking(message: AIMessage) -> AIMessage:
     shown = rest.strip() or thinking
     if not thinking or not isinstance(message.content, str):
         return message
-    return noted(message.model_copy(update={"content": shown}), raw=raw, thought=thinking)
+    return noted(replace(message, content=shown), raw=raw, thought=thinking)
 
 
-async def _in_json(context: RunContext, request: ChatRequest) -> AIMessage:
+async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "json"
     system, messages = as_text(request.system, request.messages, list(context.tools.values()))
     message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context.recorder))
     return _read(context, message, _parsed(context, message, strict=True))
 
 
-def as_text(system: str, messages: Sequence[AnyMessage], tools: Sequence[Tool]) -> tuple[str, list[AnyMessage]]:
+def as_text(system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[str, list[Message]]:
     """A prompt and messages for a model without tool calls: the tools are instructions, calls and results are text."""
     shown: list[Any] = render(messages)
     return f"{system}\n\n{instructions(list(tools))}".strip(), shown
 
 
-def _read(context: RunContext, message: AIMessage, reply: ActionCall | Finish | Malformed) -> AIMessage:
+def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Malformed) -> Message:
     raw = str(message.text)
     match reply:
         case ActionCall(thought, action, args):
-            call = tool_call(id=new_id(), name=action, args=dict(args))
-            return noted(message.model_copy(update={"content": thought, "tool_calls": [call]}), raw=raw)
+            call = tool_call(action, dict(args), new_id())
+            return noted(replace(message, content=thought, tool_calls=[call]), raw=raw)
         case Finish(thought, text):
             if text == raw:
                 return message
-            return noted(message.model_copy(update={"content": text}), raw=raw, thought=thought)
+            return noted(replace(message, content=text), raw=raw, thought=thought)
         case Malformed(reason):
             raw = raw or _calls_text(message, context.recorder.written())
             return _malformed(message, parse_error_observation(raw, reason, list(context.tools.values())))
 
 
-def _malformed(message: AIMessage, observation: Observation) -> AIMessage:
+def _malformed(message: Message, observation: Observation) -> Message:
     """The reply as a call of `json_parse_error`. What came with a broken call is not run: all is to be said again."""
-    call = tool_call(id=new_id(), name=PARSE_ERROR, args={})
-    changed = message.model_copy(update={"tool_calls": [call], "invalid_tool_calls": []})
+    call = tool_call(PARSE_ERROR, {}, new_id())
+    changed = replace(message, tool_calls=[call], invalid_tool_calls=[])
     return noted(changed, kind="malformed", observation=observation)
 
 
-def without_malformed(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+def without_malformed(messages: Sequence[Message]) -> list[Message]:
     """The messages with each malformed reply shown as the plain text it was, and its observation as text too."""
-    shown: list[AnyMessage] = []
+    shown: list[Message] = []
     errors: set[str | None] = set()
     for message in messages:
-        if is_malformed(message) and isinstance(message, AIMessage):
+        if is_malformed(message):
             errors |= {call["id"] for call in message.tool_calls}
             raw = str(message.text)
-            shown.append(AIMessage(content=raw if raw.strip() else "(an empty reply)", id=message.id))
-        elif isinstance(message, ToolMessage) and message.tool_call_id in errors:
+            shown.append(Message("assistant", raw if raw.strip() else "(an empty reply)", id=message.id))
+        elif message.role == "tool" and message.tool_call_id in errors:
             marks = {"longthread": {"kind": "observation"}}
-            shown.append(HumanMessage(content=f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))
+            shown.append(Message("user", f"{OBSERVATION}{message.text}", id=message.id, additional_kwargs=marks))
         else:
             shown.append(message)
     return shown
 
 
-def _calls_text(message: AIMessage, written: Sequence[tuple[str, str]]) -> str:
+def _calls_text(message: Message, written: Sequence[tuple[str, str]]) -> str:
     """The calls of a reply as they came, for a reply that has no text."""
     invalid = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
     return "\n".join(f"{name}({arguments})" for name, arguments in written or invalid)
 
 
-def _with_own_ids(message: AIMessage, before: Collection[str | None]) -> AIMessage:
+def _with_own_ids(message: Message, before: Collection[str | None]) -> Message:
     """The message with a new id for each call that has none, or one that stands elsewhere in the conversation.
 
     Some servers number the calls of each reply (`call_0`), and a result must be its own call's. A provider that writes
@@ -187,14 +185,14 @@ def _with_own_ids(message: AIMessage, before: Collection[str | None]) -> AIMessa
         own = call["id"] if call["id"] and call["id"] not in taken else new_id()
         taken.add(own)
         calls.append({**call, "id": own})
-    return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+    return message if calls == message.tool_calls else replace(message, tool_calls=calls)
 
 
-def _clean(message: AIMessage) -> AIMessage:
+def _clean(message: Message) -> Message:
     """The message as it can be stored."""
     cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
     # The arguments of a call are JSON for whoever checks, runs or shows it.
-    return message.model_copy(update={**cleaned, "tool_calls": as_json(message.tool_calls)})
+    return replace(message, **{**cleaned, "tool_calls": as_json(message.tool_calls)})
 
 
 _FREE_FIELDS = ("content", "invalid_tool_calls", "additional_kwargs", "response_metadata")

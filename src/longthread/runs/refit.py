@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 
 from longthread.errors import WindowTooSmall
 from longthread.llm.models import limited_reply
 from longthread.llm.overflow import Overflow, overflow_of
+from longthread.messages.message import Message
 from longthread.runs.attempts import retried
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
@@ -37,7 +37,7 @@ async def composed(context: RunContext, model: BaseChatModel) -> ChatRequest:
     return ChatRequest(model, context.system_prompt, view.messages, tools)
 
 
-async def fitted(context: RunContext, request: ChatRequest, retries: int) -> AIMessage:
+async def fitted(context: RunContext, request: ChatRequest, retries: int) -> Message:
     """The reply to a request. Where the provider says that this does not fit into the context window, the view is made
     smaller, and the model is asked again in the same step. A window that was learned so is kept.
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, SystemMessage
-from langchain_core.messages.utils import message_chunk_to_message
+from langchain_core.messages import SystemMessage
 
 from longthread.llm.stream_recorder import CallRecorder
+from longthread.messages.langchain import all_to_langchain, from_langchain
+from longthread.messages.message import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,11 @@ class ChatRequest:
 
     model: BaseChatModel
     system: str
-    messages: Sequence[AnyMessage]
+    messages: Sequence[Message]
     tools: Sequence[dict[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    async def reply(self, recorder: CallRecorder) -> AIMessage:
+    async def reply(self, recorder: CallRecorder) -> Message:
         """The model's reply. The recorder is told of each piece of it.
 
         Raises:
@@ -34,17 +35,11 @@ class ChatRequest:
             self.model.bind_tools(list(self.tools), **self.settings) if self.tools else self.model.bind(**self.settings)
         )
         pieces: list[Any] = []
-        async with aclosing(bound.astream([SystemMessage(self.system), *self.messages])) as stream:
+        prompt = [SystemMessage(self.system), *all_to_langchain(self.messages)]
+        async with aclosing(bound.astream(prompt)) as stream:
             async for piece in stream:
                 await recorder.take(piece)
                 pieces.append(piece)
         await recorder.end()
-        return _whole(pieces)
-
-
-def _whole(pieces: list[Any]) -> AIMessage:
-    first, *rest = pieces
-    whole: BaseMessage = first + rest if rest else first
-    message = message_chunk_to_message(whole) if isinstance(whole, AIMessageChunk) else whole
-    assert isinstance(message, AIMessage)
-    return message
+        first, *rest = pieces
+        return from_langchain(first + rest if rest else first)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import ToolMessage
+from longthread.messages.message import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class CallResult:
     """A call's result, and the index of the step that made it."""
 
     step: int
-    message: ToolMessage
+    message: Message
 
 
 class Order:
@@ -40,7 +40,7 @@ class Order:
 
     def take(self, result: CallResult) -> list[CallResult]:
         """Take in a result: those that can become entries now, in order. One that must wait is kept till then."""
-        self._ready[result.message.tool_call_id] = result
+        self._ready[str(result.message.tool_call_id)] = result
         due: list[CallResult] = []
         while self._left and self._left[0] in self._ready:
             due.append(self._ready.pop(self._left.pop(0)))

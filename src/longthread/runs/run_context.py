@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from longthread.context.window import PreviousCall, Window
 from longthread.errors import LeaseLost
@@ -17,7 +15,8 @@ from longthread.llm.json_protocol import instructions
 from longthread.llm.live_text import LiveText, ends_unopened
 from longthread.llm.stream_recorder import CallRecorder
 from longthread.memory.relevant_memories import as_line, listed
-from longthread.messages.codec import draft_of
+from longthread.messages.entries import draft_of
+from longthread.messages.message import Message
 from longthread.messages.sanitize import storable
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
@@ -157,7 +156,7 @@ class RunContext:
     def _live_text(self) -> LiveText:
         """The current reply's. Whether its thinking begins without a tag is known from the model's last one."""
         if self.message_id not in self._live:
-            last = next((each for each in reversed(self.window.messages) if isinstance(each, AIMessage)), None)
+            last = next((each for each in reversed(self.window.messages) if each.role == "assistant"), None)
             raw = str(note_of(last).get("raw", "")) if last is not None else ""
             self._live = {self.message_id: LiveText(expects_thinking=ends_unopened(raw))}
         return self._live[self.message_id]
@@ -185,52 +184,52 @@ class RunContext:
         """The ids of the calls in the window, shown or not."""
         return {call for spot in self.window.spots for call in spot.item.calls}
 
-    async def write(self, tx: Transaction, held: LeaseCheck, messages: Sequence[BaseMessage]) -> list[Entry]:
+    async def write(self, tx: Transaction, held: LeaseCheck, messages: Sequence[Message]) -> list[Entry]:
         """Add messages of the run to the log, in a transaction that has checked the lease. Call `note` after it."""
         drafts = [draft_of(message, run_id=self.run.id) for message in messages]
         return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size, goes_on=True)
 
-    def note(self, entries: Sequence[Entry], messages: Sequence[BaseMessage]) -> None:
+    def note(self, entries: Sequence[Entry], messages: Sequence[Message]) -> None:
         """Take messages into the window that are in the log now."""
         for entry, message in zip(entries, messages, strict=True):
             self.window.add(entry, message)
 
 
-def note_of(message: BaseMessage) -> dict[str, Any]:
+def note_of(message: Message) -> dict[str, Any]:
     """What we noted on a message."""
     note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
     return note
 
 
-def noted(message: AIMessage, **note: Any) -> AIMessage:
+def noted(message: Message, **note: Any) -> Message:
     """The message with a further note."""
     kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
-    return message.model_copy(update={"additional_kwargs": kwargs})
+    return replace(message, additional_kwargs=kwargs)
 
 
-def is_malformed(message: BaseMessage) -> bool:
+def is_malformed(message: Message) -> bool:
     """Whether the message is a reply that could not be read."""
-    return isinstance(message, AIMessage) and note_of(message).get("kind") == "malformed"
+    return message.role == "assistant" and note_of(message).get("kind") == "malformed"
 
 
-def open_calls(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The calls without a result of the last assistant's message, when only results stand behind it."""
-    answered: set[str] = set()
+    answered: set[str | None] = set()
     for message in reversed(messages):
-        if isinstance(message, ToolMessage):
+        if message.role == "tool":
             answered.add(message.tool_call_id)
-        elif isinstance(message, AIMessage):
+        elif message.role == "assistant":
             return [dict(call) for call in message.tool_calls if call["id"] not in answered]
         else:
             return []
     return []
 
 
-def pairs(messages: Sequence[BaseMessage]) -> Iterator[tuple[AIMessage, dict[str, Any], ToolMessage]]:
+def pairs(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, Any], Message]]:
     """Each tool call with the message that made it and its result, in the order of the results."""
-    calls: dict[str, tuple[AIMessage, dict[str, Any]]] = {}
+    calls: dict[str, tuple[Message, dict[str, Any]]] = {}
     for message in messages:
-        if isinstance(message, AIMessage):
+        if message.role == "assistant":
             calls |= {call["id"] or "": (message, dict(call)) for call in message.tool_calls}
-        elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
+        elif message.role == "tool" and message.tool_call_id in calls:
             yield *calls[message.tool_call_id], message

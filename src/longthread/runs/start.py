@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import HumanMessage
-
 from longthread.context.source_facts import KnownFacts, known
 from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
 from longthread.context.window_cache import CachedWindow, WindowCache
 from longthread.errors import NothingToResume, RunWaiting, ThreadNotFound
-from longthread.messages.codec import draft_of
+from longthread.messages.entries import draft_of
+from longthread.messages.message import Message
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft
@@ -216,7 +215,7 @@ def _question(ask: RunRequest, plan: NewRun) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     note |= {CONTINUES: True} if plan.continues is not None else {}
-    message = HumanMessage(ask.question, id=new_id(), additional_kwargs={NOTE: note})
+    message = Message("user", ask.question, id=new_id(), additional_kwargs={NOTE: note})
     return draft_of(message, run_id=plan.run_id)
 
 

@@ -13,11 +13,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
-
 from longthread.builtin.chart_query import with_query
 from longthread.errors import LeaseLost, LongthreadError, StoreError
 from longthread.llm.models import RunModels
+from longthread.messages.message import Message
 from longthread.model.builtin import CHART
 from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
@@ -51,7 +50,7 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     await _note_reply(context, _reply(message, context.message_id, clock), started, clock)
 
 
-async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> AIMessage:
+async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> Message:
     """The reply of the run's model, or else of the one that takes over."""
     try:
         return await fitted(context, request, models.retries)
@@ -69,7 +68,7 @@ async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) ->
     Raises:
         LeaseLost, StoreError: from the first call that could not be written down. The others are cancelled.
     """
-    maker = next(message for message in reversed(context.window.messages) if isinstance(message, AIMessage))
+    maker = next(message for message in reversed(context.window.messages) if message.role == "assistant")
     order = Order([call["id"] for call in calls])
     try:
         async with asyncio.TaskGroup() as group:
@@ -79,7 +78,7 @@ async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) ->
         raise errors.exceptions[0] from None
 
 
-async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order) -> None:
+async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: Message, order: Order) -> None:
     """Make one call, unless this run finished it before a crash: then its result is the one it had."""
     earlier = context.earlier.get(call["id"])
     try:
@@ -95,7 +94,7 @@ async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: AIMess
 
 async def _note_reply(
     context: RunContext,
-    message: AIMessage,
+    message: Message,
     started: datetime,
     clock: float,
 ) -> None:
@@ -146,7 +145,7 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
 
 
 async def _run_call(
-    context: RunContext, call: Mapping[str, Any], maker: AIMessage, order: Order, *, interrupted: bool
+    context: RunContext, call: Mapping[str, Any], maker: Message, order: Order, *, interrupted: bool
 ) -> None:
     tool, approval = context.tools.get(call["name"]), decided(context, call, maker)
     refused: Observation | None = None
@@ -226,7 +225,7 @@ async def _note_result(
     context.stream.ring()
 
 
-async def _observe(context: RunContext, call: Mapping[str, Any], maker: AIMessage, *, interrupted: bool) -> Observation:
+async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message, *, interrupted: bool) -> Observation:
     if call["name"] == PARSE_ERROR and is_malformed(maker):
         observation: Observation = note_of(maker)["observation"]
         return observation
@@ -252,12 +251,12 @@ def _next_label(context: RunContext, action: str) -> str | None:
     return f"q{context.queries}"
 
 
-def _reply(message: AIMessage, message_id: str, clock: float) -> AIMessage:
-    message = noted(message.model_copy(update={"id": message_id}), latency_ms=_elapsed(clock))
+def _reply(message: Message, message_id: str, clock: float) -> Message:
+    message = noted(replace(message, id=message_id), latency_ms=_elapsed(clock))
     return message if message.tool_calls else noted(message, kind="answer")
 
 
-def _usage(context: RunContext, message: AIMessage) -> dict[str, int]:
+def _usage(context: RunContext, message: Message) -> dict[str, int]:
     """What the provider counted, and what we had: the estimate of the prompt, and the budget of its messages."""
     usage = message.usage_metadata
     told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
@@ -268,9 +267,9 @@ def _elapsed(clock: float) -> int:
     return round((time.monotonic() - clock) * 1000)
 
 
-def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> ToolMessage:
+def _result(call: Mapping[str, Any], observation: Mapping[str, Any]) -> Message:
     text = json.dumps(observation, ensure_ascii=False, separators=(",", ":"), default=str)
-    return ToolMessage(content=text, tool_call_id=call["id"], name=call["name"], id=new_id())
+    return Message("tool", text, tool_call_id=call["id"], name=call["name"], id=new_id())
 
 
 def _error(code: str, message: str) -> Observation:

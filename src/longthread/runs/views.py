@@ -11,8 +11,6 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
-
 from longthread.context.window import (
     NOTES,
     FittedView,
@@ -29,6 +27,7 @@ from longthread.context.window import (
 from longthread.errors import EntryNotFound
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.relevant_memories import listed
+from longthread.messages.message import Message
 from longthread.model.entry import Entry
 from longthread.model.manifest import TEXTS, How, Segment, segments_of
 from longthread.model.run import Run, Step
@@ -216,7 +215,7 @@ def _hash(body: bytes) -> str:
 class Sent:
     """What a model call was sent: the messages, the system prompt first, and the tools that were offered with them."""
 
-    messages: Sequence[BaseMessage]
+    messages: Sequence[Message]
     tools: Sequence[Tool]
 
 
@@ -232,9 +231,9 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     middle = await _messages(tx, step)
     messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
     if prompt.spoken == "native":
-        return Sent([SystemMessage(prompt.system), *messages], prompt.tools)
+        return Sent([Message("system", prompt.system), *messages], prompt.tools)
     system, texts = as_text(prompt.system, messages, prompt.tools)
-    return Sent([SystemMessage(system), *texts], ())
+    return Sent([Message("system", system), *texts], ())
 
 
 async def seen_between(
@@ -260,7 +259,7 @@ async def seen_between(
     return [list(islice(spots, len(entries))) for entries in found]
 
 
-async def _messages(tx: Transaction, step: Step) -> list[AnyMessage]:
+async def _messages(tx: Transaction, step: Step) -> list[Message]:
     parts, messages, segments = {}, {}, segments_of(step.manifest)
     for segment, spots in zip(segments, await seen_between(tx, step.thread_id, segments), strict=True):
         for spot in spots:

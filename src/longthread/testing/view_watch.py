@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from longthread.builtin.recall import recall_tool
 from longthread.context.window import item_of
 from longthread.errors import InvalidInput
+from longthread.messages.langchain import from_langchain
 from longthread.model.run import Run
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
@@ -83,10 +84,9 @@ class ViewWatch:
         calls = message.tool_calls if isinstance(message, AIMessage) else getattr(message, "tool_call_id", None)
         body = json.dumps([message.type, message.content, calls], ensure_ascii=False)
         if body not in self._sizes:
-            system = message.type == "system"
-            self._sizes[body] = (
-                estimate(str(message.text), _FAMILY) if system else item_of(message, family=_FAMILY).tokens
-            )
+            ours = from_langchain(message)
+            is_system = ours.role == "system"
+            self._sizes[body] = estimate(ours.text, _FAMILY) if is_system else item_of(ours, family=_FAMILY).tokens
         return body, self._sizes[body]
 
 

@@ -12,13 +12,16 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 
 from longthread.context.window import PreviousCall, WindowMessage
+from longthread.messages.fields import BLANK
+from longthread.messages.langchain import from_langchain, to_langchain
+from longthread.messages.message import Message
 from longthread.messages.tool_calls import as_json, calls_of
-from longthread.model.entry import Entry, Role
+from longthread.model.entry import Entry
 from longthread.model.lru import LRU
 from longthread.model.manifest import TEXTS, Segment
 from longthread.view.items import ViewItem
@@ -111,6 +114,7 @@ class _Known:
     """What is remembered of a message, with the message: its address is then nobody else's."""
 
     message: BaseMessage
+    ours: Message
     entry: Entry
     size: int
     items: dict[str, ViewItem] = field(default_factory=dict)
@@ -130,46 +134,48 @@ class StateMessages:
         found: list[WindowMessage] = []
         times: Counter[str] = Counter()
         for n, message in enumerate(messages, 1):
-            name = message.id or _content(message)
+            name = message.id or _content(from_langchain(message))
             key = name if not times[name] and message.id else f"{name}#{times[name]}"
             times[name] += 1
             known = self._of(message, key)
-            found.append(WindowMessage(replace(known.entry, seq=n), message, known.items))
+            found.append(WindowMessage(replace(known.entry, seq=n), known.ours, known.items))
         return found
 
     def _of(self, message: BaseMessage, key: str) -> _Known:
         with _REMEMBERING:
             known = self._known.get(id(message))
             if known is None:
-                known = _Known(message, _entry(message, key), len(str(message.content)))
+                ours = from_langchain(message)
+                known = _Known(message, ours, _entry(ours, key), len(str(message.content)))
             elif known.entry.id != key:  # one without an id has one now: LangGraph sets it in the message itself
-                known = _Known(message, replace(known.entry, id=key), known.size)
+                ours = replace(known.ours, id=message.id)
+                known = _Known(message, ours, replace(known.entry, id=key), known.size)
             self._known.put(id(message), known)
             return known
 
 
-def _entry(message: BaseMessage, key: str) -> Entry:
+def as_sent(
+    messages: Sequence[Message], spots: Sequence[WindowMessage], given: Sequence[AnyMessage]
+) -> list[AnyMessage]:
+    """The messages of a view as LangChain's. One that is shown as it is, is the very object that the state has."""
+    same = {id(spot.message): message for spot, message in zip(spots, given, strict=True)}
+    # The types of AnyMessage are all that `to_langchain` makes.
+    return [same.get(id(message)) or cast(AnyMessage, to_langchain(message)) for message in messages]
+
+
+def _entry(message: Message, key: str) -> Entry:
     return Entry(
         id=key,
-        role=_role(message),
-        text=str(message.text),
-        tool_calls=calls_of(getattr(message, "tool_calls", ()), message.id).told,
-        tool_call_id=message.tool_call_id if isinstance(message, ToolMessage) else None,
+        role=message.role,
+        text=message.text,
+        tool_calls=calls_of(message.tool_calls, message.id).told,
+        tool_call_id=message.tool_call_id,
     )
 
 
-def _role(message: BaseMessage) -> Role:
-    # By kind and not by class: what was streamed is a chunk.
-    if isinstance(message, AIMessage):
-        return "assistant"
-    if isinstance(message, ToolMessage):
-        return "tool"
-    return "system" if isinstance(message, SystemMessage) else "user"
-
-
-def _content(message: BaseMessage) -> str:
+def _content(message: Message) -> str:
     """A name for a message without an id: the same for the same content, in any process."""
-    calls = [{**call, "args": as_json(call["args"])} for call in getattr(message, "tool_calls", [])]
-    beside = [message.tool_call_id] if isinstance(message, ToolMessage) else []
-    told = json.dumps([message.type, message.content, calls, *beside], default=str)
+    calls = [{**call, "args": as_json(call["args"])} for call in message.tool_calls]
+    beside = [message.tool_call_id] if message.role == "tool" else []
+    told = json.dumps([BLANK[message.role]["type"], message.content, calls, *beside], default=str)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -20,7 +20,7 @@ from longthread.context.window import FittedView, ViewRequest, WindowMessage, fi
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, expect_backed
 from longthread.langgraph.memory.long_term import NOT_LOGGED, LongTermMemory, StateSummary
-from longthread.langgraph.memory.message_view import KeptView, StateMessages
+from longthread.langgraph.memory.message_view import KeptView, StateMessages, as_sent
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.llm.models import context_window, name_of
 from longthread.llm.request_size import fixed_tokens, instructions, reply_tokens
@@ -292,7 +292,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call.fitted, call.room = fit(call.spots, wanted), wanted.budget
         kept = KeptView.of(call.fitted.segments, call.spots)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
-        return request.override(messages=[*first, *call.fitted.messages])
+        return request.override(messages=[*first, *as_sent(call.fitted.messages, call.spots, rest)])
 
     def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
         window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)
