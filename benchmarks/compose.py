@@ -26,12 +26,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
-
 from longthread.context.window import PreviousCall, ViewRequest, WindowMessage, fit
 from longthread.context.window_cache import WindowCache
-from longthread.messages.codec import draft_of
+from longthread.messages.entries import draft_of
+from longthread.messages.message import Message, tool_call
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.open import open_store
@@ -44,7 +42,7 @@ LIMIT = 200
 """Messages of the hot window."""
 
 
-def turn(number: int, chance: random.Random, size: int) -> list[BaseMessage]:
+def turn(number: int, chance: random.Random, size: int) -> list[Message]:
     """A question, a call, its result of `size` characters and an answer."""
     call = tool_call(id=f"c{number}", name="run_sql", args={"sql": f"SELECT * FROM t WHERE id < {number}"})
     said = words(chance, "en", size // 6)
@@ -52,10 +50,10 @@ def turn(number: int, chance: random.Random, size: int) -> list[BaseMessage]:
     result = json.dumps({"ok": True, "data": {"query": f"q{number}", "rows": rows}})
     thinking: Any = {"type": "thinking", "thinking": words(chance, "en", 60), "signature": "s" * 64}
     return [
-        HumanMessage(words(chance, "en", 20)),
-        AIMessage([thinking], tool_calls=[call]),
-        ToolMessage(result, tool_call_id=call["id"]),
-        AIMessage(words(chance, "en", 40)),
+        Message("user", words(chance, "en", 20)),
+        Message("assistant", [thinking], tool_calls=[call]),
+        Message("tool", result, tool_call_id=call["id"]),
+        Message("assistant", words(chance, "en", 40)),
     ]
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import tool_call
 from tests.analysts import OpenAnalyst
 from tests.context.test_window import spot
 from tests.runs.test_views import check
@@ -16,6 +14,7 @@ from tests.script import call, finish
 
 from longthread.context.system_prompt import KNOWLEDGE
 from longthread.context.window import FittedView, PreviousCall, ViewRequest, WindowMessage, fit
+from longthread.messages.message import Message, tool_call
 from longthread.model.facts import Facts
 from longthread.model.fold import facts_of
 from longthread.runs.inspect import calls_of, look
@@ -28,17 +27,25 @@ def described(table: str, columns: int = 30) -> dict[str, Any]:
 
 def conversation(tables: Sequence[str], questions: int = 4) -> list[WindowMessage]:
     """Each table is described once, in the first turn; then come questions with long answers."""
-    messages: list[BaseMessage] = [HumanMessage("What is there?", id="q")]
+    messages: list[Message] = [Message("user", "What is there?", id="q")]
     for n, table in enumerate(tables):
         messages.append(
-            AIMessage("", id=f"a{n}", tool_calls=[tool_call(name="describe_table", args={"table": table}, id=f"c{n}")])
+            Message(
+                "assistant",
+                "",
+                id=f"a{n}",
+                tool_calls=[tool_call(name="describe_table", args={"table": table}, id=f"c{n}")],
+            )
         )
         text = json.dumps({"ok": True, "data": described(table)})
-        messages.append(ToolMessage(text, tool_call_id=f"c{n}", name="describe_table", id=f"r{n}"))
-    messages.append(AIMessage("These.", id="a"))
+        messages.append(Message("tool", text, tool_call_id=f"c{n}", name="describe_table", id=f"r{n}"))
+    messages.append(Message("assistant", "These.", id="a"))
     for n in range(questions):
-        messages += [HumanMessage(f"Question {n}? 多少？" * 5, id=f"q{n}"), AIMessage(f"So {n}. " * 80, id=f"s{n}")]
-    return [spot(message, seq) for seq, message in enumerate([*messages, HumanMessage("And?", id="last")], 1)]
+        messages += [
+            Message("user", f"Question {n}? 多少？" * 5, id=f"q{n}"),
+            Message("assistant", f"So {n}. " * 80, id=f"s{n}"),
+        ]
+    return [spot(message, seq) for seq, message in enumerate([*messages, Message("user", "And?", id="last")], 1)]
 
 
 def viewed(spots: Sequence[WindowMessage], budget: int, past: PreviousCall | None = None) -> FittedView:

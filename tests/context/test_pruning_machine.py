@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from langchain_core.messages import BaseMessage
 from tests.exploring import explore
 from tests.memory.threads import counted
 
@@ -25,6 +24,7 @@ from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.summary.digest import tokens_of
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import SummaryConfig
+from longthread.messages.message import Message
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.runs.start import _whole_units
 from longthread.store import log, summaries
@@ -324,8 +324,8 @@ def _turn(name: str, calls: int, size: int, chinese: bool) -> list[Draft]:
     return [*drafts, Draft(f"{name}-a", "assistant", f"It is {name}.", metadata={"kind": "answer"})]
 
 
-def _texts(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
-    return [(message.type, message.text) for message in messages]
+def _texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in messages]
 
 
 @pytest.mark.postgres

@@ -33,6 +33,7 @@ from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
 from longthread.langgraph.memory.long_term import _Writer
 from longthread.llm.request_size import fixed_tokens, reply_tokens
 from longthread.memory.summary.pruning import prune_thread
+from longthread.messages.langchain import from_langchain
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.testing import ScriptedChatModel
@@ -68,7 +69,7 @@ class Spy(AgentMiddleware[Any, Any, Any]):
     def see(self, request: ModelRequest[Any]) -> None:
         fixed, reply = fixed_tokens(request, "any"), reply_tokens(request, SETTINGS)
         budget = message_budget(self.window, output=reply, fixed=fixed)
-        tokens = sum(item_of(message).tokens for message in request.messages)
+        tokens = sum(item_of(from_langchain(message)).tokens for message in request.messages)
         self.over += [(tokens, budget)] if tokens > budget else []
         self.views.append(list(request.messages))
         system = [request.system_message] if request.system_message else []
@@ -687,7 +688,7 @@ async def test_reported_usage_corrects_the_estimates_also_in_another_process(sto
     counts: list[int] = []
 
     def reply(messages: list[BaseMessage]) -> AIMessage:
-        tokens = 2 * sum(item_of(message).tokens for message in messages)
+        tokens = 2 * sum(item_of(from_langchain(message)).tokens for message in messages)
         counts.append(tokens)
         usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
         return AIMessage("word " * 150, usage_metadata=usage)  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.message_view import StateMessages
 from longthread.memory.search.recall import Recaller
 from longthread.messages.codec import draft_of, message_of
+from longthread.messages.langchain import from_langchain
 from longthread.messages.tool_calls import as_json
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -363,7 +364,7 @@ async def test_recall_finds_arguments_by_their_text(store: Driver, talk: Any) ->
 def test_a_view_counts_and_names_them(args: Any) -> None:
     message = called(args)
     told = called(as_json(args))
-    assert item_of(message).tokens == item_of(told).tokens > 0
+    assert item_of(from_langchain(message)).tokens == item_of(from_langchain(told)).tokens > 0
     nameless = called(args)
     nameless.id = None
     messages = StateMessages()
@@ -372,7 +373,7 @@ def test_a_view_counts_and_names_them(args: Any) -> None:
         messages.spots([nameless]),
         StateMessages().spots([nameless]),
     )
-    assert spot.item_for("any").tokens == item_of(told).tokens
+    assert spot.item_for("any").tokens == item_of(from_langchain(told)).tokens
     assert unnamed.entry.id == again.entry.id
 
 

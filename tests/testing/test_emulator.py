@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.tools import tool
 
 from longthread.llm.json_protocol import Malformed, check_calls
+from longthread.llm.langchain import message_of
 from longthread.messages.message import Message
 from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
 
@@ -215,7 +216,7 @@ def test_langchain_gets_the_same_streamed_and_not() -> None:
     assert whole.usage_metadata is not None
     assert streamed.usage_metadata is not None
     assert whole.usage_metadata["total_tokens"] == streamed.usage_metadata["total_tokens"]
-    assert check_calls(streamed) is None
+    assert check_calls(message_of(streamed)) is None
 
 
 async def test_langchain_drives_an_agent_over_the_socket() -> None:
@@ -241,7 +242,7 @@ def test_a_call_with_broken_arguments_may_come_back_into_the_history() -> None:
         broken = model.invoke("q")
         assert broken.tool_calls == []
         assert broken.invalid_tool_calls[0]["args"] == '{"a": 1, "b": '
-        assert isinstance(check_calls(broken), Malformed)
+        assert isinstance(check_calls(message_of(broken)), Malformed)
         history = [HumanMessage("q"), broken, {"role": "tool", "content": "no", "tool_call_id": "call_broken"}]
         assert model.invoke(history).content == "ok"
 
@@ -277,7 +278,7 @@ def test_streamed_half_arguments_are_completed_by_langchain_and_found_by_the_che
     with ProviderEmulator([broken_call("add", '{"a": 1, "b": ')]) as provider:
         streamed = _gather(_langchain(provider))
     assert streamed.tool_calls[0]["args"] == {"a": 1}
-    assert isinstance(check_calls(streamed), Malformed)
+    assert isinstance(check_calls(message_of(streamed)), Malformed)
 
 
 def test_a_call_cut_at_the_token_limit_is_found() -> None:
@@ -285,7 +286,7 @@ def test_a_call_cut_at_the_token_limit_is_found() -> None:
     with ProviderEmulator([cut]) as provider:
         streamed = _gather(_langchain(provider))
     message = AIMessage(content="", tool_calls=streamed.tool_calls, response_metadata=streamed.response_metadata)
-    problem = check_calls(message)
+    problem = check_calls(message_of(message))
     assert isinstance(problem, Malformed)
     assert "token limit" in problem.reason
 

@@ -12,14 +12,17 @@ from typing import Any
 from longthread.context.citations import CitedQuery
 from longthread.context.overflow_digest import told
 from longthread.context.system_prompt import facts_note, terms_note
-from longthread.messages.entries import draft_of, message_of
+from longthread.messages.entries import message_of
 from longthread.messages.invalid_calls import answered, has_unread, readable
 from longthread.messages.message import Message
 from longthread.messages.reasoning import CALLS, beside_content, has_items, hosted, is_thinking, without_thinking
+from longthread.messages.sanitize import storable
+from longthread.messages.tool_calls import calls_of
 from longthread.model.attachment import attachment_of
-from longthread.model.entry import Draft, Entry
+from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.facts import Facts
 from longthread.model.fold import observation_of
+from longthread.model.ids import new_id
 from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import PreviousView, View, ViewConfig, compose
@@ -206,7 +209,7 @@ def as_answered(spots: Sequence[WindowMessage]) -> Sequence[WindowMessage]:
         behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
         message = answered(spots[n].message, [each.entry.tool_call_id for each in behind])
         if message is not spots[n].message:
-            found[n] = WindowMessage(replace(spots[n].entry, tool_calls=draft_of(message).tool_calls), message)
+            found[n] = WindowMessage(replace(spots[n].entry, tool_calls=_told_calls(message)), message)
     return found
 
 
@@ -417,10 +420,10 @@ def _stale(spots: Sequence[WindowMessage]) -> frozenset[int]:
 
 def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> ViewItem:
     """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
-    draft, sent = draft or draft_of(message), readable(message)
-    text, key = draft.text if sent is message else str(sent.text), message.id or draft.id
+    sent, key = readable(message), message.id or (draft.id if draft is not None else new_id())
+    calls = [call.to_json() for call in (draft.tool_calls if draft is not None else _told_calls(message))]
+    text = draft.text if draft is not None and sent is message else sent.text
     message = sent
-    calls = [call.to_json() for call in draft.tool_calls]
     blocks = [block for block in message.content if isinstance(block, dict)] if type(message.content) is list else []
     rest = [block for block in blocks if not is_thinking(block) and block.get("type") not in CALLS | {"text"}]
     rest += hosted(message)
@@ -430,17 +433,21 @@ def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> 
     bound = thinking if rest and has_items(message) else 0
     return ViewItem(
         key=key,
-        role=draft.role,
+        role=message.role,
         text=text,
         calls=tuple(call["id"] for call in calls),
-        answers=draft.tool_call_id,
+        answers=storable(message.tool_call_id),
         extra=_json_tokens(calls, family),
         thinking=thinking - bound,
         other=_beside_tokens(rest, family) + 4 * len(blocks) + bound,
-        beside=0 if draft.role == "assistant" else len(rest),
+        beside=0 if message.role == "assistant" else len(rest),
         silent=thinking > bound and not (text.strip() or calls or rest),
         family=family,
     )
+
+
+def _told_calls(message: Message) -> tuple[ToolCall, ...]:
+    return calls_of(message.tool_calls, message.id).told
 
 
 def _beside_tokens(blocks: Sequence[Any], family: str) -> int:
