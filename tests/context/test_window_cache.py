@@ -17,6 +17,8 @@ from longthread.context.window_cache import WindowCache
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
+from longthread.messages.langchain import all_to_langchain
+from longthread.messages.message import Message
 from longthread.model.entry import Draft, ToolCall
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
@@ -134,7 +136,7 @@ async def test_the_first_turn_on_a_seeded_thread_reads_no_more_than_its_facts_ne
 async def test_a_run_never_holds_more_than_the_window_and_whole_units(
     store: Driver, tmp_path: Path, shop: str, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held: list[list[BaseMessage]] = []
+    held: list[list[Message]] = []
     keep = WindowCache.keep
 
     def seen(self: WindowCache, thread: Thread, spots: Sequence[WindowMessage], *rest: Any) -> None:
@@ -149,7 +151,7 @@ async def test_a_run_never_holds_more_than_the_window_and_whole_units(
         await ask(analyst, "t", shop)
         # It has some more until it is pruned, behind a turn; the question and four messages follow.
         assert 5 <= len(held[-1]) <= limit + min(20, limit // 2) + 5
-        assert_whole(held[-1])
+        assert_whole(all_to_langchain(held[-1]))
     assert len(held) == 3
     for made in model.calls:
         assert_whole(made.messages[1:])

@@ -33,6 +33,7 @@ from longthread.llm.models import (
     supports_tools,
 )
 from longthread.llm.stream_recorder import CallRecorder
+from longthread.messages.message import Message
 from longthread.runs.request import ChatRequest
 from longthread.settings import Settings, variables
 from longthread.testing import Dropped, ProviderEmulator, Refused, ScriptedChatModel, Slow, broken_call
@@ -271,7 +272,7 @@ async def test_a_call_with_half_its_arguments_is_found(reply: Any, broken: bool,
     async with ProviderEmulator([reply]) as provider:
         model = resolve_model("llama3", _settings(base_url=provider.base_url))
         model.disable_streaming = not streaming
-        message = await ChatRequest(model, "", [HumanMessage("q")], [TOOL]).reply(recorder)
+        message = await ChatRequest(model, "", [Message("user", "q")], [TOOL]).reply(recorder)
         assert provider.requests[0].body.get("stream", False) is streaming
     found = check_calls(message, recorder.written())
     assert isinstance(found, Malformed) is broken

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 from longthread.errors import MessageNotStorable
+from longthread.messages.compression import dumped
 from longthread.messages.fields import (
     BLANK,
     PACKED,
     PACKED_JSON,
     Fields,
+    alike,
     exact_json,
     fields_of_row,
     is_packed,
@@ -112,10 +114,21 @@ def message_from(role: Role, fields: Fields) -> Message:
 
 
 def _pack(message: Message, fields: Fields) -> bytes:
-    body = exact_json(fields | message.extra)
+    body = _exact_json(fields | message.extra)
     if body is None:
         raise MessageNotStorable(message_id=message.id, reason="it is no JSON")
     return PACKED + f"{PACKED_JSON}{_CLASSES[message.role]}".encode() + PACKED + body
+
+
+def _exact_json(fields: Fields) -> bytes | None:
+    """Fields as JSON, if it gives back the same: also numbers of more than 64 bits, which orjson makes floats of."""
+    if (body := exact_json(fields)) is not None:
+        return body
+    try:
+        encoded = dumped(fields)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return encoded if alike(json.loads(encoded.decode("utf-8", "surrogatepass")), fields) else None
 
 
 def _unpacked(entry: Draft, payload: bytes) -> Message:
