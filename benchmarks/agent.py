@@ -23,8 +23,8 @@ from langchain_core.messages.ai import UsageMetadata
 from seeding import seed
 from turn import turn
 
+from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.messages.codec import message_of
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import may_be_alive

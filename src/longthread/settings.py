@@ -149,6 +149,7 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = _setting(None, "LLM_API_KEY", "API_KEY", allowed="text")
     openai_api_key: SecretStr | None = _setting(None, "OPENAI_API_KEY", allowed="text")
     anthropic_api_key: SecretStr | None = _setting(None, "ANTHROPIC_API_KEY", allowed="text")
+    anthropic_base_url: str | None = _setting(None, "ANTHROPIC_BASE_URL", allowed="a URL")
     google_api_key: SecretStr | None = _setting(None, "GOOGLE_API_KEY", "GEMINI_API_KEY", allowed="text")
     max_tokens: int = _setting(2000, "LLM_MAX_TOKENS", allowed="a whole number from 1 on", ge=1)
     timeout: float = _setting(

@@ -15,10 +15,10 @@ from tests.memory.talking import say
 from longthread.builtin.pages import PageRoom
 from longthread.builtin.recall import MOST, NOTHING_YET, offered, recall_tool
 from longthread.errors import EmbedderUnavailable, InvalidInput
+from longthread.langgraph.message_codec import draft_of
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Question, Recaller
-from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft
 from longthread.settings import Settings
 from longthread.store import log

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from longthread.demo.brain import decide
-from longthread.demo.talk import DemoCall, DemoMessage
+from longthread.demo.talk import DemoCall, Utterance
 from longthread.tools.analysis import Source, analysis_tools, open_source
 from longthread.tools.tool import Tool
 
@@ -49,34 +49,34 @@ class Conversation:
 
     tools: Mapping[str, Tool]
     system: str = ""
-    messages: list[DemoMessage] = field(default_factory=list)
+    messages: list[Utterance] = field(default_factory=list)
     actions: list[DemoCall] = field(default_factory=list)
     rows: list[list[Any]] | None = None
     model_calls: int = 0
 
     async def ask(self, question: str) -> str:
-        self.messages.append(DemoMessage("user", question))
+        self.messages.append(Utterance("user", question))
         self.actions, self.rows, self.model_calls = [], None, 0
-        head = [DemoMessage("system", self.system)] if self.system else []
+        head = [Utterance("system", self.system)] if self.system else []
         while True:
             self.model_calls += 1
             assert self.model_calls <= 8, f"{question}: the model does not come to an end"
             decision = decide([*head, *self.messages])
             if not decision.calls:
-                self.messages.append(DemoMessage("assistant", decision.answer))
+                self.messages.append(Utterance("assistant", decision.answer))
                 return decision.answer
             await self._act(decision.thought, decision.calls)
 
     async def _act(self, thought: str, calls: tuple[DemoCall, ...]) -> None:
         made = tuple(DemoCall(call.name, call.args, f"call-{len(self.messages)}-{at}") for at, call in enumerate(calls))
-        self.messages.append(DemoMessage("assistant", thought, made))
+        self.messages.append(Utterance("assistant", thought, made))
         for call in made:
             self.actions.append(call)
             observation = await self.tools[call.name].call(call.args)
             if call.name == "run_sql" and observation["ok"]:
                 self.rows = observation["data"]["rows"]
                 observation["data"]["query"] = f"q{sum(action.name == 'run_sql' for action in self.actions)}"
-            self.messages.append(DemoMessage("tool", json.dumps(observation, default=str), call_id=call.id))
+            self.messages.append(Utterance("tool", json.dumps(observation, default=str), call_id=call.id))
 
     def names(self) -> list[str]:
         """The tools called for the last question."""

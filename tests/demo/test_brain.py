@@ -14,7 +14,7 @@ import pytest
 
 from longthread.demo.brain import decide
 from longthread.demo.question import parse
-from longthread.demo.talk import DemoCall, DemoMessage
+from longthread.demo.talk import DemoCall, Utterance
 from longthread.demo.words.chunks import PhraseChunk, chunks_of
 from longthread.demo.words.vocabulary import Vocabulary
 from longthread.tools.analysis import analysis_tools, open_source
@@ -198,9 +198,9 @@ async def test_continue_goes_on_with_the_question_before(talk: Talk) -> None:
     for tool in ("list_tables",):
         observation = await conversation.tools[tool].call({})
     conversation.messages = [
-        DemoMessage("user", "How many customers are there?"),
-        DemoMessage("assistant", "", (DemoCall("list_tables", {}, "c1"),)),
-        DemoMessage("tool", json.dumps(observation), call_id="c1"),
+        Utterance("user", "How many customers are there?"),
+        Utterance("assistant", "", (DemoCall("list_tables", {}, "c1"),)),
+        Utterance("tool", json.dumps(observation), call_id="c1"),
     ]
     answer = await conversation.ask("继续")
     assert "list_tables" not in conversation.names()
@@ -250,22 +250,22 @@ async def test_tables_that_cannot_be_listed_end_the_question(talk: Talk) -> None
 
 
 async def test_an_observation_that_cannot_be_read_does_not_loop() -> None:
-    messages = [DemoMessage("user", "How many orders?")]
+    messages = [Utterance("user", "How many orders?")]
     for turn in range(8):
         decision = decide(messages)
         if not decision.calls:
             break
         calls = tuple(DemoCall(call.name, call.args, f"{turn}-{at}") for at, call in enumerate(decision.calls))
-        messages.append(DemoMessage("assistant", decision.thought, calls))
-        messages += [DemoMessage("tool", "{ not json", call_id=call.id) for call in calls]
+        messages.append(Utterance("assistant", decision.thought, calls))
+        messages += [Utterance("tool", "{ not json", call_id=call.id) for call in calls]
     assert not decision.calls
     assert EN in decision.answer
 
 
 def test_an_empty_database_is_said_to_be_empty() -> None:
     facts = json.dumps({"source": "x", "dialect": "sqlite", "tables": []})
-    system = DemoMessage("system", f"```json longthread-knowledge\n{facts}\n```")
-    decision = decide([system, DemoMessage("user", "How many orders?")])
+    system = Utterance("system", f"```json longthread-knowledge\n{facts}\n```")
+    decision = decide([system, Utterance("user", "How many orders?")])
     assert not decision.calls and "no tables" in decision.answer
 
 
@@ -291,8 +291,8 @@ async def test_where_columns_are_not_listed_the_tables_that_keys_point_to_are_de
 async def test_of_a_thousand_tables_those_are_described_that_the_question_is_about() -> None:
     names = [f"log_{n}" for n in range(990)] + ["customers", "orders", "invoices"]
     facts = json.dumps({"source": "x", "dialect": "sqlite", "tables": names})
-    system = DemoMessage("system", f"```json longthread-knowledge\n{facts}\n```")
-    decision = decide([system, DemoMessage("user", "客户有多少？")])
+    system = Utterance("system", f"```json longthread-knowledge\n{facts}\n```")
+    decision = decide([system, Utterance("user", "客户有多少？")])
     assert [call.args["table"] for call in decision.calls] == ["customers"]
 
 
@@ -305,15 +305,15 @@ async def test_odd_questions_come_to_an_end(talk: Talk, question: str) -> None:
     assert EN in answer or ZH in answer
 
 
-def talk_of(question: str, *done: tuple[DemoCall, str]) -> list[DemoMessage]:
+def talk_of(question: str, *done: tuple[DemoCall, str]) -> list[Utterance]:
     """A question and what was called for it, as the view shows it."""
     facts = {"tables": ["customers"], "columns": {"customers": ["id", "name", "country"]}}
     messages = [
-        DemoMessage("system", f"```json longthread-knowledge\n{json.dumps(facts)}\n```"),
-        DemoMessage("user", question),
+        Utterance("system", f"```json longthread-knowledge\n{json.dumps(facts)}\n```"),
+        Utterance("user", question),
     ]
     for call, result in done:
-        messages += [DemoMessage("assistant", "", (call,)), DemoMessage("tool", result, call_id=call.id)]
+        messages += [Utterance("assistant", "", (call,)), Utterance("tool", result, call_id=call.id)]
     return messages
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longthread.demo.brain import decide
-from longthread.demo.talk import DemoCall, DemoMessage
+from longthread.demo.talk import DemoCall, Utterance
 from longthread.tools.tool import Observation, Tool
 
 Talk = Callable[[str], Awaitable[Any]]
@@ -58,9 +58,9 @@ async def test_a_table_that_is_gone_is_looked_for_once_more(talk: Talk) -> None:
 async def test_a_question_before_may_have_lost_its_tool_calls(talk: Talk) -> None:
     conversation = await talk("market")
     conversation.messages = [
-        DemoMessage("user", "How many vessels are there?"),
-        DemoMessage("assistant", "number of `vessels`: **40** [q1]"),
-        DemoMessage("user", "How many sales are there?"),
+        Utterance("user", "How many vessels are there?"),
+        Utterance("assistant", "number of `vessels`: **40** [q1]"),
+        Utterance("user", "How many sales are there?"),
     ]
     assert decide(conversation.messages).calls == (DemoCall("list_tables", {}),)
     conversation.messages.pop()

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from tests.imports.conftest import Fetch, Take
 from tests.imports.old import states
 
-from longthread.messages.codec import message_of
+from longthread.langgraph.message_codec import message_of
 from longthread.store import log
 from longthread.store.driver import Driver
 

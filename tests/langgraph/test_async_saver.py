@@ -19,10 +19,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
+from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver import thread_cache
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.parent_ids import anew
-from longthread.messages.codec import message_of
 from longthread.messages.compression import pack_body, unpack_body
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -21,10 +21,10 @@ from tests.analysts import OpenAnalyst
 from tests.script import COUNT, finish
 
 from longthread.errors import StoreDamaged, ValueDamaged
+from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.load import CheckpointReader
 from longthread.langgraph.saver.retention import CheckpointKeeper
-from longthread.messages.codec import message_of
 from longthread.model.entry import Draft
 from longthread.runs.views import Prompt
 from longthread.store import checkpoints, log, runs, summaries

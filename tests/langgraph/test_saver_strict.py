@@ -12,7 +12,7 @@ import pytest
 from tests.warm import warm
 
 from longthread.errors import ValueDamaged
-from longthread.messages.codec import message_of
+from longthread.langgraph.message_codec import message_of
 from longthread.store import log
 from longthread.store.open import open_store
 

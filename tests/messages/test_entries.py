@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from longthread.errors import MessageNotStorable, RowDamaged
-from longthread.messages import codec as langchain_codec
+from longthread.langgraph import message_codec as langchain_codec
 from longthread.messages.entries import draft_of, message_of
 from longthread.messages.fields import BLANK
 from longthread.messages.langchain import from_langchain, to_langchain

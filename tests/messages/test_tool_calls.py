@@ -32,8 +32,8 @@ from longthread.context.window import item_of
 from longthread.errors import MessageNotStorable
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.langgraph.memory.message_view import StateMessages
+from longthread.langgraph.message_codec import draft_of, message_of
 from longthread.memory.search.recall import Recaller
-from longthread.messages.codec import draft_of, message_of
 from longthread.messages.langchain import from_langchain
 from longthread.messages.tool_calls import as_json
 from longthread.store import log

@@ -8,7 +8,7 @@ from typing import Any
 from tests.processes.forks import Ended, Tell
 
 from longthread.errors import ThreadNotFound
-from longthread.messages.codec import message_of
+from longthread.langgraph.message_codec import message_of
 from longthread.model.event import FINAL
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction

@@ -15,7 +15,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from tests.analysts import OpenAnalyst
 from tests.script import call, events_of, finish
 
-from longthread.llm.context_windows import endpoint_of
+from longthread.llm.langchain import LangChainModel
 from longthread.llm.summarizer import ModelSummarizer
 from longthread.model.event import Event
 from longthread.model.run import Step
@@ -23,7 +23,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.views import sent
 from longthread.settings import Settings
 from longthread.store import runs
-from longthread.testing import ProviderEmulator, Refused, ScriptedChatModel
+from longthread.testing import ProviderEmulator, Refused, ScriptedChatModel, ScriptedModel
 
 WIDE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 80) SELECT 'a row of {} ' || i FROM n"
 
@@ -189,9 +189,9 @@ async def test_a_reply_that_is_reserved_too_large_is_refitted_at_its_own_endpoin
 
 async def test_a_summary_is_written_of_as_much_as_the_model_can_read() -> None:
     model = limited(1_900, "prompt is too long: 4000 tokens > 400 maximum", ["Short."])
-    assert await ModelSummarizer("m", model).write("Summarise.", "word " * 2_000) == "Short."
+    assert await ModelSummarizer("m", LangChainModel(model)).write("Summarise.", "word " * 2_000) == "Short."
     assert "characters left out" in model.calls[-1].messages[-1].text
-    never = ScriptedChatModel(lambda messages: RuntimeError("prompt is too long"))
+    never = ScriptedModel(lambda messages: RuntimeError("prompt is too long"))
     with pytest.raises(RuntimeError, match="too long"):
         await ModelSummarizer("m", never).write("Summarise.", "word " * 2_000)
 
@@ -199,7 +199,7 @@ async def test_a_summary_is_written_of_as_much_as_the_model_can_read() -> None:
 def test_an_endpoint_is_named_without_what_is_secret() -> None:
     key: Any = "k"
     at = ChatOpenAI(model="m", api_key=key, base_url="https://user:secret@Host.example:8443/v1/?key=secret")
-    assert endpoint_of(at) == "https://host.example:8443/v1"
-    assert endpoint_of(ChatOpenAI(model="m", api_key=key)) == "openai-chat"
+    assert LangChainModel(at).address == "https://host.example:8443/v1"
+    assert LangChainModel(ChatOpenAI(model="m", api_key=key)).address == "openai-chat"
     azure = AzureChatOpenAI(azure_endpoint="https://mine.example/", api_key=key, api_version="1")
-    assert endpoint_of(azure) == "https://mine.example"
+    assert LangChainModel(azure).address == "https://mine.example"

@@ -149,7 +149,7 @@ async def test_a_call_that_failed_is_told_too(open_analyst: OpenAnalyst, shop: s
     [first, failed] = await told_again(analyst, handle.thread_id)
     assert (first[0].status, failed[0].status) == ("done", "failed")
     assert failed[0].observation is not None
-    assert failed[0].observation["error"] == {"type": "RuntimeError", "message": "down"}
+    assert failed[0].observation["error"] == {"type": "ServerFailed", "message": "down"}
     assert [message.role for message in failed[1].messages] == ["system", "user", "assistant", "tool"]
 
 

@@ -18,7 +18,7 @@ from longthread.demo.query.render import Unreachable, sql_of
 from longthread.demo.question.parse import LONGEST, Understanding, understand
 from longthread.demo.schema import DemoSchema, pointed_at, schema_of
 from longthread.demo.schematalk import SchemaQuestion, schema_question
-from longthread.demo.talk import DemoCall, DemoMessage, DemoTurn, Exchange, facts_of, turns_of
+from longthread.demo.talk import DemoCall, DemoTurn, Exchange, Utterance, facts_of, turns_of
 from longthread.demo.words.lexicon import language_of
 from longthread.demo.words.vocabulary import Vocabulary, vocabulary
 from longthread.tools.analysis.schema_linking import Linker, document
@@ -43,7 +43,7 @@ class NextStep:
     answer: str = ""
 
 
-def decide(messages: Sequence[DemoMessage]) -> NextStep:
+def decide(messages: Sequence[Utterance]) -> NextStep:
     """The next step of the conversation's last question."""
     turns = turns_of(messages)
     if not turns:

@@ -24,7 +24,7 @@ class DemoCall:
 
 
 @dataclass(frozen=True)
-class DemoMessage:
+class Utterance:
     """One message. An observation is a `tool` message whose text is JSON."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -69,7 +69,7 @@ class DemoTurn:
     answer: str = ""
 
 
-def turns_of(messages: Sequence[DemoMessage]) -> list[DemoTurn]:
+def turns_of(messages: Sequence[Utterance]) -> list[DemoTurn]:
     """The turns of a conversation; "continue" goes on with the turn before it."""
     turns: list[DemoTurn] = []
     waiting: dict[str, DemoCall] = {}
@@ -98,7 +98,7 @@ def _observation(text: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def facts_of(messages: Sequence[DemoMessage]) -> dict[str, Any]:
+def facts_of(messages: Sequence[Utterance]) -> dict[str, Any]:
     """The facts in the block of known facts; empty when there is none or it is no JSON object."""
     for message in messages:
         if message.role != "system":

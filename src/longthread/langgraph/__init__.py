@@ -5,6 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from longthread.errors import ExtraMissing
+
+try:
+    import langgraph.checkpoint.base  # noqa: F401  # so that its absence is told once, with what to do
+except ImportError as error:
+    raise ExtraMissing(what="longthread.langgraph", package="langgraph", extra="langgraph") from error
+
 from longthread.langgraph.items.item_store import LongthreadStore
 from longthread.langgraph.saver.saver import LongthreadSaver
 

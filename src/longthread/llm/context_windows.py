@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit
-
-from langchain_core.language_models import BaseChatModel
 
 from longthread.errors import StoreError
-from longthread.llm.models import context_window, name_of
+from longthread.llm.chat import ChatModel
+from longthread.llm.models import context_window
 from longthread.settings import Settings
 from longthread.store import windows
 from longthread.store.driver import Driver
 from longthread.store.windows import AssumedWindow
-
-_ADDRESSES = (
-    *("openai_api_base", "azure_endpoint", "anthropic_api_url", "groq_api_base"),
-    *("api_base", "base_url", "endpoint", "endpoint_url"),
-)
-"""What the classes of chat models call the address that they ask."""
 
 _READ_AGAIN = timedelta(hours=1)
 """After which a process that goes on and on looks whether what was learned still counts."""
@@ -35,7 +27,7 @@ class ContextWindows:
         self._settings = settings
         self._learned: dict[AssumedWindow, tuple[int | None, datetime]] = {}
 
-    async def of(self, *models: BaseChatModel) -> int:
+    async def of(self, *models: ChatModel) -> int:
         """How many tokens fit into one call of any of these.
 
         Raises:
@@ -43,7 +35,7 @@ class ContextWindows:
         """
         return min([await self._of(model) for model in models])
 
-    async def _of(self, model: BaseChatModel) -> int:
+    async def _of(self, model: ChatModel) -> int:
         assumed = self._assumed(model)
         known, read_at = self._learned.get(assumed, (None, datetime.min.replace(tzinfo=UTC)))
         if datetime.now(UTC) - read_at > _READ_AGAIN:
@@ -52,7 +44,7 @@ class ContextWindows:
             self._learned[assumed] = known, datetime.now(UTC)
         return min(assumed.tokens, known or assumed.tokens)
 
-    async def learn(self, model: BaseChatModel, tokens: int) -> None:
+    async def learn(self, model: ChatModel, tokens: int) -> None:
         """Keep what a model's endpoint has said of its window. Where that cannot be stored, this process knows it."""
         assumed = self._assumed(model)
         self._learned[assumed] = tokens, datetime.now(UTC)
@@ -62,15 +54,5 @@ class ContextWindows:
         except StoreError as error:
             _logger.warning("The context window of %s could not be stored: %s", assumed.model, error)
 
-    def _assumed(self, model: BaseChatModel) -> AssumedWindow:
-        return AssumedWindow(name_of(model), endpoint_of(model), context_window(model, self._settings))
-
-
-def endpoint_of(model: BaseChatModel) -> str:
-    """Where a model is asked: a server's address without what may be secret in it, or the class of its provider."""
-    for name in _ADDRESSES:
-        address = getattr(model, name, None)
-        if isinstance(address, str) and (parts := urlsplit(address)).hostname:
-            port = f":{parts.port}" if parts.port else ""
-            return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
-    return model._llm_type
+    def _assumed(self, model: ChatModel) -> AssumedWindow:
+        return AssumedWindow(model.name, model.address, context_window(model, self._settings))

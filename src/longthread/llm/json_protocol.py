@@ -212,21 +212,13 @@ def cut_off(message: Message) -> bool:
     return any(str(reason).lower() in _CUT_OFF for reason in reasons)
 
 
-def check_calls(message: Message, written: Iterable[tuple[str, str]] = ()) -> Malformed | None:
-    """What is wrong with the native calls of a reply; None when they may run.
-
-    `written` are the names and arguments of its calls as they came, where it was streamed. A streamed call whose
-    arguments end early must not run: LangChain completes half a JSON, and half a query would give a wrong answer that
-    looks right.
-    """
+def check_calls(message: Message) -> Malformed | None:
+    """What is wrong with the native calls of a reply; None when they may run."""
     for invalid in message.invalid_tool_calls:
         why = arguments_problem(invalid["args"]) or "they are not a JSON object"
         return Malformed(f"The arguments of {invalid['name']} cannot be read: {why}.")
     if message.tool_calls and cut_off(message):
         return Malformed("The reply reached the token limit before the call was complete. Send a shorter call.")
-    for name, arguments in written:
-        if problem := arguments_problem(arguments):
-            return Malformed(f"The arguments of {name} cannot be read: {problem}.")
     return None
 
 

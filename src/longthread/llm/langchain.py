@@ -31,11 +31,16 @@ from longthread.messages.chat_completions import tool_specs
 from longthread.messages.langchain import all_to_langchain, from_langchain
 from longthread.messages.message import Message
 from longthread.messages.reply import CallPieces, read_calls
+from longthread.messages.tool_calls import as_json
 
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 """What the classes of chat models call the most tokens of a reply."""
 _NAMES = ("model_name", "model", "model_id")
-_ADDRESSES = ("openai_api_base", "base_url", "anthropic_api_url", "azure_endpoint", "endpoint", "endpoint_url")
+_ADDRESSES = (
+    *("openai_api_base", "azure_endpoint", "anthropic_api_url", "groq_api_base"),
+    *("api_base", "base_url", "endpoint", "endpoint_url"),
+)
+"""What the classes call the address that they ask."""
 _SILENT = frozenset({"thinking", "reasoning"})
 
 
@@ -84,7 +89,7 @@ class LangChainModel:
     @property
     def max_tokens(self) -> int | None:
         """As it was made."""
-        limits = [self._beside.get("max_tokens"), *(getattr(self.langchain, name, None) for name in _LIMITS)]
+        limits = [self._beside.get("max_tokens"), *(getattr(self.langchain, name, None) for name in LIMITS)]
         return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
     @property
@@ -140,7 +145,9 @@ def message_of(whole: Any) -> Message:
     told = message.response_metadata
     reason = next((told[key] for key in ("finish_reason", "stop_reason", "done_reason") if told.get(key)), None)
     fields: dict[str, Any] = {
-        "response_metadata": told | ({"finish_reason": reason} if reason else {}),
+        "content": as_json(message.content),
+        "additional_kwargs": as_json(message.additional_kwargs),
+        "response_metadata": as_json(told | ({"finish_reason": reason} if reason else {})),
         "usage_metadata": _plain(message.usage_metadata) if message.usage_metadata else None,
     }
     if chunks:

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-
+from longthread.llm.chat import ChatModel
 from longthread.llm.models import RunModels, model_name
 from longthread.settings import Settings
 
 MODELS = 16
 """Models that are remembered; the one made first goes first."""
-ModelFactory = Callable[[str, Settings], BaseChatModel]
+ModelFactory = Callable[[str, Settings], Any]
+"""Makes the model of a name: a `ChatModel`, or one of LangChain's."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
 """What an agent's config says of its models, and the settings that say so for all."""
 
@@ -24,7 +24,7 @@ class ModelCache:
     def __init__(self, settings: Settings, factory: ModelFactory) -> None:
         self._settings = settings
         self._factory = factory
-        self._made: dict[str, BaseChatModel] = {}
+        self._made: dict[str, ChatModel] = {}
 
     def models(self, name: str | None, config: Mapping[str, Any]) -> RunModels:
         """The models of a run: as they are named, else as the agent's config, else as the settings say.
@@ -41,12 +41,22 @@ class ModelCache:
             retries=config.get("retry_attempts", self._settings.retry_attempts),
         )
 
-    def _model(self, name: str, config: Mapping[str, Any]) -> BaseChatModel:
+    def _model(self, name: str, config: Mapping[str, Any]) -> ChatModel:
         own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
         key = json.dumps([name, own])
         if key not in self._made:
             while len(self._made) >= MODELS:
                 del self._made[next(iter(self._made))]
             settings = self._settings.model_copy(update=own) if own else self._settings
-            self._made[key] = self._factory(name, settings)
+            self._made[key] = _as_ours(self._factory(name, settings))
         return self._made[key]
+
+
+def _as_ours(made: Any) -> ChatModel:
+    """The model itself, or one of LangChain's behind its adapter."""
+    if hasattr(made, "astream"):
+        from longthread.llm.langchain import LangChainModel
+
+        return LangChainModel(made)
+    model: ChatModel = made
+    return model

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from langchain.chat_models import init_chat_model
-from langchain.chat_models.base import _BUILTIN_PROVIDERS
-from langchain_core.exceptions import ModelError
-from langchain_core.language_models import BaseChatModel
-from pydantic import SecretStr
-
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
-from longthread.llm.failures import status_of
+from longthread.llm import anthropic, openai
+from longthread.llm.anthropic import AnthropicModel
+from longthread.llm.chat import ChatModel
+from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, status_of
+from longthread.llm.http import Endpoint, header_value
+from longthread.llm.known import needs_responses, window_of
+from longthread.llm.openai import OpenAIModel
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -25,11 +25,17 @@ DEMO = "demo"
 DEFAULT_WINDOW = 32_000
 """Tokens of context that are safe to assume of a model nothing is known about."""
 
-REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
-"""What the classes of chat models call the most tokens of a reply."""
-
-_PROVIDERS = frozenset(_BUILTIN_PROVIDERS)
-_EXTRAS = {"anthropic": "anthropic", "google_genai": "google", "ollama": "ollama"}
+_PROVIDERS = frozenset(
+    (
+        *("anthropic", "anthropic_bedrock", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse"),
+        *("bedrock_mantle_anthropic", "bedrock_mantle_openai", "cohere", "deepseek", "fireworks"),
+        *("google_anthropic_vertex", "google_genai", "google_vertexai", "groq", "huggingface", "ibm", "langsmith"),
+        *("litellm", "meta", "mistralai", "nvidia", "ollama", "openai", "openrouter", "perplexity", "together"),
+        *("upstage", "xai"),
+    )
+)
+"""Those of the core, and those that LangChain knows."""
+_EXTRAS = {"google_genai": "google", "ollama": "ollama"}
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
 _FAMILIES = {"gpt-": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google_genai"}
@@ -40,9 +46,8 @@ _HINTS = {
     429: "The provider's limit is reached: wait, or use another model.",
 }
 _KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
-_TRANSIENT = frozenset({408, 409, 429})
+_TRANSIENT = frozenset({408, 409, 425, 429})
 """Statuses below 500 of requests that may succeed when they are sent again as they were."""
-_NO_KEY = "not-needed"  # sent to servers of one's own, whose clients insist on some key
 _TOOLS_REFUSED = re.compile(
     r"not support (?:tool|function)|(?:tool|function)[ _-]?(?:call|calling|use|choice|s)?\b.{0,40}not supported"
     r"|support tool use|requires --enable-auto-tool-choice|requires --jinja",
@@ -55,12 +60,12 @@ class RunModels:
     """The model of a run, the one that takes over when it fails, and how often to try each again."""
 
     name: str
-    model: BaseChatModel
-    fallback: BaseChatModel | None = None
+    model: ChatModel
+    fallback: ChatModel | None = None
     retries: int = 0
 
     @property
-    def all(self) -> list[BaseChatModel]:
+    def all(self) -> list[ChatModel]:
         """Those that may be asked."""
         return [self.model] if self.fallback is None else [self.model, self.fallback]
 
@@ -70,11 +75,12 @@ def model_name(name: str | None, settings: Settings) -> str:
     return name or settings.model or DEMO
 
 
-def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
+def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     """The chat model for `name`: `demo`, `provider:model`, or a bare model name.
 
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
-    is `openai:…`. The model does not retry by itself: the run does.
+    is `openai:…`. These and `anthropic:…` are the core's own; any other provider is LangChain's. The model does not
+    retry by itself: the run does.
 
     Raises:
         ModelUnavailable: its package or its key is missing, or the name says too little.
@@ -82,31 +88,64 @@ def resolve_model(name: str | None, settings: Settings) -> BaseChatModel:
     name = model_name(name, settings)
     if name == DEMO:
         # Here and not above: its word lists take time to load, and a run with a real model never needs them.
-        from longthread.demo.chat import DemoChatModel
+        from longthread.demo.chat import DemoModel
 
-        return DemoChatModel()
+        return DemoModel()
     provider, model = _split(name, settings)
-    options = _options(name, provider, settings)
+    key = _key(name, provider, settings)
+    if provider == "anthropic":
+        return _anthropic_model(name, model, key or "", settings)
+    if provider == "openai" and (settings.base_url or not needs_responses(model)):
+        return _openai_model(name, model, key or openai.NO_KEY, settings)
+    return _langchain_model(name, provider, model, _options(provider, key, settings))
+
+
+def _openai_model(name: str, model: str, key: str, settings: Settings) -> OpenAIModel:
+    """A model of OpenAI, or of a server that knows less: several take `max_tokens` alone, and pass over
+    `max_completion_tokens` in silence."""
+    url = settings.base_url or openai.BASE_URL
+    is_openai = (urlsplit(url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
+    headers = openai.bearer(name, key)
+    return OpenAIModel(
+        model,
+        Endpoint(url.rstrip("/") + openai.PATH, headers, settings.timeout),
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+        limit_name="max_completion_tokens" if is_openai else "max_tokens",
+        reports_usage=settings.stream_usage or is_openai,
+        is_openai=is_openai,
+        window=window_of(model),
+    )
+
+
+def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> AnthropicModel:
+    url = (settings.anthropic_base_url or anthropic.BASE_URL).rstrip("/") + anthropic.PATH
+    headers = {"x-api-key": header_value(name, key), "anthropic-version": anthropic.VERSION}
+    endpoint = Endpoint(url, headers, settings.timeout)
+    return AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
+
+
+def _langchain_model(name: str, provider: str, model: str, options: Mapping[str, Any]) -> ChatModel:
     try:
-        made: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
+        from longthread.llm.langchain import langchain_model
+
+        return langchain_model(model, provider, options)
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
     except Exception as error:  # each provider's class raises what it likes while it is made
         raise ModelUnavailable(model=name, reason=_first_line(error)) from error
-    return made
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
-    extra = _EXTRAS.get(provider)
-    if extra is not None and not _installed(provider):
-        return f"Its package is not installed: `{install_command(extra)}`."
-    return _first_line(error)
+    if _installed(provider):
+        return _first_line(error)  # which names the package of a provider that has no extra
+    return f"Its package is not installed: `{install_command(_EXTRAS.get(provider, 'langchain'))}`."
 
 
 def _installed(provider: str) -> bool:
-    """Whether the provider's package is there; a module of a missing package is not looked for."""
-    package = _BUILTIN_PROVIDERS[provider][0].partition(".")[0]
-    return importlib.util.find_spec(package) is not None
+    """Whether LangChain is there, and the provider's package of an extra."""
+    packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
+    return all(importlib.util.find_spec(package) is not None for package in packages)
 
 
 def _first_line(error: BaseException) -> str:
@@ -114,47 +153,21 @@ def _first_line(error: BaseException) -> str:
     return f"{(lines or [type(error).__name__])[0].rstrip('.')}."
 
 
-def context_window(model: BaseChatModel, settings: Settings | None = None) -> int:
+def context_window(model: ChatModel, settings: Settings | None = None) -> int:
     """How many tokens fit into one call: MEMORY_CONTEXT_WINDOW, else what is known of the model, else 32,000."""
     if settings is not None and settings.memory_context_window > 0:
         return settings.memory_context_window
-    known = _profile(model).get("max_input_tokens")
-    return known if isinstance(known, int) and known > 0 else DEFAULT_WINDOW
+    return model.window or DEFAULT_WINDOW
 
 
-def name_of(model: BaseChatModel) -> str:
-    """What a chat model is called."""
-    named = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
-    return next((name for name in named if isinstance(name, str) and name), model._llm_type)
-
-
-def reply_limit(model: BaseChatModel, settings: Settings) -> int:
+def reply_limit(model: ChatModel, settings: Settings) -> int:
     """The most tokens that a model's replies may have: as it was made, else LLM_MAX_TOKENS."""
-    limits = (getattr(model, name, None) for name in REPLY_LIMITS)
-    return first_limit([_beside(model).get("max_tokens"), *limits]) or settings.max_tokens
+    return model.max_tokens or settings.max_tokens
 
 
-def limited_reply(model: BaseChatModel, tokens: int) -> dict[str, Any]:
-    """Settings of a call by which a model's reply has so many tokens at most; none where it has no limit."""
-    if _beside(model):
-        return {"extra_body": {**_beside(model), "max_tokens": tokens}}
-    return {"max_tokens": tokens} if first_limit([getattr(model, "max_tokens", None)]) else {}
-
-
-def _beside(model: BaseChatModel) -> dict[str, Any]:
-    """What a server is told beside what OpenAI knows, where that limits its replies: many know `max_tokens` alone."""
-    told: dict[str, Any] = getattr(model, "extra_body", None) or {}
-    return told if "max_tokens" in told else {}
-
-
-def first_limit(limits: Iterable[Any]) -> int | None:
-    """The first of these that is one."""
-    return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
-
-
-def supports_tools(model: BaseChatModel) -> bool:
+def supports_tools(model: ChatModel) -> bool:
     """Whether native tool calls are worth a try: all models but those known not to have them."""
-    return _profile(model).get("tool_calling") is not False
+    return model.tool_calling is not False
 
 
 def refuses_tools(error: BaseException) -> bool:
@@ -170,15 +183,14 @@ def retryable(error: BaseException) -> bool:
     status = status_of(error)
     if status is not None:
         return status >= 500 or status in _TRANSIENT or status < 400
-    return error.is_retryable if isinstance(error, ModelError) else True
+    return not isinstance(error, BadRequest)
 
 
 def failure_reason(error: BaseException, settings: Settings) -> str:
     """A provider's error as a sentence or two: what it said, and what to do."""
-    kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
-    if "Timeout" in kinds:
+    if isinstance(error, TimedOut):
         return f"No answer within {settings.timeout:g} s. Raise LLM_TIMEOUT, or use a faster model."
-    if "ConnectionError" in kinds or "ConnectError" in kinds:
+    if isinstance(error, ConnectionBroken):
         where = settings.base_url or "the provider"
         return f"The connection to {where} failed or broke. Is the server running, and LLM_BASE_URL right?"
     hint = _HINTS.get(status_of(error) or 0, "")
@@ -190,10 +202,6 @@ def _said(error: BaseException) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
     return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else _first_line(error)
-
-
-def _profile(model: BaseChatModel) -> Mapping[str, Any]:
-    return model.profile or {}
 
 
 def _split(name: str, settings: Settings) -> tuple[str, str]:
@@ -222,57 +230,30 @@ def _split(name: str, settings: Settings) -> tuple[str, str]:
     raise ModelUnavailable(model=name, reason=reason)
 
 
-def _is_own_server(provider: str, settings: Settings) -> bool:
-    return provider == "openai" and settings.base_url is not None
-
-
-def _options(name: str, provider: str, settings: Settings) -> dict[str, Any]:
-    """What the provider's class is made with."""
+def _options(provider: str, key: str | None, settings: Settings) -> dict[str, Any]:
+    """What LangChain's class of the provider is made with."""
     options: dict[str, Any] = {"max_retries": 0, "timeout": settings.timeout}
     if settings.temperature is not None:
         options["temperature"] = settings.temperature
     if provider == "ollama":
         options = {"client_kwargs": {"timeout": options.pop("timeout")}, **options}
         del options["max_retries"]
-    if _is_own_server(provider, settings):
-        options |= _server_options(settings)
-    else:
-        options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
-    key = _key(name, provider, settings)
-    if key is not None:
-        options["api_key"] = key
-    return options
+    options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
+    return options | ({"api_key": key} if key is not None else {})
 
 
-def _server_options(settings: Settings) -> dict[str, Any]:
-    """Options for an OpenAI-compatible server, which knows less than OpenAI does.
-
-    It speaks chat completions and not the newer Responses API; several (Ollama) know `max_tokens` alone and pass over
-    `max_completion_tokens` in silence. The usage of a stream must be asked for.
-    """
-    options: dict[str, Any] = {
-        "base_url": settings.base_url,
-        "stream_usage": settings.stream_usage,
-        "use_responses_api": False,
-    }
-    host = urlsplit(settings.base_url or "").hostname or ""
-    if host.endswith((".openai.com", ".openai.azure.com")):
-        return options | {"max_tokens": settings.max_tokens}
-    return options | {"extra_body": {"max_tokens": settings.max_tokens}}
-
-
-def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
+def _key(name: str, provider: str, settings: Settings) -> str | None:
     """The key to send. A provider's own key goes to that provider alone, never to another base URL."""
-    if _is_own_server(provider, settings):
-        return settings.api_key or SecretStr(_NO_KEY)
+    if provider == "openai" and settings.base_url:
+        return settings.api_key.get_secret_value() if settings.api_key else openai.NO_KEY
     own = {
         "openai": settings.openai_api_key,
         "anthropic": settings.anthropic_api_key,
         "google_genai": settings.google_api_key,
     }
     key = own.get(provider) or (settings.api_key if provider != "ollama" and not settings.base_url else None)
-    if key is None and provider in _KEYS and _installed(provider):
+    if key is None and provider in _KEYS and (provider != "google_genai" or _installed(provider)):
         raise ModelUnavailable(
             model=name, reason=f"It needs a key: set {_KEYS[provider]} in the environment or in .env."
         )
-    return key
+    return key.get_secret_value() if key else None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage, SystemMessage
-
+from longthread.llm.chat import ChatModel, reply_of
 from longthread.llm.models import DEMO
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.summary.summaries import Summarizer
+from longthread.messages.message import Message
 
 
 class ModelSummarizer:
     """Asks a chat model once for each text."""
 
-    def __init__(self, name: str, model: BaseChatModel) -> None:
+    def __init__(self, name: str, model: ChatModel) -> None:
         self.name = name
         self._model = model
 
@@ -21,11 +20,11 @@ class ModelSummarizer:
         """What the model makes of it, or of as much of it as it can read; whatever its provider raises."""
 
         async def ask(shown: str) -> str:
-            return str((await self._model.ainvoke([SystemMessage(instructions), HumanMessage(shown)])).text)
+            return (await reply_of(self._model, [Message("system", instructions), Message("user", shown)])).text
 
         return await asked_in_room(ask, text)
 
 
-def summarizer_of(name: str, model: BaseChatModel) -> Summarizer | None:
+def summarizer_of(name: str, model: ChatModel) -> Summarizer | None:
     """The model as a summarizer; None for the demo model, which answers questions and nothing else."""
     return None if name == DEMO else ModelSummarizer(name, model)

@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from langchain_core.language_models import BaseChatModel
-
+from longthread.llm.chat import ChatModel
 from longthread.llm.models import DEMO, failure_reason
 from longthread.llm.overflow import asked_in_room
 from longthread.messages.message import Message
@@ -40,7 +39,7 @@ _log = logging.getLogger(__name__)
 class Budget:
     """What a run may use. Counts the run's messages, so that a crash resets nothing. `model` writes the summaries."""
 
-    def __init__(self, model: BaseChatModel) -> None:
+    def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     def is_lost(self, context: RunContext) -> bool:
@@ -88,7 +87,7 @@ class Budget:
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
             request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
-            return str((await request.reply(context.recorder)).text)
+            return str((await request.reply(context)).text)
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -43,7 +44,6 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
         Exception: the model's failure, which has been told.
     """
     context.message_id = new_id()
-    context.recorder.reset()
     request = replace(request, messages=without_malformed(request.messages))
     try:
         if _speaks_json(context, request):
@@ -65,14 +65,14 @@ def _speaks_json(context: RunContext, request: ChatRequest) -> bool:
 async def _natively(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "native"
     try:
-        message = _clean(await request.reply(context.recorder))
+        message = _clean(await request.reply(context))
     except Exception as error:
         if context.protocol != "auto" or not refuses_tools(error):
             raise
         context.protocol = "json"
         await context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
         return await _in_json(context, request)
-    if problem := check_calls(message, context.recorder.written()):
+    if problem := check_calls(message):
         return _read(context, message, problem)
     if message.tool_calls:
         return _with_own_ids(_without_thinking(message), context.call_ids())
@@ -118,7 +118,7 @@ def _without_thinking(message: Message) -> Message:
 async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "json"
     system, messages = as_text(request.system, request.messages, list(context.tools.values()))
-    message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context.recorder))
+    message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context))
     return _read(context, message, _parsed(context, message, strict=True))
 
 
@@ -139,7 +139,7 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
                 return message
             return noted(replace(message, content=text), raw=raw, thought=thought)
         case Malformed(reason):
-            raw = raw or _calls_text(message, context.recorder.written())
+            raw = raw or _calls_text(message)
             return _malformed(message, parse_error_observation(raw, reason, list(context.tools.values())))
 
 
@@ -167,10 +167,11 @@ def without_malformed(messages: Sequence[Message]) -> list[Message]:
     return shown
 
 
-def _calls_text(message: Message, written: Sequence[tuple[str, str]]) -> str:
+def _calls_text(message: Message) -> str:
     """The calls of a reply as they came, for a reply that has no text."""
-    invalid = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
-    return "\n".join(f"{name}({arguments})" for name, arguments in written or invalid)
+    read = [(call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls]
+    unread = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
+    return "\n".join(f"{name}({arguments})" for name, arguments in [*read, *unread])
 
 
 def _with_own_ids(message: Message, before: Collection[str | None]) -> Message:

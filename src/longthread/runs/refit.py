@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from langchain_core.language_models import BaseChatModel
-
 from longthread.errors import WindowTooSmall
-from longthread.llm.models import limited_reply
+from longthread.llm.chat import ChatModel
 from longthread.llm.overflow import Overflow, overflow_of
 from longthread.messages.message import Message
 from longthread.runs.attempts import retried
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
-from longthread.runs.view_budget import as_function
 from longthread.runs.views import view_of
 from longthread.view.budget import reply_reserve
 from longthread.view.correction import CEILING
@@ -22,7 +19,7 @@ _RAISED = 1.5
 """What estimates are raised by where a provider counts more than fits, and does not say how much."""
 
 
-async def composed(context: RunContext, model: BaseChatModel) -> ChatRequest:
+async def composed(context: RunContext, model: ChatModel) -> ChatRequest:
     """A request with the run's next view.
 
     Raises:
@@ -33,8 +30,7 @@ async def composed(context: RunContext, model: BaseChatModel) -> ChatRequest:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
-    tools = [as_function(tool) for tool in context.tools.values()]
-    return ChatRequest(model, context.system_prompt, view.messages, tools)
+    return ChatRequest(model, context.system_prompt, view.messages, list(context.tools.values()))
 
 
 async def fitted(context: RunContext, request: ChatRequest, retries: int) -> Message:
@@ -90,6 +86,6 @@ def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
     """The request with no more of a reply than there is room for: some servers refuse one that could be longer."""
     fixed = int(context.fixed_tokens * context.factor)
     reserve = reply_reserve(context.tokens, output=context.output, fixed=fixed)
-    if reserve >= context.output:
+    if reserve >= context.output or request.model.max_tokens is None:
         return request
-    return replace(request, settings={**request.settings, **limited_reply(request.model, reserve)})
+    return replace(request, options=replace(request.options, max_tokens=reserve))

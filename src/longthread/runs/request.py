@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import SystemMessage
-
-from longthread.llm.stream_recorder import CallRecorder
-from longthread.messages.langchain import all_to_langchain, from_langchain
+from longthread.llm.chat import PLAIN, CallOptions, ChatModel, ToolSpec, reply_of
 from longthread.messages.message import Message
+from longthread.runs.run_context import RunContext
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a model is sent: the system prompt, the messages, the tools in OpenAI's form, and settings of this call."""
+    """What a model is sent: the system prompt, the messages, the tools, and what this call asks for beside."""
 
-    model: BaseChatModel
+    model: ChatModel
     system: str
     messages: Sequence[Message]
-    tools: Sequence[dict[str, Any]] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    tools: Sequence[ToolSpec] = ()
+    options: CallOptions = PLAIN
 
-    async def reply(self, recorder: CallRecorder) -> Message:
-        """The model's reply. The recorder is told of each piece of it.
+    async def reply(self, context: RunContext) -> Message:
+        """The model's reply. Its text is told to those who watch the run.
 
         Raises:
-            Exception: whatever the provider's class raises.
+            ProviderError: the model failed.
         """
-        bound: Any = (
-            self.model.bind_tools(list(self.tools), **self.settings) if self.tools else self.model.bind(**self.settings)
-        )
-        pieces: list[Any] = []
-        prompt = [SystemMessage(self.system), *all_to_langchain(self.messages)]
-        async with aclosing(bound.astream(prompt)) as stream:
-            async for piece in stream:
-                await recorder.take(piece)
-                pieces.append(piece)
-        await recorder.end()
-        first, *rest = pieces
-        return from_langchain(first + rest if rest else first)
+        sent = [Message("system", self.system), *self.messages]
+        message = await reply_of(self.model, sent, self.tools, self.options, context.tell_text)
+        await context.end_text()
+        return message

@@ -13,7 +13,6 @@ from longthread.errors import LeaseLost
 from longthread.llm.context_windows import ContextWindows
 from longthread.llm.json_protocol import instructions
 from longthread.llm.live_text import LiveText, ends_unopened
-from longthread.llm.stream_recorder import CallRecorder
 from longthread.memory.relevant_memories import as_line, listed
 from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
@@ -82,7 +81,6 @@ class RunContext:
     categories: set[str] = field(default_factory=set)
     message_id: str = field(default_factory=new_id)
     spoken: Spoken = "native"
-    recorder: CallRecorder = field(init=False)
     family: str = ANY
     factor: float = 1.0
     past: PreviousCall | None = None
@@ -105,9 +103,6 @@ class RunContext:
     cut: bool = False
     _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
     _live: dict[str, LiveText] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.recorder = CallRecorder(self.tell_text, self.end_text)
 
     @property
     def recalled(self) -> str:

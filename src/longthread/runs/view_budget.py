@@ -66,9 +66,3 @@ def _undescribed(schema: Any) -> Any:
         return schema
     is_text = isinstance(schema.get("description"), str)  # else it is a parameter of that name
     return {key: _undescribed(value) for key, value in schema.items() if key != "description" or not is_text}
-
-
-def as_function(tool: Tool) -> dict[str, Any]:
-    """The tool as the model is told of it, in OpenAI's form, which LangChain's models take."""
-    about = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": about}

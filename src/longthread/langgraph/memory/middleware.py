@@ -21,9 +21,10 @@ from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, expect_backed
 from longthread.langgraph.memory.long_term import NOT_LOGGED, LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import KeptView, StateMessages, as_sent
+from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
 from longthread.langgraph.saver.saver import LongthreadSaver
-from longthread.llm.models import context_window, name_of
-from longthread.llm.request_size import fixed_tokens, instructions, reply_tokens
+from longthread.llm.langchain import LangChainModel
+from longthread.llm.models import context_window
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.summary.pruning import first_shown, left_out
 from longthread.settings import Settings
@@ -269,7 +270,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _composed(self, call: _Call) -> Request:
         """The request with its view."""
         request, settings = call.request, self._settings
-        name = name_of(request.model)
+        name = LangChainModel(request.model).name
         family, factor = family_of(name), self._factor(name, call)
         fixed = fixed_tokens(request, family)
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
@@ -295,7 +296,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return request.override(messages=[*first, *as_sent(call.fitted.messages, call.spots, rest)])
 
     def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
-        window, reply = context_window(request.model, self._settings), reply_tokens(request, self._settings)
+        window, reply = (
+            context_window(LangChainModel(request.model), self._settings),
+            reply_tokens(request, self._settings),
+        )
         budget = int(message_budget(window, output=reply, fixed=fixed) / factor)
         if budget < LEAST:
             raise too_small(name, window, output=reply, fixed=fixed)

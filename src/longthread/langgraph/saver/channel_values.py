@@ -12,8 +12,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
 
+from longthread.langgraph.message_codec import copied, pack, unpack
 from longthread.langgraph.saver.message_list import SeqRange, add_run
-from longthread.messages.codec import copied, pack, unpack
 from longthread.messages.fields import Fields, alike
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))

@@ -13,12 +13,12 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, Checkpoint
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ValueDamaged
+from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, seqs_of
 from longthread.langgraph.saver.parent_ids import anew
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
 from longthread.langgraph.saver.thread_cache import CachedThread
-from longthread.messages.codec import damage_of, read_message
 from longthread.messages.fields import is_packed, rest_of
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
-from longthread.messages.codec import KNOWN, build, copied, copy_of, pack, showing, unpack
+from longthread.langgraph.message_codec import KNOWN, build, copied, copy_of, pack, showing, unpack
 from longthread.messages.fields import Fields, alike
 
 RECENT = 64

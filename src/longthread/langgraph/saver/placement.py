@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from longthread.langgraph.message_codec import draft_of
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
-from longthread.messages.codec import draft_of
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
 from longthread.store import checkpoints, log

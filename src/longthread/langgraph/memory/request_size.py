@@ -11,15 +11,17 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from longthread.llm.models import REPLY_LIMITS, first_limit, reply_limit
+from longthread.llm.langchain import LIMITS, LangChainModel
+from longthread.llm.models import reply_limit
 from longthread.settings import Settings
 from longthread.view.tokens import estimate, message_tokens, tools_tokens
 
 
 def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
     """The most tokens that the reply may have: as the model was told, else LLM_MAX_TOKENS."""
-    told = (request.model_settings.get(name) for name in REPLY_LIMITS)
-    return first_limit(told) or reply_limit(request.model, settings)
+    told = (request.model_settings.get(name) for name in LIMITS)
+    limit = next((each for each in told if isinstance(each, int) and each > 0), None)
+    return limit or reply_limit(LangChainModel(request.model), settings)
 
 
 def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:

@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 
 from longthread.errors import MessageNotStorable
-from longthread.messages.codec import draft_of, message_of
+from longthread.langgraph.message_codec import draft_of, message_of
 from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver
