@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from longthread.llm import embedders
 from longthread.memory.embedders import question_vector
+from longthread.testing import ProviderEmulator, Slow
 from longthread.testing.embedding import HashEmbedder
 
 Run = Callable[..., Any]
@@ -33,35 +33,21 @@ def test_no_embedder(run: Run, tmp_path: Path) -> None:
 
 def test_one_that_works(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = HashEmbedder(32)
-    asked: list[dict[str, Any]] = []
-
-    class Client:
-        async def aembed_query(self, text: str) -> list[float]:
-            found: list[float] = own._vector(text).tolist()
-            return found
-
-    def made(name: str, **options: Any) -> Client:
-        asked.append({"name": name} | options)
-        return Client()
-
-    monkeypatch.setattr(embedders, "init_embeddings", made)
-    monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "https://user:secret@embedders.example:8443/v1")
-    found = told(run, tmp_path)
-    assert "✓ embedder   openai:embedding-3 at https://embedders.example:8443/v1: vectors of 32 numbers" in found
-    assert asked[0]["base_url"] == "https://user:secret@embedders.example:8443/v1"
+    with ProviderEmulator(embed=lambda texts: [own._vector(text).tolist() for text in texts]) as provider:
+        host = provider.base_url.removeprefix("http://")
+        monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", f"http://user:secret@{host}")
+        found = told(run, tmp_path)
+    assert f"✓ embedder   openai:embedding-3 at http://{host}: vectors of 32 numbers" in found
+    assert provider.requests[0].body["model"] == "embedding-3"
     assert "secret" not in found
 
 
 def test_one_that_recall_does_not_wait_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Client:
-        async def aembed_query(self, text: str) -> list[float]:
-            await asyncio.sleep(0.1)
-            return [1.0, 0.0]
-
-    monkeypatch.setattr(embedders, "init_embeddings", lambda name, **options: Client())
-    monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "https://embedders.example/v1")
-    monkeypatch.setattr(question_vector, "QUERY_SECONDS", 0.05)
-    assert "is too slow: a text takes 0.1 s; recall waits 0.05 s for it" in told(run, tmp_path, code=1)
+    with ProviderEmulator(embed=lambda texts: Slow([[1.0, 0.0]] * len(texts), seconds=0.1)) as provider:
+        monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", provider.base_url)
+        monkeypatch.setattr(question_vector, "QUERY_SECONDS", 0.05)
+        found = told(run, tmp_path, code=1)
+    assert re.search(r"is too slow: a text takes \d+\.\d s; recall waits 0\.05 s for it", found)
 
 
 @pytest.mark.parametrize("model", ["local:/no/such/folder", "nonsense:model"])
@@ -75,7 +61,7 @@ def test_one_that_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "sk-x")
     found = told(run, tmp_path, code=1)
-    assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error. Check " in found
+    assert "✗ embedder   openai:embedding-3 at http://127.0.0.1:9/v1 does not work: Connection error: " in found
     assert "MEMORY_EMBEDDING_BASE_URL" in found
 
 

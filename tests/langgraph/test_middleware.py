@@ -19,7 +19,6 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ModelRequest, ModelResponse
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -36,7 +35,7 @@ from longthread.memory.summary.pruning import prune_thread
 from longthread.messages.langchain import from_langchain
 from longthread.settings import Settings
 from longthread.store import log, summaries
-from longthread.testing import ScriptedChatModel
+from longthread.testing import ProviderEmulator, ScriptedChatModel
 from longthread.testing.view_watch import ViewWatch, orphans
 from longthread.view.budget import message_budget
 from longthread.view.tokens import estimate
@@ -899,33 +898,23 @@ class TestDocumentedVariables:
     async def test_embedding_endpoint_and_key(
         self, store_address: str, monkeypatch: pytest.MonkeyPatch, own: bool
     ) -> None:
-        asked_for: list[dict[str, Any]] = []
+        def embed(texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0]] * len(texts)
 
-        class Known(Embeddings):
-            def embed_documents(self, texts: list[str]) -> list[list[float]]:
-                return [[1.0, 0.0]] * len(texts)
-
-            def embed_query(self, text: str) -> list[float]:
-                return [1.0, 0.0]
-
-        def made(name: str, **options: Any) -> Embeddings:
-            asked_for.append({"name": name, **options})
-            return Known()
-
-        monkeypatch.setattr("longthread.llm.embedders.init_embeddings", made)
-        monkeypatch.setenv("API_BASE_URL", "http://localhost:1/v1")
         monkeypatch.setenv("API_KEY", "key-of-all")
-        if own:
-            monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", "http://localhost:2/v1")
-            monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "key-of-embedder")
-        else:
-            monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "embedding-3")
-        found = await self.recalled(store_address)
+        with ProviderEmulator(embed=embed) as common, ProviderEmulator(embed=embed) as other:
+            monkeypatch.setenv("API_BASE_URL", common.base_url)
+            if own:
+                monkeypatch.setenv("MEMORY_EMBEDDING_BASE_URL", other.base_url)
+                monkeypatch.setenv("MEMORY_EMBEDDING_API_KEY", "key-of-embedder")
+            else:
+                monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "embedding-3")
+            found = await self.recalled(store_address)
         assert found["found"] and "warnings" not in found
-        [first, *_] = asked_for
-        assert first["name"] == "openai:embedding-3"
-        assert first["base_url"] == f"http://localhost:{2 if own else 1}/v1"
-        assert first["api_key"] == ("key-of-embedder" if own else "key-of-all")
+        [first, *_] = (other if own else common).requests
+        assert (common if own else other).requests == []
+        assert first.body["model"] == "embedding-3"
+        assert first.headers["authorization"] == f"Bearer {'key-of-embedder' if own else 'key-of-all'}"
 
     async def test_database_url(self, store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", "mysql://of-the-application/db")

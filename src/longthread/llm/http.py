@@ -213,4 +213,4 @@ def _broken(error: httpx.HTTPError, *, began: bool) -> ProviderError:
     said = str(error) or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
         return TimedOut(said)
-    return StreamTruncated(f"The reply broke off: {said}") if began else ConnectionBroken(said)
+    return StreamTruncated(f"The reply broke off: {said}") if began else ConnectionBroken(f"Connection error: {said}")
