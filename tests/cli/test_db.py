@@ -534,16 +534,16 @@ def shown(run: Run, thread: str) -> list[dict[str, Any]]:
 STOPPING = """
 import os, signal
 from longthread.cli.start import main
-from longthread.store import copying
+from longthread.store.transfer import copy
 
-copy_thread = copying._Copying.copy_thread
+copy_thread = copy._Copying.copy_thread
 
 async def stopped(self, thread_id):
     await copy_thread(self, thread_id)
     if thread_id == "b":
         os.kill(os.getpid(), signal.SIGINT)
 
-copying._Copying.copy_thread = stopped
+copy._Copying.copy_thread = stopped
 main()
 """
 

@@ -101,10 +101,10 @@ def test_a_database_with_several_kinds(run: Run, old_url: str) -> None:  # noqa:
 DYING = """
 import os, signal, sys
 from longthread.cli.start import main
-from longthread.store.imports import writing
+from longthread.store.imports import write
 
 written = []
-conversation = writing.Writing.conversation
+conversation = write.ImportWriter.conversation
 
 async def dying(self, one, report):
     found = await conversation(self, one, report)
@@ -113,7 +113,7 @@ async def dying(self, one, report):
         os.kill(os.getpid(), signal.SIGKILL)
     return found
 
-writing.Writing.conversation = dying
+write.ImportWriter.conversation = dying
 main()
 """
 
