@@ -7,6 +7,7 @@ import random
 from itertools import count
 
 from longthread.errors import LongthreadError
+from longthread.llm.failures import ProviderError
 from longthread.llm.models import retryable
 from longthread.llm.overflow import overflow_of
 from longthread.messages.message import Message
@@ -19,7 +20,8 @@ _LONGEST = 60.0
 
 
 async def retried(context: RunContext, request: ChatRequest, retries: int) -> Message:
-    """The reply to a request, which is sent again up to so many times. It waits 1 s, 2 s, 4 s, … in between.
+    """The reply to a request, which is sent again up to so many times. It waits 1 s, 2 s, 4 s, … in between,
+    or as long as the provider asks for, up to a minute.
 
     Raises:
         Exception: what the last attempt raised, or the first one that no other can follow.
@@ -30,7 +32,8 @@ async def retried(context: RunContext, request: ChatRequest, retries: int) -> Me
         except Exception as error:
             if failed >= retries or not _may_pass(error):
                 raise
-        await asyncio.sleep(_wait(failed))
+            asked = error.retry_after if isinstance(error, ProviderError) else None
+        await asyncio.sleep(_wait(failed, asked))
     raise AssertionError
 
 
@@ -40,6 +43,8 @@ def _may_pass(error: Exception) -> bool:
     return retryable(error) and not isinstance(error, LongthreadError) and overflow_of(error) is None
 
 
-def _wait(failed: int) -> float:
-    """Seconds until the next attempt. They differ, so that many runs do not ask a provider at once."""
-    return min(_LONGEST, 2.0**failed) * random.uniform(0.75, 1.25)
+def _wait(failed: int, asked: float | None = None) -> float:
+    """Seconds until the next attempt. They differ, so that many runs do not ask a provider at once. Never earlier than
+    the provider asks for, if that is within the limit."""
+    ours = min(_LONGEST, 2.0**failed) * random.uniform(0.75, 1.25)
+    return max(ours, min(_LONGEST, asked or 0.0))
