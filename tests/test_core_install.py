@@ -41,6 +41,9 @@ def test_a_question_is_answered_and_threads_are_listed_without_them(tmp_path: Pa
     assert "Demo model" in told
     listed = python("import sys\n" + RUN.format(["threads", "list", *store]) + LOADED, tmp_path)
     assert "How many rockets" in listed
+    assert "Would delete" in python(
+        MISSING + RUN.format(["db", "prune", "--entries-older-than", "1d", *store]), tmp_path
+    )
     assert listed.rstrip().endswith("[]")
 
 

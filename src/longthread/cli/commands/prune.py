@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
+from longthread.store.driver import Transaction
+from longthread.store.maintenance.prunable import Checkpoints, Staying, Surplus
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
@@ -93,16 +96,28 @@ def prune_(
 
 
 async def _prune(database: str, policy: RetentionPolicy, *, apply: bool) -> _Outcome:
-    # Here and not above: LangGraph takes seconds to load, and the other commands on a store need none of it.
-    from longthread.langgraph.saver.retention import CheckpointKeeper
-
-    retention = Retention(policy, CheckpointKeeper(), may_be_alive)
+    retention = Retention(policy, _LangGraphCheckpoints(), may_be_alive)
     async with existing(database) as store:
         before = await size_of(store)
         with shown("pruning" if apply else "looking") as progress:
             found = await prune(store, retention, progress, apply=apply)
             problems = await reclaim(store, progress.say) if apply else []
         return _Outcome(found, problems, before, await size_of(store))
+
+
+class _LangGraphCheckpoints:
+    """Loads their reader when a thread has some: only then is LangGraph needed."""
+
+    async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
+        return await self._reader().surplus(tx, thread_id, keep=keep, before=before)
+
+    async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
+        return await self._reader().first_entry(tx, thread_id, staying)
+
+    def _reader(self) -> Checkpoints:
+        from longthread.langgraph.saver.retention import CheckpointKeeper
+
+        return CheckpointKeeper()
 
 
 def _show(outcome: _Outcome, *, applied: bool, as_json: bool) -> None:

@@ -20,7 +20,7 @@ from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
 from longthread.model.manifest import TEXTS
 from longthread.settings import Settings
-from longthread.store import runs
+from longthread.store import checkpoints, runs
 from longthread.store.driver import Driver
 
 if TYPE_CHECKING:
@@ -107,9 +107,13 @@ async def _find(
 
 async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one: bool) -> LastView:
     """The last view of a LangGraph application's thread, which is all that is kept of its views."""
-    from longthread.langgraph.memory.last_view import last_view
+    async with store.reading() as tx:
+        has_checkpoints = bool(await checkpoints.namespaces(tx, thread_id))
+    found = None
+    if has_checkpoints:
+        from longthread.langgraph.memory.last_view import last_view
 
-    found = await last_view(store, thread_id, user_id=settings.user)
+        found = await last_view(store, thread_id, user_id=settings.user)
     if found is None:
         raise InvalidInput(
             reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat` and "

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from longthread.store import log, runs, summaries
+from longthread.store import checkpoints, log, runs, summaries
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import IsAlive, executed, is_held
 from longthread.store.log_rows import moment_of, of_thread
-from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Staying, deletions_of
+from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Staying, Surplus, deletions_of
 
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
@@ -72,7 +72,8 @@ KEEP = RetentionPlan()
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Plans what is to go. `alive` tells whether the owner of a run may still be at work on it."""
+    """Plans what is to go. `checkpoints` is asked only about threads that have some; `alive` tells whether the owner of
+    a run may still be at work on it."""
 
     policy: RetentionPolicy
     checkpoints: Checkpoints
@@ -145,7 +146,9 @@ class _Planning:
     async def _surplus(self) -> tuple[RetentionPlan, Mapping[str, Staying]]:
         """What goes of the checkpoints, and those that stay."""
         keep, before = self.policy.checkpoints, self.policy.checkpoints_before
-        found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
+        found = Surplus({}, (), ())
+        if await checkpoints.namespaces(self.tx, self.thread_id):
+            found = await self.checkpoints.surplus(self.tx, self.thread_id, keep=keep, before=before)
         few = None if self.at_once else CHECKPOINTS_AT_ONCE
         rows, after, more = await deletions_of(self.tx, self.thread_id, found, few=few)
         return RetentionPlan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
@@ -159,7 +162,9 @@ class _Planning:
         since = min(before, unfinished_since or before)
         newer = await one(self.tx, "select_first_entry_since", thread_id=self.thread_id, from_seq=first, since=since)
         limit = int(newer["seq"] if newer else self.thread["entry_count"] + 1)
-        needed = await self.checkpoints.first_entry(self.tx, self.thread_id, staying) if limit > first else None
+        needed = None
+        if staying and limit > first:
+            needed = await self.checkpoints.first_entry(self.tx, self.thread_id, staying)
         limit = limit if needed is None else min(limit, needed)
         if tip:
             window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
