@@ -8,7 +8,7 @@ import math
 import sqlite3
 import statistics
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, closing
 from multiprocessing import get_context
@@ -18,13 +18,12 @@ from typing import Any
 from contenders import now
 from conversation import raw_json
 from databases import Database, Databases
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
 from seeding import seed
 from turn import turn
 
 from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.messages.message import Message, tool_call
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import may_be_alive
@@ -36,7 +35,7 @@ from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.space import reclaim
 from longthread.store.open import open_store
-from longthread.testing import ScriptedChatModel
+from longthread.testing import ScriptedModel
 
 QUERY = {"sql": "SELECT name, day, share FROM t LIMIT 24"}
 ANSWER = "The largest shares are the first ones, with about 4 percent each [q1]. " * 4
@@ -53,24 +52,23 @@ INDEX = (
 VACUUMED = 32
 """PostgreSQL is vacuumed every so many turns, where that is not left to its server. It looks once a minute whether to,
 and people take longer for so many."""
-USAGE = UsageMetadata(input_tokens=1200, output_tokens=60, total_tokens=1260)
+USAGE = {"input_tokens": 1200, "output_tokens": 60, "total_tokens": 1260}
 
 
-class InstantModel(ScriptedChatModel):
+def instant(messages: list[Message]) -> Message:
     """A call, then an answer, whatever was asked: the model costs the same on any thread, so that the rest is seen."""
-
-    def _reply(self, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
-        if messages[-1].type == "tool":
-            return AIMessage(ANSWER, usage_metadata=USAGE)
-        call = {"name": "run_sql", "args": QUERY, "id": f"call_{new_id()}"}
-        return AIMessage("Look.", tool_calls=[call], usage_metadata=USAGE)
+    if messages[-1].role == "tool":
+        return Message("assistant", ANSWER, usage_metadata=USAGE)
+    return Message(
+        "assistant", "Look.", tool_calls=[tool_call("run_sql", QUERY, f"call_{new_id()}")], usage_metadata=USAGE
+    )
 
 
 @asynccontextmanager
 async def analyst_on(database: Database, folder: Path) -> AsyncIterator[Analyst]:
     """An analyst with a scripted model on a database."""
     settings = Settings.load(env_file=None, data_dir=folder, model="bench:scripted")
-    model = InstantModel([])
+    model = ScriptedModel(instant)
     async with open_store(database.address) as store:
         analyst = Analyst(store, settings, models=lambda name, _: model)
         yield analyst
