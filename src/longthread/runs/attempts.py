@@ -6,7 +6,6 @@ import asyncio
 import random
 from itertools import count
 
-from longthread.errors import LongthreadError
 from longthread.llm.failures import ProviderError
 from longthread.llm.models import retryable
 from longthread.llm.overflow import overflow_of
@@ -24,23 +23,22 @@ async def retried(context: RunContext, request: ChatRequest, retries: int) -> Me
     or as long as the provider asks for, up to a minute.
 
     Raises:
-        Exception: what the last attempt raised, or the first one that no other can follow.
+        ProviderError: what the last attempt raised, or the first one that no other can follow.
     """
     for failed in count():
         try:
             return await attempt(context, request)
-        except Exception as error:
+        except ProviderError as error:
             if failed >= retries or not _may_pass(error):
                 raise
-            asked = error.retry_after if isinstance(error, ProviderError) else None
+            asked = error.retry_after
         await asyncio.sleep(_wait(failed, asked))
     raise AssertionError
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether the same request may succeed: not after an error of ours, such as a lost lease, nor where it was too
-    long."""
-    return retryable(error) and not isinstance(error, LongthreadError) and overflow_of(error) is None
+def _may_pass(error: ProviderError) -> bool:
+    """Whether the same request may succeed: not one that was too long."""
+    return retryable(error) and overflow_of(error) is None
 
 
 def _wait(failed: int, asked: float | None = None) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from longthread.llm.failures import ProviderError
 from longthread.llm.json_protocol import (
     OBSERVATION,
     ActionCall,
@@ -41,7 +42,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
     result tells the model what was wrong.
 
     Raises:
-        Exception: the model's failure, which has been told.
+        ProviderError: the model's failure, which has been told.
     """
     context.message_id = new_id()
     request = replace(request, messages=without_malformed(request.messages))
@@ -49,7 +50,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
         if _speaks_json(context, request):
             return await _in_json(context, request)
         return await _natively(context, request)
-    except Exception as error:
+    except ProviderError as error:
         # Whether it is tried again, or by another model, is decided further out. What is made of a request that was
         # too long is told there.
         if overflow_of(error) is None:
@@ -66,7 +67,7 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
     context.spoken = "native"
     try:
         message = _clean(await request.reply(context))
-    except Exception as error:
+    except ProviderError as error:
         if context.protocol != "auto" or not refuses_tools(error):
             raise
         context.protocol = "json"

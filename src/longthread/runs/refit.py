@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from longthread.errors import WindowTooSmall
 from longthread.llm.chat import ChatModel
+from longthread.llm.failures import ProviderError
 from longthread.llm.overflow import Overflow, overflow_of
 from longthread.messages.message import Message
 from longthread.runs.attempts import retried
@@ -44,7 +45,7 @@ async def fitted(context: RunContext, request: ChatRequest, retries: int) -> Mes
     while True:
         try:
             reply = await retried(context, _bounded(context, request), retries)
-        except Exception as error:
+        except ProviderError as error:
             overflow = overflow_of(error)
             if overflow is None:
                 raise

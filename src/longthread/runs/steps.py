@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.builtin.chart_query import with_query
-from longthread.errors import LeaseLost, LongthreadError, StoreError
+from longthread.errors import LongthreadError, WindowTooSmall
+from longthread.llm.failures import ProviderError
 from longthread.llm.models import RunModels
 from longthread.messages.message import Message
 from longthread.model.builtin import CHART
@@ -54,9 +55,7 @@ async def _answered(context: RunContext, models: RunModels, request: ChatRequest
     """The reply of the run's model, or else of the one that takes over."""
     try:
         return await fitted(context, request, models.retries)
-    except (LeaseLost, StoreError):
-        raise
-    except Exception:
+    except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
         return await fitted(context, replace(request, model=models.fallback), models.retries)

@@ -49,7 +49,7 @@ def recall(
             "--database",
             "-d",
             metavar="STORE",
-            help="The store to measure: a file, a postgresql:// URL, or embedded. It is left as it was.",
+            help="The store that holds FILE's entries meanwhile: a file, a postgresql:// URL, or embedded.",
         ),
     ] = None,
 ) -> None:
