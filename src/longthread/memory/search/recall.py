@@ -39,7 +39,7 @@ CATCH_UP_SECONDS = 5.0
 """How long a question waits for what is not indexed yet."""
 FUSED = 200
 """Entries of each ranking that are put together into one."""
-MEANING = 0.3
+MEANING = 0.25
 """What a standard deviation of the ranking by meaning counts, where one of that by keywords counts 1."""
 BESIDE = 0.9
 """What nearness counts for the entries beside the near one."""
