@@ -172,7 +172,7 @@ class ExpectsNothing(Sound):
 
 
 FAULTS = [
-    (CommitsOnError, "test_a_transaction_that_raises_leaves_nothing", {"error": RuntimeError}),
+    (CommitsOnError, "test_a_transaction_that_raises_leaves_nothing", {"error": RuntimeError()}),
     (CommitsOnError, "test_a_transaction_that_is_cancelled_leaves_nothing_and_lets_the_next_one_in", {}),
     (CommitsOnError, "test_a_deletion_that_is_rolled_back_deletes_nothing", {}),
     (NoSnapshot, "test_a_reading_is_a_snapshot", {}),
