@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from longthread.context.window import Window
 from longthread.errors import LongthreadError
 from longthread.memory.business_terms import likely, lines, text_of
-from longthread.model.wish import asks_to_continue
+from longthread.model.continue_request import asks_to_continue
 from longthread.store import catalog as kept
 from longthread.store.driver import Driver
 from longthread.tools.analysis.source import Source

@@ -15,7 +15,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to run one tool. `args` is the decoded argument object."""
+    """A model's request to run one tool. `args` is the decoded argument object."""
 
     id: str
     name: str

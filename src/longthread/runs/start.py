@@ -14,6 +14,7 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
+from longthread.model.continue_request import asks_to_continue
 from longthread.model.entry import Draft
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
@@ -21,7 +22,6 @@ from longthread.model.memory import ANALYST
 from longthread.model.payload import NOTE
 from longthread.model.run import AgentRun, Answers, Protocol, Run, Step
 from longthread.model.thread import Thread, title_of
-from longthread.model.wish import asks_to_continue
 from longthread.runs.approvals import superseded
 from longthread.runs.close_calls import closing_of
 from longthread.runs.delegation_scope import DelegatingCall

@@ -16,9 +16,9 @@ from longthread.cli.find_thread import find_thread
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 from longthread.errors import LongthreadError, ThreadNotFound
+from longthread.model.continue_request import asks_to_continue
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol
-from longthread.model.wish import asks_to_continue
 from longthread.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Whether a message is only a wish to go on: what gives a paused run a fresh budget (document 001 §2)."""
+"""Recognizes a message that only asks a paused run to continue, which gives it a fresh budget (document 001 §2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 _LONGEST = 120
-"""Characters. Who says more says something else."""
+"""Characters. A longer message asks for something else."""
 _MARKS = re.compile(r"[\W_]+")
 _POLITE = re.compile(
     r"\b(?:please|pls|plz|kindly|yes|yeah|yep|yup|sure|ok|okay|k|fine|all right|alright|right|good|great|nice|perfect|"
@@ -17,8 +17,8 @@ _POLITE = re.compile(
     r"当然|當然|好的|那就|那么|那麼|一下|请|請|您|你们|咱们|我们|你|我|好|嗯|恩|哦|噢|喔|(?<![执執进進运運])行|对|對|是的|是|"
     r"那|就|再|还|還|先|要|想|能|帮|吧|呗|啦|了|啊|呀|哈|嘛|吗|嗎|呢"
 )
-"""What is said around it: politeness, agreement, and who is to do it."""
-_WISH = re.compile(
+"""Polite words, agreement and pronouns around the request."""
+_REQUEST = re.compile(
     r"(?:(?:continue|go on|go ahead|keep (?:going|working|on|at it)|carry on|proceed|resume|press on)"
     r"(?: on| going)?"
     r"(?: (?:with |to )?(?:it|that|this|there|(?:the |this |that |your |my )?"
@@ -30,13 +30,13 @@ _WISH = re.compile(
     r"下一步|任务|任務|步骤|步驟|上面|刚才|剛才|之前|剩下|余下|未完成|的)*"
     r"| )+"
 )
-"""The wish itself, once or more, and that it is about what was being done."""
+"""The request itself, once or more, with the words for the interrupted work."""
 
 
 def asks_to_continue(message: str) -> bool:
-    """Whether `message` is only a wish to go on, in whatever wording; with other content it is its own question."""
+    """Whether `message` only asks to continue. A message with other content is a question of its own."""
     if len(message) > _LONGEST:
         return False
     text = _MARKS.sub(" ", unicodedata.normalize("NFKC", message).casefold())
     words = " ".join(_POLITE.sub(" ", text).split())
-    return bool(words) and _WISH.fullmatch(words) is not None
+    return bool(words) and _REQUEST.fullmatch(words) is not None
