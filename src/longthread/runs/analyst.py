@@ -62,7 +62,7 @@ from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.store.runs import Lease
 from longthread.tools.analysis.address import same_source
-from longthread.tools.analysis.isolation.forkserver import NURSERY
+from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.address import filled
@@ -112,7 +112,7 @@ class Analyst(Deciding):
         """
         async with open_store(settings.database, creates=creates) as store:
             if settings.sql_isolated:
-                NURSERY.start()  # it is ready by the time the first source is asked
+                FORK_SERVER.start()  # it is ready by the time the first source is asked
             analyst = cls(store, settings, models=models)
             try:
                 yield analyst

@@ -10,7 +10,7 @@ from longthread.model.builtin import DATA_TOOLS
 from longthread.model.catalog import Definition, ToolDefinition, tool_of
 from longthread.settings import Settings
 from longthread.store.driver import Driver
-from longthread.tools.analysis.isolation.forkserver import NURSERY
+from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.catalog.catalog import Catalog, named_address
@@ -36,7 +36,7 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
         SourceError: the source cannot be opened.
     """
     if settings.sql_isolated:
-        NURSERY.start()
+        FORK_SERVER.start()
     catalog, opener = Catalog(store), Opener(settings)
 
     async def opening(name: str) -> Source:

@@ -1,4 +1,4 @@
-"""All of CPython, in a process that Linux confines. It is for whoever runs Longthread to allow."""
+"""The runtime `cpython`: full Python in a confined Linux process. A setting must allow it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from longthread.tools.code.confinement import lacking
 from longthread.tools.code.program import FUNCTION, Bounds
 
 _START = 5.0
-"""Seconds that a process has for its own start, beside what the code may take."""
-_NEST = "longthread.tools.code.forkserver_main"
+"""Seconds for the start of the process, on top of the code's own limit."""
+_MODULE = "longthread.tools.code.forkserver_main"
 _TOLD = 1_000
 
 
 class Cpython:
-    """Processes forked from a nest of their own, one for each run; so many at once. `close` ends them."""
+    """Forks one process for each run, and runs at most `processes` at once. `close` ends them."""
 
     def __init__(self, processes: int = 2) -> None:
         self._places = asyncio.Semaphore(processes)
-        self._nursery = ForkServer(_NEST)
+        self._server = ForkServer(_MODULE)
 
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
         """The result as JSON text, cut behind `bounds.characters`, and what was printed.
@@ -54,14 +54,14 @@ class Cpython:
         return _read(answer, bounds)
 
     async def close(self) -> None:
-        """Ends the processes and their nest."""
-        await asyncio.to_thread(self._nursery.close)
+        """Ends the processes and their fork server."""
+        await asyncio.to_thread(self._server.close)
 
     async def _asked(self, task: WireMessage, bounds: Bounds) -> WireMessage | None:
         # Six bytes write a character, in the worst case, and the frame has a few fields.
-        run = _Run(self._nursery, task, 6 * (bounds.characters + bounds.printed) + 10_000)
+        run = _Run(self._server, task, 6 * (bounds.characters + bounds.printed) + 10_000)
         work = asyncio.ensure_future(asyncio.to_thread(run.run))
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # whether anybody waits for it or not
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # no warning where nobody awaits it
         try:
             async with asyncio.timeout(bounds.seconds + _START):
                 return await asyncio.shield(work)
@@ -74,10 +74,10 @@ class Cpython:
 
 
 class _Run:
-    """One process, from its start to its end, in a thread; it may be stopped from another."""
+    """One process, run by a thread. Another thread may stop it."""
 
-    def __init__(self, nursery: ForkServer, task: WireMessage, most: int) -> None:
-        self._nursery = nursery
+    def __init__(self, server: ForkServer, task: WireMessage, most: int) -> None:
+        self._server = server
         self._task = task
         self._most = most
         self._lock = threading.Lock()
@@ -85,8 +85,8 @@ class _Run:
         self._stopped = False
 
     def run(self) -> WireMessage | None:
-        """What the process answers; None when it is gone, or says what it should not. Raises WorkerFailed."""
-        to, pid = self._nursery.fork()
+        """The answer of the process; None if it has ended or its answer is invalid. Raises WorkerFailed."""
+        to, pid = self._server.fork()
         with to:
             with self._lock:
                 self._pid = pid
@@ -99,19 +99,19 @@ class _Run:
             except (OSError, TooLarge, ValueError, RecursionError):
                 return None
             finally:
-                self._nursery.kill(pid)
+                self._server.kill(pid)
 
     def stop(self) -> None:
-        """Ends the process, or keeps it from being told anything."""
+        """Kills the process, or cancels it before it starts."""
         with self._lock:
             self._stopped = True
             pid = self._pid
         if pid:
-            self._nursery.kill(pid)
+            self._server.kill(pid)
 
 
 def _read(answer: WireMessage | None, bounds: Bounds) -> tuple[str, str]:
-    """An answer that may hold anything: the code could write it itself."""
+    """Validates an answer. The tool's code may have written it."""
     if isinstance(answer, dict):
         result, printed = answer.get("result"), answer.get("printed")
         if isinstance(result, str) and isinstance(printed, str):

@@ -1,7 +1,4 @@
-"""The process that CPython's runs are forked from.
-
-python -P -m longthread.tools.code.forkserver_main DESCRIPTOR
-"""
+"""The fork server of the runtime `cpython`."""
 
 from __future__ import annotations
 

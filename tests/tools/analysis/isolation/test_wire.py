@@ -41,11 +41,11 @@ def test_a_frame_that_says_it_is_huge_is_not_read(pair: Pair) -> None:
 
 
 def test_errors_come_back_as_they_were() -> None:
-    error = wire.raised(wire.told(SqlFailed(reason="no such table: x.")))
+    error = wire.error_of(wire.error_message(SqlFailed(reason="no such table: x.")))
     assert isinstance(error, SqlFailed)
     assert "no such table: x." in str(error)
-    assert isinstance(wire.raised(wire.told(Interrupted())), Interrupted)
-    assert isinstance(wire.raised(wire.told(ValueError("odd"))), SourceError)
+    assert isinstance(wire.error_of(wire.error_message(Interrupted())), Interrupted)
+    assert isinstance(wire.error_of(wire.error_message(ValueError("odd"))), SourceError)
     assert wire.raised({"rows": []}) is None
 
 

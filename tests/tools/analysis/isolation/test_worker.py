@@ -20,7 +20,7 @@ import pytest
 
 from longthread.errors import SourceCrashed, SourceError, SqlTimeout
 from longthread.tools.analysis import Source
-from longthread.tools.analysis.isolation.forkserver import NURSERY, ForkServer
+from longthread.tools.analysis.isolation.forkserver import FORK_SERVER, ForkServer
 from longthread.tools.analysis.isolation.remote import RemoteConnection, WorkerEngine
 
 Opened = Callable[..., Awaitable[Source]]
@@ -182,9 +182,9 @@ async def test_a_closed_source_leaves_no_process_and_no_file(
 async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_sqlite: Any) -> None:
     path = make_sqlite("CREATE TABLE t (a)")
     await opened(path)
-    assert NURSERY._process is not None
-    NURSERY._process.kill()
-    NURSERY._process.wait()
+    assert FORK_SERVER._process is not None
+    FORK_SERVER._process.kill()
+    FORK_SERVER._process.wait()
     assert await one(await opened(path)) == (42,)
 
 
@@ -212,13 +212,13 @@ asyncio.run(main())
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
 def test_a_worker_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hidden")
-    nursery = ForkServer()
-    control, pid = nursery.fork()
+    server = ForkServer()
+    control, pid = server.fork()
     environment = Path(f"/proc/{pid}/environ").read_bytes()
     control.close()
     assert b"PYTHONPATH" in environment
     assert b"sk-hidden" not in environment
-    nursery.close()
+    server.close()
 
 
 async def test_a_long_result_comes_whole_and_in_order(opened: Opened, make_sqlite: Any) -> None:

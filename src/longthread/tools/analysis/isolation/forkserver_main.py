@@ -1,8 +1,6 @@
-"""The process that workers are forked from: it has loaded the drivers, and does nothing else.
+"""The fork server: a process that has loaded the drivers, and ends together with the process that started it.
 
-    python -P -m longthread.tools.analysis.isolation.forkserver_main DESCRIPTOR
-
-It ends when the process that started it does, and its workers with it.
+python -P -m longthread.tools.analysis.isolation.forkserver_main DESCRIPTOR
 """
 
 from __future__ import annotations
@@ -17,18 +15,18 @@ import socket
 import sys
 from collections.abc import Callable
 
-from longthread.tools.analysis.isolation.wire import BORN, FORK, KILL, NEST
+from longthread.tools.analysis.isolation.wire import ANSWER, FORK, KILL, ORDER
 
 _PDEATHSIG = 1
 
 
 class ForkServerMain:
-    """Forks workers, kills them, and collects those that have ended. A worker does what `serve` says."""
+    """Forks workers, kills them, and reaps those that have ended. A worker runs `serve`."""
 
     def __init__(self, control: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         self._control = control
         self._serve = serve
-        self._living: set[int] = set()
+        self._workers: set[int] = set()
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._woken, False)
@@ -37,13 +35,13 @@ class ForkServerMain:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
 
     def run(self) -> None:
-        """Until the other side is gone."""
+        """Serves until the other side closes the socket."""
         while True:
             ready, _, _ = select.select([self._control.fileno(), self._woken], [], [])
             self._collect()
             if self._control.fileno() in ready and not self._obey():
                 break
-        for pid in self._living:
+        for pid in self._workers:
             os.kill(pid, signal.SIGKILL)
 
     def _collect(self) -> None:
@@ -51,16 +49,16 @@ class ForkServerMain:
             os.read(self._woken, 4096)
         with contextlib.suppress(ChildProcessError):
             while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                self._living.discard(pid)
+                self._workers.discard(pid)
 
     def _obey(self) -> bool:
-        data, given, _, _ = socket.recv_fds(self._control, NEST.size, 1)
-        if len(data) != NEST.size:
+        data, given, _, _ = socket.recv_fds(self._control, ORDER.size, 1)
+        if len(data) != ORDER.size:
             return False
-        order, pid = NEST.unpack(data)
+        order, pid = ORDER.unpack(data)
         if order == FORK and given:
             self._fork(given[0])
-        elif order == KILL and pid in self._living:  # not yet collected, so that nobody else has its number
+        elif order == KILL and pid in self._workers:  # not reaped yet, so the id is still its own
             os.kill(pid, signal.SIGKILL)
         return True
 
@@ -73,8 +71,8 @@ class ForkServerMain:
             finally:
                 os._exit(1)
         os.close(descriptor)
-        self._living.add(pid)
-        self._control.sendall(BORN.pack(pid))
+        self._workers.add(pid)
+        self._control.sendall(ANSWER.pack(pid))
 
     def _become(self, descriptor: int, parent: int) -> None:
         signal.set_wakeup_fd(-1)
@@ -90,13 +88,15 @@ class ForkServerMain:
 
 
 def run(serve: Callable[[socket.socket], None]) -> None:
-    """A nest's whole life: what is loaded by now is shared by its workers."""
+    """Runs a fork server. Workers share the memory of everything that is loaded by now."""
     gc.collect()
     gc.freeze()
     ForkServerMain(socket.socket(fileno=int(sys.argv[1])), serve).run()
 
 
 if __name__ == "__main__":
-    from longthread.tools.analysis.isolation import worker  # with the drivers, which other nests do without
+    from longthread.tools.analysis.isolation import (
+        worker,
+    )  # here: it loads the drivers, which other fork servers do not need
 
     run(worker.serve)

@@ -1,4 +1,4 @@
-"""How much memory a worker may take."""
+"""The memory limit of a worker."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ _MB = 1_000_000
 
 
 def bound(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
-    """Bounds this process: on Linux by its address space, so that a larger allocation fails; elsewhere, where that
-    limit is not kept, by a thread that ends the process when it has grown too large. `overhead` are megabytes of
-    address space that are no memory."""
+    """Limits the memory of this process. On Linux its address space is limited, so that a larger allocation fails;
+    `overhead` is address space that is no memory. Elsewhere a thread ends the process once it has grown too large."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         most = _address_space() + (megabytes + overhead) * _MB
@@ -27,7 +26,7 @@ def bound(megabytes: int, overhead: int = _OVERHEAD_MB) -> None:
 
 
 def watch(megabytes: int) -> None:
-    """Ends this process when it has had more resident memory than it had now and `megabytes`."""
+    """Starts a thread that ends this process once its resident memory has grown by `megabytes`."""
     most = _peak() + megabytes * _MB
     threading.Thread(target=_watched, args=(most,), name="longthread-memory", daemon=True).start()
 
@@ -39,7 +38,7 @@ def _watched(most: int) -> None:
 
 
 def _peak() -> int:
-    """Bytes of resident memory that this process has had at most."""
+    """Peak resident memory in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

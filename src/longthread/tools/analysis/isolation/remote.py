@@ -1,4 +1,4 @@
-"""An engine in a worker, as a source sees it."""
+"""An engine whose statements run in a worker."""
 
 from __future__ import annotations
 
@@ -15,18 +15,9 @@ from typing import Any
 
 from longthread.errors import SourceCrashed, SourceError
 from longthread.tools.analysis.engine import Engine, SourceConnection
-from longthread.tools.analysis.isolation.forkserver import NURSERY
-from longthread.tools.analysis.isolation.wire import (
-    CONNECT,
-    CONTROL,
-    INTERRUPT,
-    TooLarge,
-    WireMessage,
-    raised,
-    send,
-    unpacked,
-)
-from longthread.tools.analysis.isolation.wire import receive as received
+from longthread.tools.analysis.isolation import wire
+from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
+from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
 from longthread.tools.analysis.isolation.worker import ENGINES
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.result import Result
@@ -34,12 +25,12 @@ from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import Interrupted
 
-_FAREWELL = 1.0
-"""Seconds that a worker has to end by itself."""
+_END_SECONDS = 1.0
+"""Time that a worker has to end by itself."""
 
 
 class Worker:
-    """One process and what it is told. It ends with its engine, or when it is killed."""
+    """One worker process. It ends with its engine, or when it is killed."""
 
     def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
         self.source = source
@@ -51,41 +42,40 @@ class Worker:
         self._ended = False
         self.killed = False
         self.scratch = tempfile.mkdtemp(prefix="longthread-worker-")
-        self._control, self.pid = NURSERY.fork()
+        self._control, self.pid = FORK_SERVER.fork()
         task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
-        with contextlib.suppress(OSError):  # it is gone already: the first request says so
-            send(self._control, task | {"scratch": self.scratch})
+        with contextlib.suppress(OSError):  # it has ended: the first request says so
+            wire.send(self._control, task | {"scratch": self.scratch})
 
     def connect(self) -> tuple[socket.socket, int]:
-        """A socket to a new connection of the worker's, and that one's number."""
+        """Opens a connection in the worker; returns its socket and its number."""
         ours, theirs = socket.socketpair()
         with self._lock, theirs:
             self._connections += 1
             self._open += 1
-            with contextlib.suppress(OSError):  # it is gone: the first request says so
+            with contextlib.suppress(OSError):  # it has ended: the first request says so
                 socket.send_fds(self._control, [CONTROL.pack(CONNECT, self._connections, 0)], [theirs.fileno()])
             return ours, self._connections
 
     def interrupt(self, connection: int, request: int) -> None:
         """Stops what a request runs."""
-        with self._lock, contextlib.suppress(OSError):  # gone, and the statement with it
+        with self._lock, contextlib.suppress(OSError):  # it has ended, and the statement with it
             self._control.sendall(CONTROL.pack(INTERRUPT, connection, request))
 
     def lives(self) -> bool:
-        """Whether the process is there, and reads the data as they are. It never says anything here; that there is
-        something to read is its end."""
+        """Whether the process runs and reads the present data. Its control socket is readable once it has ended."""
         try:
             return not (self.killed or self._retired) and not select.select([self._control], [], [], 0)[0]
         except (OSError, ValueError):  # closed
             return False
 
     def kill(self) -> None:
-        """Ends the process, whatever it does."""
+        """Kills the process."""
         self.killed = True
-        NURSERY.kill(self.pid)
+        FORK_SERVER.kill(self.pid)
 
     def left(self) -> None:
-        """One connection was closed; the last one of a worker that is retired ends it."""
+        """Notes a closed connection. The last one ends a retired worker."""
         with self._lock:
             self._open -= 1
             last = self._retired and not self._open
@@ -93,7 +83,7 @@ class Worker:
             self.end()
 
     def retire(self) -> None:
-        """Ends the process as soon as nothing uses it."""
+        """Ends the process once its last connection is closed."""
         with self._lock:
             self._retired = True
             idle = not self._open
@@ -101,25 +91,23 @@ class Worker:
             self.end()
 
     def end(self) -> None:
-        """Ends the process, by force if it does not do so itself, and removes its files."""
+        """Ends the process, by force after a second, and removes its files."""
         with self._lock:
             ended, self._ended = self._ended, True
         if ended:
             return
         with contextlib.suppress(OSError):  # it has ended, or does not in time
             self._control.shutdown(socket.SHUT_WR)
-            self._control.settimeout(_FAREWELL)
+            self._control.settimeout(_END_SECONDS)
             self._control.recv(1)
-        NURSERY.kill(self.pid)
+        FORK_SERVER.kill(self.pid)
         self._control.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 class WorkerEngine(Engine):
-    """An engine whose statements run in a worker: one process for all connections of a source.
-
-    What is asked of the file system and of a catalog is the engine's own work (`inner`), and is done here.
-    """
+    """An engine whose statements run in one worker for all connections of a source. The wrapped engine (`inner`) looks
+    at the file system and reads the catalog in this process."""
 
     def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
         self._inner = ENGINES[kind](path, source, limits)
@@ -130,7 +118,7 @@ class WorkerEngine(Engine):
         self.name = self._inner.name
 
     def connect(self) -> RemoteConnection:
-        """A connection in the worker, which is started if there is none. Raises SourceError."""
+        """Opens a connection, and starts a worker if none runs. Raises SourceError."""
         with self._lock:
             if self._worker is not None and not self._worker.lives():
                 self._worker.retire()
@@ -143,37 +131,35 @@ class WorkerEngine(Engine):
         return connection
 
     def _lost(self, worker: Worker) -> None:
-        """A worker is gone; the next connection starts another."""
+        """Drops a worker that has ended. The next connection starts another."""
         with self._lock:
             if self._worker is worker:
                 self._worker = None
         worker.retire()
 
     def read_schema(self, connection: SourceConnection) -> Schema:
-        """As the engine itself reads it."""
         return self._inner.read_schema(connection)
 
     def mark(self, connection: SourceConnection) -> str:
-        """As the engine itself makes it."""
         return self._inner.mark(connection)
 
     def functions(self, connection: SourceConnection) -> frozenset[str]:
-        """As the engine itself finds them."""
         return self._inner.functions(connection)
 
     def defined(self, connection: SourceConnection) -> frozenset[str]:
-        """As the engine itself finds them."""
         return self._inner.defined(connection)
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
-        """As the engine itself reads them."""
         return self._inner.views(connection)
 
     def stale(self) -> bool:
-        """Whether the data moved; what runs goes on in the old worker, and the next connection starts another."""
+        """Whether the data moved. Running statements keep the old worker; the next connection starts another."""
         if not self._inner.stale():
             return False
-        self._retire()
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.retire()
         return True
 
     def close(self) -> None:
@@ -183,12 +169,6 @@ class WorkerEngine(Engine):
         if worker is not None:
             worker.end()
         self._inner.close()
-
-    def _retire(self) -> None:
-        with self._lock:
-            worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.retire()
 
 
 class RemoteConnection(SourceConnection):
@@ -230,7 +210,7 @@ class RemoteConnection(SourceConnection):
                 yield from map(unpacked, answer["rows"])
         finally:
             if not done:
-                with contextlib.suppress(SourceError, Interrupted):  # then it has ended, too
+                with contextlib.suppress(SourceError, Interrupted):  # it has ended as well
                     self._ask(do="end")
 
     def interrupt(self) -> None:
@@ -240,7 +220,7 @@ class RemoteConnection(SourceConnection):
         return not self._closed and self._worker.lives()
 
     def abandon(self) -> bool:
-        """Kills the worker, if the work waits for it; other statements of its source end with it."""
+        """Kills the worker if a request waits for it. Other statements of the source end with it."""
         if self._waiting:
             self._abandoned = True
             self._worker.kill()
@@ -259,25 +239,25 @@ class RemoteConnection(SourceConnection):
         self._request += 1
         if not self._closed:
             with contextlib.suppress(OSError):  # gone: there is no answer either
-                send(self._socket, message | {"request": self._request})
+                wire.send(self._socket, message | {"request": self._request})
         return self._answer()
 
     def _answer(self) -> WireMessage:
         self._waiting = True
         try:
-            answer = None if self._closed else received(self._socket)
+            answer = None if self._closed else wire.receive(self._socket)
         except (OSError, TooLarge):
             answer = None
         finally:
             self._waiting = False
         if answer is None:
             raise self._gone()
-        if (error := raised(answer)) is not None:
+        if (error := wire.error_of(answer)) is not None:
             raise error
         return answer
 
     def _gone(self) -> Exception:
-        """Why there is no answer: the worker was told to end, or it ended by itself."""
+        """The error for a worker that has ended: it was killed, or it ended by itself."""
         self._lost(self._worker)
         if self._abandoned:
             return Interrupted()

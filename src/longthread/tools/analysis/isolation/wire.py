@@ -1,4 +1,4 @@
-"""What crosses between this process and a worker: frames of JSON, so that nothing a worker sends is ever executed."""
+"""JSON frames between this process and a worker. Nothing that a worker sends is ever executed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from longthread.tools.analysis.watch import Interrupted
 
 _LENGTH = struct.Struct("!I")
 LARGEST = 256_000_000
-"""Bytes of the largest frame: one that says it is larger is not read."""
+"""Bytes of the largest frame. A larger one is not read."""
 
 CONTROL = struct.Struct("!cII")
-"""What is told to a worker: a letter and two numbers."""
+"""A message to a worker: its kind, a connection and a request."""
 CONNECT, INTERRUPT = b"C", b"I"
 
-NEST = struct.Struct("!cI")
-"""What is told to a nest: a letter and a process."""
+ORDER = struct.Struct("!cI")
+"""A message to the fork server: its kind and a process id."""
 FORK, KILL = b"F", b"K"
-BORN = struct.Struct("!I")
+ANSWER = struct.Struct("!I")
 
 WireMessage = dict[str, Any]
 
@@ -32,11 +32,11 @@ _DECIMAL, _OBJECT = "d", "o"
 
 
 class TooLarge(Exception):
-    """A frame is larger than any may be."""
+    """A frame is larger than the limit."""
 
 
 def send(to: socket.socket, message: WireMessage) -> None:
-    """Sends one frame. Raises OSError when the other side is gone, TooLarge before anything is sent."""
+    """Sends one frame. Raises OSError: the other side has ended; TooLarge: nothing was sent."""
     data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if len(data) > LARGEST:
         raise TooLarge
@@ -44,7 +44,7 @@ def send(to: socket.socket, message: WireMessage) -> None:
 
 
 def receive(of: socket.socket, most: int = LARGEST) -> WireMessage | None:
-    """One frame, or None when the other side is gone. Raises TooLarge: it has more than `most` bytes."""
+    """Reads one frame; None when the other side has ended. Raises TooLarge above `most` bytes."""
     head = exactly(of, _LENGTH.size)
     if head is None:
         return None
@@ -56,7 +56,7 @@ def receive(of: socket.socket, most: int = LARGEST) -> WireMessage | None:
 
 
 def exactly(of: socket.socket, count: int) -> bytes | None:
-    """So many bytes, or None when the other side is gone before."""
+    """Reads `count` bytes; None when the other side ends before."""
     data = bytearray()
     while len(data) < count:
         try:
@@ -70,12 +70,12 @@ def exactly(of: socket.socket, count: int) -> bytes | None:
 
 
 def packed(row: Sequence[Any]) -> list[Any]:
-    """A row of plain values as a frame can hold it: decimals and objects are marked as what they are."""
+    """Encodes a row of plain values as JSON, with tags for decimals and objects."""
     return [_packed(value) for value in row]
 
 
 def unpacked(row: Sequence[Any]) -> tuple[Any, ...]:
-    """The row that `packed` was called on."""
+    """Decodes a row that `packed` has encoded."""
     return tuple(_unpacked(value) for value in row)
 
 
@@ -91,8 +91,8 @@ def _unpacked(value: Any) -> Any:
     return Decimal(value[_DECIMAL]) if _DECIMAL in value else value[_OBJECT]
 
 
-def told(error: Exception) -> WireMessage:
-    """An error as a frame can hold it."""
+def error_message(error: Exception) -> WireMessage:
+    """Encodes an error."""
     if isinstance(error, Interrupted):
         return {"interrupted": True}
     if isinstance(error, LongthreadError):
@@ -101,8 +101,8 @@ def told(error: Exception) -> WireMessage:
     return {"error": SourceError.__name__, "details": {"reason": f"{type(error).__name__}: {error}"[:500]}}
 
 
-def raised(answer: WireMessage) -> Exception | None:
-    """The error that a frame holds, if it does."""
+def error_of(answer: WireMessage) -> Exception | None:
+    """The error that a message holds, if any."""
     if answer.get("interrupted"):
         return Interrupted()
     if "error" not in answer:

@@ -1,4 +1,4 @@
-"""The process that holds one source: it runs statements, and sends back no more than was asked for."""
+"""A worker: the process that runs the statements of one source."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from longthread.tools.analysis.isolation.wire import (
     CONTROL,
     TooLarge,
     WireMessage,
+    error_message,
     packed,
     receive,
     send,
-    told,
 )
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
@@ -39,13 +39,13 @@ ENGINES: dict[str, Callable[[Path, str, Limits], Engine]] = {
 }
 _BATCH_ROWS = 500
 _BATCH_CHARACTERS = 1_000_000
-"""Rows are sent in batches: as many rows, or as many characters, whichever is less; a row is never parted."""
+"""A batch ends with the row that reaches either limit."""
 _CATALOG_ROWS = 1_000_000
-"""Rows of a statement of ours: the columns of ten thousand tables are fewer."""
+"""Rows of a catalog query: ten thousand tables have fewer columns."""
 
 
 def serve(control: socket.socket) -> None:
-    """Obeys until the other side is gone, and ends the process."""
+    """Serves connections until the other side closes the socket, and ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     task = receive(control)
     if task is None:
@@ -74,7 +74,7 @@ def _obey(control: socket.socket, engine: Engine) -> None:
 
 
 class ServedConnection:
-    """One connection, and the thread that serves it."""
+    """One connection, served by a thread of its own."""
 
     def __init__(self, engine: Engine, to: socket.socket) -> None:
         self._engine = engine
@@ -85,26 +85,26 @@ class ServedConnection:
         self._rows = _none()
 
     def run(self) -> None:
-        """Answers one request after the other, until the other side is gone."""
+        """Answers requests until the other side closes the socket."""
         with self._to:
             try:
                 connection = self._connection = self._engine.connect()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other side is told
-                send(self._to, told(error))
+            except Exception as error:  # noqa: BLE001 - the other side raises it
+                send(self._to, error_message(error))
                 return
             try:
                 tables = {label: list(notes) for label, notes in self._engine.table_notes.items()}
                 send(self._to, {"notes": list(self._engine.notes), "table_notes": tables})
                 self._answer_all(connection)
             except OSError:
-                pass  # nobody is there to be told
+                pass  # the other side has ended
             finally:
                 with self._lock:
                     self._connection = None
                 connection.close()
 
     def interrupt(self, request: int) -> None:
-        """Stops the statement of a request, unless that has been answered. May be called from any thread."""
+        """Stops the statement of a request that is not answered yet. Thread-safe."""
         with self._lock:
             if self._request == request and self._connection is not None:
                 self._connection.interrupt()
@@ -115,14 +115,14 @@ class ServedConnection:
                 self._request = message["request"]
             try:
                 answer = self._answer(connection, message)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other side is told
-                answer = told(error)
+            except Exception as error:  # noqa: BLE001 - the other side raises it
+                answer = error_message(error)
             with self._lock:
                 self._request = 0
             try:
                 send(self._to, answer)
             except TooLarge:
-                send(self._to, told(_too_large()))
+                send(self._to, error_message(_too_large()))
 
     def _answer(self, connection: SourceConnection, message: WireMessage) -> WireMessage:
         kind = message["do"]
