@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from longthread.model.content import said_beside
+from longthread.model.content import extra_text
 
 
 def beside(**fields: Any) -> str:
-    return said_beside(json.dumps(fields).encode())
+    return extra_text(json.dumps(fields).encode())
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,17 @@ def test_calls_that_could_not_be_read_and_items_of_a_providers_tools() -> None:
 
 def test_whole_messages_as_json_say_it_too_and_other_bytes_nothing() -> None:
     fields = json.dumps({"content": [{"type": "text-plain", "text": "the walrus"}]}).encode()
-    assert said_beside(b"\x00json:HumanMessage\x00" + fields) == "the walrus"
+    assert extra_text(b"\x00json:HumanMessage\x00" + fields) == "the walrus"
     for other in (None, b"", b"\x00msgpack\x00" + fields, b"[" + fields + b"]", fields[:-1], b'\xff"content"'):
-        assert said_beside(other) == ""
+        assert extra_text(other) == ""
 
 
 def test_what_is_nested_without_end_says_nothing() -> None:
     for depth in (900, 100_000):
         said = b'{"content":[{"type":"custom","value":' + b"[" * depth + b'"x"' + b"]" * depth + b"}]}"
-        assert said_beside(said) == ""
+        assert extra_text(said) == ""
 
 
 def test_what_no_database_holds_is_replaced() -> None:
     said = json.dumps({"content": [{"type": "text-plain", "text": "wal\x00rus \ud83d"}]}, ensure_ascii=False)
-    assert said_beside(said.encode("utf-8", "surrogatepass")) == "wal\ufffdrus \ufffd"
+    assert extra_text(said.encode("utf-8", "surrogatepass")) == "wal\ufffdrus \ufffd"

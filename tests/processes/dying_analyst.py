@@ -25,7 +25,7 @@ from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
-from longthread.tools.catalog.role import Equipment
+from longthread.tools.catalog.role import AgentTools
 from longthread.tools.tool import Observation, Tool, succeeded
 
 QUESTION = "How many customers and countries?"
@@ -136,7 +136,7 @@ def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
 
     class Mailing(Analyst):
         def _execute(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunHandle:
-            return super()._execute(begun, replace(staff, equipment=Equipment([_told(_send_mail(), tell)])), user_id)
+            return super()._execute(begun, replace(staff, agent_tools=AgentTools([_told(_send_mail(), tell)])), user_id)
 
     module.analysis_tools = tools
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")

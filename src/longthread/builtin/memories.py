@@ -112,7 +112,7 @@ class RunMemories:
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)
             kept = await remember(tx, self.owner, statement)
-        told = {"noted_after_reading": kept.memory.origin.told} if kept.memory.origin else {}
+        told = {"noted_after_reading": kept.memory.origin.summary} if kept.memory.origin else {}
         return {"memory": kept.memory.id, "new": kept.is_new, **told}
 
     async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,7 +158,7 @@ def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
 
 def _shown(memory: Memory) -> dict[str, Any]:
     since = memory.created_at.isoformat(timespec="seconds")
-    told = {"noted_after_reading": memory.origin.told} if memory.origin else {}
+    told = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
     return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **told}
 
 

@@ -62,7 +62,7 @@ def as_line(memory: Memory) -> str:
     text = " ".join(memory.content.split())
     said = f"- [{memory.id}] {text if len(text) <= _LINE else text[: _LINE - 1] + '…'}"
     return (
-        f"{said} (noted after reading {memory.origin.told}: data said it perhaps, not the user)"
+        f"{said} (noted after reading {memory.origin.summary}: data said it perhaps, not the user)"
         if memory.origin
         else said
     )

@@ -1,4 +1,4 @@
-"""What a message says beside its text, from the payload of its entry: nobody need be shown it for it to be found."""
+"""The searchable text in a message's payload, beside the text and the calls of its entry."""
 
 from __future__ import annotations
 
@@ -11,34 +11,31 @@ from longthread.model.attachment import attachment_of
 from longthread.model.builtin import RECALL_TOOL
 
 CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
-"""Types of blocks that say once more what a message's calls say."""
+"""Types of blocks that repeat a message's calls."""
 THINKING = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
-"""Types of blocks of thinking. It is not found: it is shown as it is, or not at all."""
+"""Types of thinking blocks, which are not searchable."""
 HOSTED = "tool_outputs"
-"""The key of `additional_kwargs` under which items of OpenAI's own tools stand."""
+"""The key of `additional_kwargs` for the items of OpenAI's own tools."""
 
 _NAMED = (b'"content"', b'"invalid_tool_calls"', b'"tool_outputs"')
-"""What is in a payload that may say something beside the text."""
+"""A payload without any of these keys holds no further text."""
 _PACKED = b"\x00json:"
-"""How a payload begins that is a whole message as JSON, with its class up to the next NUL."""
-_UNSAID = CALLS | THINKING | {"invalid_tool_call"}
+"""The prefix of a payload that is a whole message as JSON, behind the name of its class and a NUL."""
+_SKIPPED = CALLS | THINKING | {"invalid_tool_call"}
 _NOTES = ("annotations", "citations")
-"""Keys of a text's block for what it was taken from."""
+"""Keys of a text block for its sources."""
 _IDS = {"id", "call_id", "tool_use_id", "tool_call_id", "item_id", "file_id", "container_id", "index"}
 _SEALED = {"signature", "encrypted_content", "encrypted_index", "base64"}
 _OPAQUE = frozenset(_IDS | _SEALED | {"type", "status", "cache_control", "mime_type", "media_type"})
-"""Keys of what is for machines."""
+"""Keys of values that are not for people."""
 _BYTES = re.compile(r"data:[^,]{0,100};base64,|[\w+/=-]{1000}", re.ASCII)
 _DEEPEST = 50
 _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
 
 
-def said_beside(payload: bytes | None) -> str:
-    """What an entry with this payload says beside its text and its calls: what is attached to it as text, names and
-    titles of what else is attached, calls that could not be read, what the provider's own tools were asked and found.
-
-    Empty for a message that JSON cannot hold, and for a payload that is not ours.
-    """
+def extra_text(payload: bytes | None) -> str:
+    """The text and names of attachments, invalid calls, and items of the provider's own tools. Empty for a
+    payload that is not ours."""
     fields = _fields(payload) if payload and any(name in payload for name in _NAMED) else {}
     return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _said(fields) if each.strip()))
 
@@ -65,7 +62,7 @@ def _said(fields: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_block(block: Mapping[str, Any]) -> Iterator[str]:
     kind = block.get("type")
-    if kind in _UNSAID:
+    if kind in _SKIPPED:
         return
     if kind == "text":
         yield from _strings([block.get(key) for key in _NOTES])
@@ -79,7 +76,7 @@ def _of_block(block: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """The texts in a value, but for those that are bytes, or for machines, or deeper than anybody puts them."""
+    """The texts in a value. Encoded bytes, keys for machines and very deep values are skipped."""
     if isinstance(value, str):
         if not _BYTES.match(value):
             yield value

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from longthread.model.content import said_beside
-from longthread.model.payload import is_short, whole_payload
+from longthread.model.content import extra_text
+from longthread.model.payload import whole_payload
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -31,10 +31,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry before the log has given it a place.
+    """An entry that is not in the log yet.
 
-    `payload` is whatever of the raw message the other fields do not hold, as its sender wrote it; with them it
-    restores the message exactly. None when the fields say it all.
+    `payload` holds what the other fields lack of the raw message, so that both restore it exactly; None if that is
+    nothing.
     """
 
     id: str
@@ -50,23 +50,22 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def told(self) -> bytes | None:
-        """The payload with nothing of it told in short."""
-        return whole_payload(self.payload, self.text, self.metadata) if is_short(self.payload) else self.payload
+    def full_payload(self) -> bytes | None:
+        """The payload with its shortened parts restored."""
+        return whole_payload(self.payload, self.text, self.metadata)
 
     @property
-    def beside(self) -> str:
-        """What the message says beside its text and its calls."""
-        return said_beside(self.payload)
+    def extra_text(self) -> str:
+        """The searchable text of the message beside its text and its calls."""
+        return extra_text(self.payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(Draft):
     """An entry of the log.
 
-    `seq` counts the thread's entries from 1 in the order they were written, over all branches. `parent_seq` is the
-    entry before it on its branch, 0 for a branch's first. `metadata["kind"]` is `"question"`,
-    `"answer"`, `"summary"`, `"malformed"` or absent.
+    `seq` counts the thread's entries from 1, over all branches. `parent_seq` is the entry before it on its branch, or
+    0. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`, `"malformed"` or absent.
     """
 
     thread_id: str = ""
@@ -83,7 +82,7 @@ class Entry(Draft):
     def says_the_same_as(self, draft: Draft) -> bool:
         """Whether storing `draft` here would store nothing new."""
         same = all(getattr(self, name) == getattr(draft, name) for name in _CONTENT)
-        return same and self.told == draft.told and tuple(self.tool_calls) == tuple(draft.tool_calls)
+        return same and self.full_payload == draft.full_payload and tuple(self.tool_calls) == tuple(draft.tool_calls)
 
 
 _CONTENT = ("role", "text", "tool_call_id", "name")

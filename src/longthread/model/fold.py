@@ -1,7 +1,4 @@
-"""State as a fold of a thread's entries, with the fields of document 000's `state_data`.
-
-Nothing stores the state: it is computed from the entries whenever somebody asks.
-"""
+"""State as a fold of a thread's entries, with the fields of document 000's `state_data`. Nothing stores it."""
 
 from __future__ import annotations
 
@@ -14,19 +11,18 @@ from longthread.model.entry import Entry, ToolCall
 from longthread.model.facts import Facts
 
 PARSE_ERROR = "json_parse_error"
-"""The action of a reply that was neither a call nor an answer: it is answered like a tool call, by an observation."""
+"""The action of a malformed reply, which gets an observation like a tool call."""
 CONTINUES = "continues"
-"""Key of a question's metadata where it is no question, but goes on with an unfinished run."""
+"""Key of a question's metadata where it continues an unfinished run."""
 STEP = "imported_step"
-"""Key of an entry's metadata where an import has put a step that was otherwise than the entry tells it; `false` says
-that there was none."""
+"""Key of an entry's metadata for an imported step that the entry does not imply; `false`: there was none."""
 _TABLE_ACTIONS = frozenset({"describe_table", "sample_rows"})
 
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A thread's summary, as the state tells of it (document 001 §5): of the messages up to entry `last_seq`. What
-    another program wrote says no entry, but how many messages there are."""
+    """The summary in a state (document 001 §5), of the messages up to entry `last_seq`. One that another program wrote
+    has no `last_seq` but a number of messages."""
 
     summary: str
     config_hash: str | None
@@ -35,8 +31,7 @@ class Compressed:
 
 
 class StateFold:
-    """Takes a branch's entries one by one, oldest first, and keeps the state that they amount to. `told` are the places
-    of its messages."""
+    """Folds a branch's entries, oldest first, into its state. `message_seqs` are the seqs of its messages."""
 
     def __init__(self) -> None:
         self.facts = Facts()
@@ -49,12 +44,12 @@ class StateFold:
         self.sql_history: list[dict[str, Any]] = []
         self.last_error: dict[str, Any] | None = None
         self.answer: dict[str, Any] | None = None
-        self.told: list[int] = []
+        self.message_seqs: list[int] = []
         self._open_calls: dict[str, tuple[ToolCall, str, int]] = {}
         self._failed_at = 0
 
     def add(self, entry: Entry) -> None:
-        """Take in the next entry."""
+        """Adds the next entry."""
         match entry.role:
             case "user":
                 self._add_question(entry)
@@ -64,7 +59,6 @@ class StateFold:
                 self._add_result(entry)
 
     def to_json(self) -> dict[str, Any]:
-        """The state with exactly the documented fields."""
         return {
             "question": self.question,
             "messages": self.messages,
@@ -98,7 +92,7 @@ class StateFold:
     def _add_assistant(self, entry: Entry) -> None:
         for call in entry.tool_calls:
             self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text, entry.seq)
-        # Text beside calls is the thought that led to them.
+        # Text beside calls is the thought behind them.
         is_said = entry.kind is None and entry.text and not entry.tool_calls
         if is_said or entry.kind in {"answer", "summary"}:
             self._add_message(entry)
@@ -128,12 +122,12 @@ class StateFold:
         if not observation.get("ok"):
             self._add_error(entry, call.name, observation)
         elif called_at > self._failed_at:
-            # Who made this call had seen the error, and got on: one beside it says nothing about that.
+            # The model had seen the error when it made this call; a parallel call says nothing about it.
             self.last_error = None
 
     def _add_message(self, entry: Entry) -> None:
         self.messages.append({"role": entry.role, "content": entry.text})
-        self.told.append(entry.seq)
+        self.message_seqs.append(entry.seq)
 
     def _add_step(self, entry: Entry, step_type: str, step: Mapping[str, Any]) -> None:
         imported = entry.metadata.get(STEP)
@@ -158,14 +152,14 @@ class StateFold:
 
 
 def state_of(entries: Iterable[Entry], compressed: Compressed | None = None) -> dict[str, Any]:
-    """The state that a branch's entries, oldest first, amount to, with the thread's summary."""
+    """The state of a branch from its entries, oldest first, with the thread's summary."""
     fold = StateFold()
     for entry in entries:
         fold.add(entry)
     state = fold.to_json()
     if compressed is not None:
         last = compressed.last_seq
-        count = compressed.message_count if last is None else sum(seq <= last for seq in fold.told)
+        count = compressed.message_count if last is None else sum(seq <= last for seq in fold.message_seqs)
         state["compressed_summary"] = compressed.summary
         state["compressed_message_count"] = count
         state["compressed_config_hash"] = compressed.config_hash
@@ -173,7 +167,7 @@ def state_of(entries: Iterable[Entry], compressed: Compressed | None = None) -> 
 
 
 def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:
-    """The facts after `entries`, going on from those before them."""
+    """Continues the facts with further entries."""
     fold = StateFold()
     fold.facts = facts.copy()
     for entry in entries:
@@ -182,7 +176,7 @@ def facts_of(facts: Facts, entries: Iterable[Entry]) -> Facts:
 
 
 def observation_of(text: str) -> dict[str, Any]:
-    """A tool's text as an observation; text that is none becomes `{"ok": true, "data": text}`."""
+    """Parses a tool's text as an observation; any other text becomes `{"ok": true, "data": text}`."""
     try:
         value = json.loads(text.removeprefix("Observation: "), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -191,5 +185,5 @@ def observation_of(text: str) -> dict[str, Any]:
 
 
 def _refuse(word: str) -> Any:
-    """Python reads NaN and the infinities, which are no JSON: a state that held them could not be told as such."""
+    """Python reads NaN and infinities, which are not JSON."""
     raise ValueError(word)

@@ -1,4 +1,4 @@
-"""Memories: what is known of a user beyond one conversation, and where it comes from."""
+"""Memories: statements about a user that outlive a thread, with their origin."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from datetime import datetime
 from typing import Any, Literal
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
-"""What happened; what is so; how something is done (document 002 §2.6)."""
+"""An event, a fact, a way of doing things (document 002 §2.6)."""
 Use = Literal["given", "found"]
-"""How a run came to use a memory: its model was given it with the question, or looked it up."""
+"""How a run came to use a memory: it was given with the question, or the model found it."""
 
 _SHOWN = 3
-"""Results that are named where it is told in a few words."""
+"""Results that a summary names."""
 
 ANALYST = "6c6f6e67-7468-5265-8164-616e616c7973"
-"""The id of the built-in agent, whose memories an analyst's are."""
+"""The id of the built-in agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a model had read when it said a memory: `results` names the tools' results, such as `run_sql q1`, the newest
-    first; `source` is the database that was asked, None where there was none."""
+    """What a model had read when it stored a memory: `results` names the tools' results (`run_sql q1`), newest first;
+    `source` is the database that it queried, if any."""
 
     source: str | None
     results: Sequence[str]
 
     @property
-    def told(self) -> str:
-        """It in a few words."""
+    def summary(self) -> str:
+        """The first results and the source, for people."""
         more = f" and {len(self.results) - _SHOWN} more" if len(self.results) > _SHOWN else ""
         return f"{', '.join(self.results[:_SHOWN])}{more}{f' of {self.source}' if self.source else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        """It as JSON; `from_json` restores it."""
         return {"source": self.source, "results": list(self.results)}
 
     @classmethod
@@ -44,7 +43,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """Where a memory comes from: entries of a thread, and what was read there that others may have written."""
+    """The entries that a memory comes from, and the untrusted results that the model had read by then."""
 
     thread_id: str
     seqs: Sequence[int] = ()
@@ -53,12 +52,12 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is to be remembered.
+    """A memory to be stored.
 
     Args:
-        type, importance, expires_at: None leaves what a memory that says the same has; a new one is semantic, of
-            importance 0.5, and stays. The importance is 0 to 1; from `expires_at` on, in any time zone, it is not true.
-        source: the entries that say it; None: a person told it by hand.
+        type, importance, expires_at: None keeps the value of an equal memory. A new one is semantic, of importance 0.5
+            (from 0 to 1), and does not expire.
+        source: None where a person entered it.
     """
 
     content: str
@@ -70,10 +69,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory of one user, with one agent. Times are in UTC.
+    """A memory of one user with one agent. Times are in UTC.
 
-    `thread_id` is the thread that said it last; None: a person told it by hand. `origin` is what a model had read when
-    it said it; None: nothing that others may have written, or a person vouches for it.
+    `thread_id` is the thread that stored it last; None where a person entered it. `origin` is None where the model had
+    read nothing that others may have written, or where a person confirmed the memory.
     """
 
     id: str
@@ -90,7 +89,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A memory that a run used, in the line that its model saw."""
+    """A memory that a run used, with the line that its model saw."""
 
     memory_id: str
     how: Use

@@ -171,7 +171,7 @@ class Analyst(Deciding):
         models = self._shelf.models(model, config)
         async with self._sources(role, source, thread or thread_id, user_id, standing) as sources:
             own = sources.own
-            equipment = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
+            agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             asked = RunRequest(
                 thread_id=thread_id or new_id(),
                 user_id=user_id,
@@ -186,7 +186,7 @@ class Analyst(Deciding):
             )
             begun = await begin(self.store, asked, self._hot)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Assignment(role, models, sources, equipment, standing, window), user_id)
+            return self._execute(begun, Assignment(role, models, sources, agent_tools, standing, window), user_id)
 
     async def resume(
         self,
@@ -233,10 +233,10 @@ class Analyst(Deciding):
             role = await role_of_run(tx, run.agent)
         models = self._shelf.models(model or run.model, role.agent.config)
         async with self._sources(role, source, thread, user_id, standing) as sources:
-            equipment = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
+            agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             begun = await take_over(self.store, thread, self._hot, claim, model=models.name)
             window = await self._windows.of(*models.all)
-            return self._execute(begun, Assignment(role, models, sources, equipment, standing, window), user_id)
+            return self._execute(begun, Assignment(role, models, sources, agent_tools, standing, window), user_id)
 
     async def stop(self, thread_id: str, *, user_id: str) -> None:
         """Stop the thread's run: it ends as paused, and what it has done is kept. One that waits for a person is called
@@ -424,7 +424,7 @@ class Analyst(Deciding):
 
     def _context(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunContext:
         models, role, source, window = staff.models, staff.role, staff.sources.own, staff.window
-        told = role.disclosed(begun.run.agent, window=window)
+        told = role.disclose(begun.run.agent, window=window)
         asked = source if role.asks_data else None
         context = RunContext(
             store=self.store,
@@ -459,7 +459,7 @@ class Analyst(Deciding):
             approvals=begun.approvals,
             categories=set(begun.thread.tool_categories),
             allowance=staff.standing.own,
-            missing=staff.equipment.missing,
+            missing=staff.agent_tools.missing,
             source_notes=_source_notes(begun, source),
         )
         owner = Owner(user_id, role.agent.id)
@@ -471,7 +471,7 @@ class Analyst(Deciding):
         looked_for = begun.run.continues or begun.run.question
         own = own_tools(self, begun, context, owner)
         tools = [*(analysis_tools(source, looked_for) if source else ()), *own]
-        tools = [*role.built_in(tools), *staff.equipment.tools]
+        tools = [*role.built_in(tools), *staff.agent_tools.tools]
         tools += [load_skill_tool(told.loadable, window=window)] if told.loadable else []
         context.tools = {tool.name: tool for tool in tools}
         return context

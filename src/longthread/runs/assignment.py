@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from longthread.llm.models import RunModels
 from longthread.runs.delegation_scope import DelegationScope
-from longthread.tools.catalog.role import AgentRole, Equipment
+from longthread.tools.catalog.role import AgentRole, AgentTools
 from longthread.tools.sources import RunSources
 
 
@@ -20,6 +20,6 @@ class Assignment:
     role: AgentRole
     models: RunModels
     sources: RunSources
-    equipment: Equipment
+    agent_tools: AgentTools
     standing: DelegationScope
     window: int

@@ -378,7 +378,7 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
     """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
     calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
-    payload = None if draft.told is None else draft.told.hex()
+    payload = None if draft.full_payload is None else draft.full_payload.hex()
     content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
     return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
 

@@ -47,9 +47,7 @@ def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: 
         _TYPES[type_].check(implementation, parameters)
 
 
-async def build(
-    definition: ToolDefinition, workshop: ToolParts, defaults: Mapping[str, Any] | None = None
-) -> list[Tool]:
+async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[str, Any] | None = None) -> list[Tool]:
     """The tools that a definition makes: one, or those that an MCP server offers.
 
     Args:
@@ -61,7 +59,7 @@ async def build(
     if definition.type not in _TYPES:
         raise ToolInvalid(tool=definition.name, problem=f"tools of type {definition.type} are not run here.")
     try:
-        tools = await _TYPES[definition.type].build(_Function(definition), workshop)
+        tools = await _TYPES[definition.type].build(_Function(definition), parts)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
     approve = bool(definition.implementation.get("approve"))
@@ -122,15 +120,15 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
 def _one(build: Callable[[DefinedTool, ToolParts], Tool]) -> Build:
     """A type whose definitions make one tool, and wait for nothing."""
 
-    async def built(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
-        return [build(definition, workshop)]
+    async def built(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
+        return [build(definition, parts)]
 
     return built
 
 
 _TYPES: Mapping[str, _Type] = {
     "api": _Type(api.check, _one(lambda definition, _: api.build(definition))),
-    "code": _Type(code.check, _one(lambda definition, workshop: code.build(definition, workshop.interpreters))),
-    "query": _Type(query.check, _one(lambda definition, workshop: query.build(definition, workshop.sources))),
-    "mcp": _Type(mcp.check, lambda definition, workshop: mcp.build(definition, workshop.servers)),
+    "code": _Type(code.check, _one(lambda definition, parts: code.build(definition, parts.interpreters))),
+    "query": _Type(query.check, _one(lambda definition, parts: query.build(definition, parts.sources))),
+    "mcp": _Type(mcp.check, lambda definition, parts: mcp.build(definition, parts.servers)),
 }

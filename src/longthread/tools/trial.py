@@ -79,10 +79,10 @@ def _asked(definition: ToolDefinition, source: str | None) -> str:
     return source
 
 
-async def _built(definition: ToolDefinition, workshop: ToolParts) -> list[Tool]:
+async def _built(definition: ToolDefinition, parts: ToolParts) -> list[Tool]:
     if not definition.is_active:
         raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
-    return await build(definition, workshop)
+    return await build(definition, parts)
 
 
 def _chosen(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:

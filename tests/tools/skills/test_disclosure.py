@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longthread.model.catalog import Skill
-from longthread.tools.skills import disclosed, load_skill_tool, triggered
+from longthread.tools.skills import disclose, load_skill_tool, triggered
 from longthread.tools.skills.disclosure import SHORT
 from longthread.view.tokens import estimate
 
@@ -30,7 +30,7 @@ ALL = (SHORT_ONE, LONG_ONE, KEYED, FILED, TOOLS_ONLY)
 
 
 def test_short_instructions_are_told_and_the_others_are_named() -> None:
-    found = disclosed("You help.", ALL, (), window=WINDOW)
+    found = disclose("You help.", ALL, (), window=WINDOW)
     assert found.prompt.startswith("You help.\n\n# short\n\nBe brief.\n\n# Skills\n\n")
     assert found.prompt.endswith("- long: Knows about long.\n- keyed: Knows about keyed.\n- filed: Knows about filed.")
     assert "load_skill" in found.prompt
@@ -39,7 +39,7 @@ def test_short_instructions_are_told_and_the_others_are_named() -> None:
 
 async def test_names_are_bounded_too_and_what_is_not_named_is_found_by_what_it_is_like() -> None:
     many = [skill(f"{'the very long name of skill ' * 3}{n}") for n in range(1500)]
-    found = disclosed("You help.", many, (), window=32_000)
+    found = disclose("You help.", many, (), window=32_000)
     assert estimate(found.prompt) < 0.1 * 32_000 + 200
     shown = found.prompt.count("\n- the very")
     assert 0 < shown < 1500
@@ -54,7 +54,7 @@ async def test_names_are_bounded_too_and_what_is_not_named_is_found_by_what_it_i
 
 
 def test_where_nothing_is_left_to_be_loaded_nothing_is_said_of_it() -> None:
-    found = disclosed("You help.", [SHORT_ONE, TOOLS_ONLY], (), window=WINDOW)
+    found = disclose("You help.", [SHORT_ONE, TOOLS_ONLY], (), window=WINDOW)
     assert (found.prompt, found.loadable) == ("You help.\n\n# short\n\nBe brief.", ())
 
 
@@ -70,8 +70,8 @@ def test_where_nothing_is_left_to_be_loaded_nothing_is_said_of_it() -> None:
         (skill("s", LONG, keywords=("k",), always="yes"), False),
     ],
 )
-def test_what_is_always_told(one: Skill, is_told: bool) -> None:
-    prompt = disclosed("", [one], (), window=WINDOW).prompt
+def test_what_is_always_shown(one: Skill, is_told: bool) -> None:
+    prompt = disclose("", [one], (), window=WINDOW).prompt
     assert (f"# s\n\n{one.instructions.strip()}" in prompt) is is_told
 
 
@@ -79,28 +79,26 @@ def test_a_question_opens_skills_and_the_beginning_stays_the_same() -> None:
     assert triggered(ALL, "Where are the keys?") == [KEYED.id]
     assert triggered(ALL, "我的钥匙在哪里") == [KEYED.id]
     assert triggered(ALL, "long") == []
-    prompts = [
-        disclosed("You help.", ALL, ids, window=WINDOW).prompt for ids in ((), (KEYED.id,), (KEYED.id, FILED.id))
-    ]
+    prompts = [disclose("You help.", ALL, ids, window=WINDOW).prompt for ids in ((), (KEYED.id,), (KEYED.id, FILED.id))]
     for shorter, longer in pairwise(prompts):
         assert longer.startswith(shorter)
     assert prompts[1].endswith("\n\n# keyed\n\nUse keys.")
     assert prompts[2].endswith(
         "# filed\n\nRead.\n\nFiles of this skill, which `load_skill` reads: references/a.md (3 bytes)"
     )
-    gone = disclosed("You help.", ALL, ("id of another", SHORT_ONE.id, TOOLS_ONLY.id), window=WINDOW)
+    gone = disclose("You help.", ALL, ("id of another", SHORT_ONE.id, TOOLS_ONLY.id), window=WINDOW)
     assert gone.prompt == prompts[0]
 
 
 def test_what_has_no_room_is_left_to_be_loaded() -> None:
     keyed = skill("keyed", LONG, keywords=("key",))
     small = estimate(f"# keyed\n\n{LONG.strip()}") * 5
-    assert LONG.strip() in disclosed("", [keyed], (keyed.id,), window=small + 5).prompt
-    told = disclosed("", [keyed], (keyed.id,), window=small - 5)
+    assert LONG.strip() in disclose("", [keyed], (keyed.id,), window=small + 5).prompt
+    told = disclose("", [keyed], (keyed.id,), window=small - 5)
     assert LONG.strip() not in told.prompt
     assert [each.name for each in told.loadable] == ["keyed"]
     many = [skill(f"s{n}", "x " * 400) for n in range(100)]
-    told = disclosed("", many, (), window=20_000)
+    told = disclose("", many, (), window=20_000)
     assert estimate(told.prompt) < 20_000 * 0.3
     assert told.prompt.count("\n\nx x") + told.prompt.count("\n- s") == 100
     assert len(told.loadable) == 100
@@ -108,11 +106,11 @@ def test_what_has_no_room_is_left_to_be_loaded() -> None:
 
 def test_descriptions_are_shortened_where_there_are_many() -> None:
     many = [Skill(str(n), f"skill {n}", "很长 " * 600, (), (), {"instructions": LONG}) for n in range(40)]
-    told = disclosed("", many, (), window=64_000).prompt
+    told = disclose("", many, (), window=64_000).prompt
     assert told.count("\n- skill") == 40
     assert "…" in told
     assert estimate(told) < 64_000 * 0.06
-    assert disclosed("", many, (), window=4_000).prompt.endswith("\n- skill 38\n- skill 39")
+    assert disclose("", many, (), window=4_000).prompt.endswith("\n- skill 38\n- skill 39")
 
 
 async def load(*skills: Skill, window: int = WINDOW, **arguments: Any) -> Any:

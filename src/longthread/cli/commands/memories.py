@@ -187,7 +187,7 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
     if not console.is_terminal:
         for memory in found:
             until = memory.expires_at.isoformat(timespec="seconds") if memory.expires_at else ""
-            read = [f"after reading {memory.origin.told}"] if memory.origin else []
+            read = [f"after reading {memory.origin.summary}"] if memory.origin else []
             text = " ".join(memory.content.split())
             echo(tabbed((memory.id, memory.type, f"{memory.importance:g}", text, until, *read)))
         return
@@ -196,7 +196,7 @@ def _print(found: Sequence[Memory], *, as_json: bool) -> None:
         table.add_column(column, no_wrap=column != "memory")
     for memory in found:
         expires = f"{memory.expires_at.astimezone():%Y-%m-%d %H:%M}" if memory.expires_at else ""
-        after = escape(memory.origin.told) if memory.origin else ""
+        after = escape(memory.origin.summary) if memory.origin else ""
         table.add_row(escape(memory.content), memory.type, f"{memory.importance:g}", expires, after, memory.id)
     console.print(table if found else "[dim]Nothing is remembered. Try: longthread memories add …[/dim]")
 

@@ -285,7 +285,7 @@ def _around(text: str, wanted: str) -> str:
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
     data = asdict(entry)
-    data["payload"] = _payload_json(entry.told)
+    data["payload"] = _payload_json(entry.full_payload)
     data["created_at"] = entry.created_at.isoformat()
     return data
 

@@ -109,8 +109,8 @@ def content_of(entry: Text | Entry) -> str:
         for call in entry.tool_calls
         if call.name != RECALL_TOOL and call.args
     ]
-    beside = entry.beside
-    return "\n".join([entry.text, *calls, *([beside] if beside else [])]) if calls or beside else entry.text
+    extra = entry.extra_text
+    return "\n".join([entry.text, *calls, *([extra] if extra else [])]) if calls or extra else entry.text
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

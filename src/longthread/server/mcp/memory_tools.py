@@ -137,4 +137,4 @@ def _told(memory: Memory) -> dict[str, Any]:
     }
     data |= {"expires_at": memory.expires_at.isoformat(timespec="seconds")} if memory.expires_at else {}
     data |= {"thread": memory.thread_id} if memory.thread_id else {}
-    return data | ({"noted_after_reading": memory.origin.told} if memory.origin else {})
+    return data | ({"noted_after_reading": memory.origin.summary} if memory.origin else {})

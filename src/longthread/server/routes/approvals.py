@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from longthread.server.history import events_path
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
-from longthread.store import approvals as kept
+from longthread.store import approvals as approval_store
 from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["approvals"])
@@ -33,7 +33,7 @@ async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
         run = await runs.last_run(tx, thread_id)
-        calls = await kept.of_run(tx, thread_id, run.id) if run else []
+        calls = await approval_store.of_run(tx, thread_id, run.id) if run else []
     waits = run is not None and run.status == "waiting"
     return {
         "thread_id": thread_id,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from longthread.model.content import said_beside
+from longthread.model.content import extra_text
 from longthread.model.entry import ToolCall
 from longthread.store import incarnation
 from longthread.store.decoding import decoder
@@ -54,7 +54,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What of an entry can be found; `beside` is what it says beside its text and its calls."""
+    """What of an entry can be found; `extra_text` is beside its text and its calls."""
 
     seq: int
     role: str
@@ -63,7 +63,7 @@ class Text:
     tool_calls: Sequence[ToolCall]
     metadata: Mapping[str, Any]
     created_at: datetime
-    beside: str = ""
+    extra_text: str = ""
 
 
 LARGE = 65_536
@@ -215,7 +215,7 @@ def _text(row: Row) -> Text:
         tool_calls=[ToolCall.from_json(call) for call in json.loads(row["tool_calls"] or "[]")],
         metadata=json.loads(row["metadata"]) if row["metadata"] else {},
         created_at=datetime.fromisoformat(row["created_at"]),
-        beside=said_beside(row["payload"]),
+        extra_text=extra_text(row["payload"]),
     )
 
 

@@ -124,7 +124,7 @@ class RecallContract(Contract):
         await extend(store, Draft("big", "assistant", "", payload=json.dumps(said).encode()))
         async with store.reading() as tx:
             [text] = await recall.texts_at(tx, "t", [21])
-            assert "zebra" in text.beside
+            assert "zebra" in text.extra_text
             assert [text] == await recall.texts(tx, "t", 21, 99)
         [hit] = (await Recaller(store).find(Question("zebra", HERE, k=1))).hits
         assert hit.entry.id == "big"

@@ -17,7 +17,7 @@ from longthread.errors import ApiFailed, ApiRefused
 from longthread.tools.api.address import Resolve, addresses_of, by_the_system
 from longthread.tools.api.host import Hosts, host_of, port_of
 from longthread.tools.api.response import ApiResponse, read
-from longthread.tools.api.template import Filled
+from longthread.tools.api.template import FilledRequest
 
 _REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
@@ -51,7 +51,7 @@ server knows nothing of it; or it ended before the answer did, and nobody knows 
 
 
 async def exchanged(
-    request: Filled, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
+    request: FilledRequest, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
 ) -> ApiResponse:
     """The answer to a request, after its redirects, each of which is checked as the first one was.
 
@@ -71,7 +71,7 @@ async def exchanged(
     raise ApiFailed(reason=f"it was redirected more than {_REDIRECTS} times.")
 
 
-def _redirected(request: Filled, status: int, target: str) -> Filled:
+def _redirected(request: FilledRequest, status: int, target: str) -> FilledRequest:
     """The request that a redirect asks for. Another host is told no secret."""
     try:
         url = request.url.join(target)
@@ -94,7 +94,7 @@ def _redirected(request: Filled, status: int, target: str) -> Filled:
 
 
 async def _sent(
-    request: Filled, addresses: list[str], network: Network, most: int, seconds: float
+    request: FilledRequest, addresses: list[str], network: Network, most: int, seconds: float
 ) -> tuple[ApiResponse, str | None]:
     """The answer, and where it redirects to."""
     host = host_of(request.url)

@@ -35,7 +35,7 @@ _SECRET = "${"
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledRequest:
     """A request with its arguments and secrets. `confidential` are the headers that no other host is told."""
 
     method: str
@@ -70,7 +70,7 @@ class RequestTemplate:
         self.secrets = secret_names(implementation, self._texts())
         self.hosts = Hosts(self.base, fields.texts("hosts"))
 
-    def filled(self, arguments: Mapping[str, Any], secrets: Secrets) -> Filled:
+    def filled(self, arguments: Mapping[str, Any], secrets: Secrets) -> FilledRequest:
         """The request. Raises ArgumentsInvalid: an argument cannot stand where it should; SecretUnusable."""
         path = "".join(_in_path(part, arguments, secrets) for part in self._path)
         pairs = [pair for one in self._query if (pair := _in_query(one, arguments, secrets)) is not None]
@@ -81,7 +81,7 @@ class RequestTemplate:
         if self._body is not None:
             body = _in_body(self._body, arguments, secrets)
             content = _form(body) if self._form == "form" else json.dumps(body, ensure_ascii=False).encode()
-        return Filled(
+        return FilledRequest(
             method=self.method,
             url=self.base.copy_with(raw_path=_ascii(target)),
             headers=self._defaults() | headers,

@@ -10,7 +10,7 @@ from typing import Any
 from longthread.errors import ApiFailed, ApiStatus, LongthreadError
 from longthread.tools.api.exchange import BROKEN, NOT_SENT, Network, exchanged
 from longthread.tools.api.response import ApiResponse
-from longthread.tools.api.template import FIELDS, IDEMPOTENT, Filled, RequestTemplate
+from longthread.tools.api.template import FIELDS, IDEMPOTENT, FilledRequest, RequestTemplate
 from longthread.tools.arguments import Arguments, named
 from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.secrets import Secrets, read_secrets
@@ -68,7 +68,7 @@ class _Api:
         self._seconds = fields.seconds("timeout_seconds", _SECONDS, _MOST_SECONDS)
         self._most = fields.whole("max_bytes", _BYTES, _MOST_BYTES)
 
-    async def asked(self, request: Filled, network: Network) -> ApiResponse:
+    async def asked(self, request: FilledRequest, network: Network) -> ApiResponse:
         """The answer, after another attempt or two where the same request may be sent again."""
         try:
             async with asyncio.timeout(self._seconds):
@@ -81,7 +81,7 @@ class _Api:
         except TimeoutError as error:
             raise ApiFailed(reason=f"there was no whole answer within {self._seconds:g} s.") from error
 
-    async def _attempted(self, request: Filled, network: Network) -> ApiResponse | None:
+    async def _attempted(self, request: FilledRequest, network: Network) -> ApiResponse | None:
         """The answer; None where it is worth while, and safe, to ask once more."""
         try:
             answer = await self._once(request, network)
@@ -92,7 +92,7 @@ class _Api:
             raise
         return None if answer.status in _BUSY and self.repeatable else answer
 
-    async def _once(self, request: Filled, network: Network) -> ApiResponse:
+    async def _once(self, request: FilledRequest, network: Network) -> ApiResponse:
         return await exchanged(
             request,
             self.template.hosts,

@@ -33,7 +33,7 @@ from longthread.model.catalog import (
     tool_of,
 )
 from longthread.settings import Settings
-from longthread.store import catalog as kept
+from longthread.store import catalog as catalog_store
 from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
@@ -93,7 +93,7 @@ class Catalog:
     async def names(self) -> Names:
         """The whole catalog as it is now."""
         async with self._store.reading() as tx:
-            return Names(each.definition for each in await kept.definitions(tx))
+            return Names(each.definition for each in await catalog_store.definitions(tx))
 
     async def definitions(self, kind: Kind | None = None) -> list[Definition]:
         """All definitions, or those of a kind, by name. The built-in ones are among them."""
@@ -134,15 +134,19 @@ class Catalog:
             DefinitionAmbiguous: there are several.
         """
         async with self._store.reading() as tx:
-            stored = await kept.definitions(tx)
+            stored = await catalog_store.definitions(tx)
             names = Names(each.definition for each in stored)
             if not names.named(kind, name):
-                gone = [each for each in await kept.deleted(tx) if each.kind == kind and name in (each.name, each.id)]
+                gone = [
+                    each
+                    for each in await catalog_store.deleted(tx)
+                    if each.kind == kind and name in (each.name, each.id)
+                ]
                 if not gone:
                     names.one(kind, name)  # says that there is none
-                return await kept.versions(tx, kind, gone[-1].id)
+                return await catalog_store.versions(tx, kind, gone[-1].id)
             definition = names.one(kind, name)
-            found = await kept.versions(tx, kind, definition.id)
+            found = await catalog_store.versions(tx, kind, definition.id)
         known = {each.version for each in found}
         return found if definition.version in known else [*found, version_of(definition)]
 
@@ -178,8 +182,8 @@ class Catalog:
         drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
-                await kept.lock(tx)
-            known = KnownCatalog(await kept.definitions(tx), await kept.deleted(tx))
+                await catalog_store.lock(tx)
+            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.deleted(tx))
             changes = _changes(known, drafts)
             if not dry_run:
                 await self._write(tx, known, changes)
@@ -242,11 +246,11 @@ class Catalog:
         """
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
-                await kept.lock(tx)
-            stored = await kept.definitions(tx)
+                await catalog_store.lock(tx)
+            stored = await catalog_store.definitions(tx)
             found = _deletable(Names(each.definition for each in stored), kind, name, force=force)
             if kind == "agent":
-                found = replace(found, belongings=await kept.belongings(tx, found.definition.id))
+                found = replace(found, belongings=await catalog_store.belongings(tx, found.definition.id))
                 _expect_free(found, force=force)
             if not dry_run:
                 await self._delete(tx, {(s.definition.kind, s.definition.id): s for s in stored}, found)
@@ -263,7 +267,7 @@ class Catalog:
             SecretUnusable: one of its secrets is not set.
         """
         async with self._store.reading() as tx:
-            stored = await kept.some(tx, "source", names=[name], ids=[name.lower()])
+            stored = await catalog_store.some(tx, "source", names=[name], ids=[name.lower()])
         found = source_of(Names(each.definition for each in stored).one("source", name))
         if not found.is_active:
             raise DefinitionNotFound(kind="source", name=name, nearest=_OFF)
@@ -286,8 +290,8 @@ class Catalog:
         """
         gone = gone or {}
         async with self._store.writing() as tx:
-            await kept.lock(tx)
-            known = KnownCatalog(await kept.definitions(tx), await kept.deleted(tx))
+            await catalog_store.lock(tx)
+            known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.deleted(tx))
             there = _source_named(Names(each.definition for each in known.stored), source)
             body = untaught(there.body, terms=gone.get("terms", ()), examples=gone.get("examples", ()))
             body = taught(body, terms=given.get("terms", ()), examples=given.get("examples", ()))
@@ -311,31 +315,31 @@ class Catalog:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
         made = [change.definition for change in changes if change.action != "unchanged"]
         if made:
-            await kept.put_builtins(tx)
+            await catalog_store.put_builtins(tx)
         for change in changes:
             definition = change.definition
             there = before.get((definition.kind, definition.id))
             if there is not None and not there.recorded:
-                await kept.record(tx, version_of(there.definition))
+                await catalog_store.record(tx, version_of(there.definition))
         for definition in made:
-            await kept.put(tx, definition)
-            await kept.record(tx, replace(version_of(definition), by=self._user))
+            await catalog_store.put(tx, definition)
+            await catalog_store.record(tx, replace(version_of(definition), by=self._user))
 
     async def _delete(
-        self, tx: Transaction, stored: Mapping[Any, kept.StoredDefinition], found: CatalogDeletion
+        self, tx: Transaction, stored: Mapping[Any, catalog_store.StoredDefinition], found: CatalogDeletion
     ) -> None:
         for changed in found.changed:
             there = stored[changed.kind, changed.id]
             if not there.recorded:
-                await kept.record(tx, version_of(there.definition))
-            await kept.put(tx, changed)
-            await kept.record(tx, replace(version_of(changed), by=self._user))
+                await catalog_store.record(tx, version_of(there.definition))
+            await catalog_store.put(tx, changed)
+            await catalog_store.record(tx, replace(version_of(changed), by=self._user))
         definition = found.definition
         if not stored[definition.kind, definition.id].recorded:
-            await kept.record(tx, version_of(definition))
-        await kept.delete(tx, definition.kind, definition.id)
+            await catalog_store.record(tx, version_of(definition))
+        await catalog_store.delete(tx, definition.kind, definition.id)
         gone = replace(version_of(definition), version=definition.version + 1, body=None, by=self._user)
-        await kept.record(tx, gone)
+        await catalog_store.record(tx, gone)
 
 
 async def named_address(store: Driver, spec: str) -> str:
@@ -348,7 +352,7 @@ async def named_address(store: Driver, spec: str) -> str:
     if not _BARE.fullmatch(spec) or spec == "demo" or await asyncio.to_thread(Path(spec).exists):
         return spec
     async with store.reading() as tx:
-        found = [each.definition for each in await kept.some(tx, "source", names=[spec])]
+        found = [each.definition for each in await catalog_store.some(tx, "source", names=[spec])]
     return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
 
 
@@ -363,7 +367,7 @@ async def address_again(store: Driver, spec: str) -> str:
     if not is_url(spec):
         return spec
     async with store.reading() as tx:
-        sources = await kept.sources(tx)
+        sources = await catalog_store.sources(tx)
     found = [each for each in sources if address.withheld(each.address, spec)]
     if not found:
         return spec

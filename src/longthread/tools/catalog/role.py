@@ -1,4 +1,4 @@
-"""What an agent is in a run: its instructions, the tools of its skills, and the sources that they ask."""
+"""The role of an agent in a run: its instructions, the tools of its skills, and their sources."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from longthread.model.catalog import (
 )
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun
-from longthread.store import catalog as kept
+from longthread.store import catalog as catalog_store
 from longthread.store.catalog import StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
 from longthread.tools.registry import ToolParts, build, with_defaults
-from longthread.tools.skills import Disclosed, disclosed, triggered
+from longthread.tools.skills import Disclosure, disclose, triggered
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AgentFunction:
-    """A tool as an agent has it from a skill."""
+    """A tool that an agent has from a skill."""
 
     tool: ToolDefinition
     required: bool = False
@@ -50,8 +50,8 @@ class AgentFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
-    """The tools of an agent that are not built in, and of each that it goes without, why."""
+class AgentTools:
+    """The tools of an agent that are not built in, and the reason for each missing one."""
 
     tools: Sequence[Tool] = ()
     missing: Sequence[str] = ()
@@ -59,8 +59,8 @@ class Equipment:
 
 @dataclass(frozen=True, slots=True)
 class AgentRole:
-    """An agent that is about to run. `run` is what is kept of it with the run; `functions` are the tools of its skills,
-    in their order; `source` is the one that it asks, where it says so; `sub_agents` are the agents that it may ask."""
+    """An agent that is about to run. `run` is stored with the run; `functions` are the tools of its skills, in their
+    order; `source` is its own source, if any; `sub_agents` are the agents that it may delegate to."""
 
     agent: Agent
     run: AgentRun
@@ -75,45 +75,45 @@ class AgentRole:
 
     @property
     def builtins(self) -> frozenset[str]:
-        """The built-in tools that it has."""
+        """The names of its built-in tools."""
         names = {each.tool.function for each in self.functions if each.tool.type == "builtin"}
         taken = any(each.tool.function == CHART for each in self.functions)  # a tool that was so called before ours
         return frozenset(names | {CHART} if RUN_SQL in names and not taken else names)
 
     def built_in(self, tools: Iterable[Tool]) -> list[Tool]:
-        """Those of Longthread's own tools that it has, with the arguments that its skills give them."""
+        """Its built-in tools among `tools`, with the default arguments of its skills."""
         defaults = {each.tool.function: each.defaults for each in self.functions if each.tool.type == "builtin"}
         found = [(tool, defaults.get(tool.name)) for tool in tools if tool.name in self.builtins]
         return [with_defaults(tool, given) if given else tool for tool, given in found]
 
     def asked(self, question: str) -> AgentRun:
-        """What is kept of it with a run for this question, which calls for skills by their keywords."""
+        """What the run for a question stores: it opens the skills whose keywords the question has."""
         return self.run.opening(triggered(self.skills, question))
 
-    def disclosed(self, run: AgentRun | None, *, window: int) -> Disclosed:
-        """Its instructions, and what the model of a run is told of its skills; `window` is that of the model."""
+    def disclose(self, run: AgentRun | None, *, window: int) -> Disclosure:
+        """Its prompt with its skills, for a model with a context window of `window` tokens."""
         opened = run.opened if run is not None else ()
-        return disclosed(self.agent.system_prompt.strip(), self.skills, opened, window=window)
+        return disclose(self.agent.system_prompt.strip(), self.skills, opened, window=window)
 
     @property
     def asks_data(self) -> bool:
-        """Whether it has a tool for a source of its own."""
+        """Whether it has a tool for its own source."""
         return not self.builtins.isdisjoint(DATA_TOOLS)
 
     @property
     def remembers(self) -> bool:
-        """Whether it has a tool for what was said before."""
+        """Whether it has a memory tool."""
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
-    async def tools(self, workshop: ToolParts) -> Equipment:
-        """Its tools that are not built in. One that cannot be used and is not required is left out.
+    async def tools(self, parts: ToolParts) -> AgentTools:
+        """Builds its tools that are not built in. An optional one that cannot be used is left out.
 
         Raises:
             ToolInvalid: a required one cannot be used.
         """
         wanted = [each for each in self.functions if each.tool.type != "builtin"]
-        # At once: MCP servers are asked for their tools, and each may take its time.
-        found = await asyncio.gather(*(self._built(each, workshop) for each in wanted))
+        # Concurrently: each MCP server may take a while.
+        found = await asyncio.gather(*(self._built(each, parts) for each in wanted))
         taken = self.builtins | {LOAD_SKILL} | {each.tool.function for each in wanted}
         made: dict[str, Tool] = {}
         missing = [str(each) for each in found if isinstance(each, ToolInvalid)]
@@ -123,23 +123,23 @@ class AgentRole:
                     _logger.warning("The agent %s goes without a second tool named %s.", self.agent.name, tool.name)
                 else:
                     made[tool.name] = tool
-        return Equipment(list(made.values()), missing)
+        return AgentTools(list(made.values()), missing)
 
-    async def _built(self, each: AgentFunction, workshop: ToolParts) -> list[Tool] | ToolInvalid:
+    async def _built(self, each: AgentFunction, parts: ToolParts) -> list[Tool] | ToolInvalid:
         try:
             if not each.tool.is_active:
                 raise ToolInvalid(tool=each.tool.name, problem="it is switched off: is_active is false.")
-            return await build(each.tool, workshop, each.defaults)
+            return await build(each.tool, parts, each.defaults)
         except ToolInvalid as error:
             if each.required:
                 raise
-            if not error.known:  # a server that is broken is told once, and again when it was mended
+            if not error.known:  # logged once for each time a server breaks
                 _logger.warning("The agent %s goes without a tool. %s", self.agent.name, error)
             return error
 
 
 async def role_named(store: Driver, name: str) -> AgentRole:
-    """The role of an agent as it is now. Versions of it that nobody has noted yet are noted.
+    """The role of an agent as it is now. Unrecorded versions of its definitions are recorded.
 
     Raises:
         DefinitionNotFound: there is no such agent, or a source of it is missing.
@@ -155,16 +155,15 @@ async def role_named(store: Driver, name: str) -> AgentRole:
     unknown = [each for each in stored if not each.recorded and _belongs(role, each)]
     if unknown:
         async with store.writing() as tx:
-            await kept.lock(tx)
+            await catalog_store.lock(tx)
             await note(tx, unknown)
     return role
 
 
 async def active_roles(store: Driver) -> list[AgentRole]:
-    """The roles of the agents that can be asked, the built-in ones first. One whose source is missing is not among
-    them."""
+    """The roles of the active agents, the built-in ones first. An agent whose source is missing is left out."""
     async with store.reading() as tx:
-        names = Names(each.definition for each in await kept.definitions(tx))
+        names = Names(each.definition for each in await catalog_store.definitions(tx))
     found = [each for each in names.by_key.values() if each.kind == "agent" and agent_of(each).is_active]
     roles: list[AgentRole] = []
     for each in sorted(found, key=lambda each: (not each.is_builtin, each.id != ANALYST, each.name)):
@@ -174,29 +173,33 @@ async def active_roles(store: Driver) -> list[AgentRole]:
 
 
 async def _about(tx: Transaction, name: str) -> list[StoredDefinition]:
-    """An agent with all that it is made of, and no more of the catalog: that may be large.
+    """An agent and the definitions that it refers to, not the whole catalog: that may be large.
 
     Raises:
         DefinitionNotFound: there is no such agent.
     """
-    agents = await kept.some(tx, "agent", ids=[name.lower()], names=[name])
+    agents = await catalog_store.some(tx, "agent", ids=[name.lower()], names=[name])
     if not agents:
-        Names(each.definition for each in await kept.definitions(tx)).one("agent", name)  # says what there is
-    skills = await kept.some(tx, "skill", ids=_said(agents, "skill"))
-    tools = await kept.some(tx, "tool", ids=_said(skills, "tool"))
-    asked = {*_said(agents, "source"), *_said(tools, "source")}
-    others = await kept.some(tx, "agent", ids=_said(agents, "agent") - {each.definition.id for each in agents})
-    return [*agents, *skills, *tools, *await kept.some(tx, "source", names=asked), *others]
+        Names(each.definition for each in await catalog_store.definitions(tx)).one(
+            "agent", name
+        )  # its error lists the agents
+    skills = await catalog_store.some(tx, "skill", ids=_referred(agents, "skill"))
+    tools = await catalog_store.some(tx, "tool", ids=_referred(skills, "tool"))
+    asked = {*_referred(agents, "source"), *_referred(tools, "source")}
+    others = await catalog_store.some(
+        tx, "agent", ids=_referred(agents, "agent") - {each.definition.id for each in agents}
+    )
+    return [*agents, *skills, *tools, *await catalog_store.some(tx, "source", names=asked), *others]
 
 
-def _said(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
-    """What definitions refer to of a kind."""
+def _referred(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
+    """The ids (of sources: the names) of a kind that definitions refer to."""
     found = (references(each.definition.kind, each.definition.body) for each in stored)
     return {said if to == "source" else said.lower() for each in found for to, said in each if to == kind}
 
 
 async def role_of_run(tx: Transaction, run: AgentRun | None) -> AgentRole:
-    """The role in which a run was begun, of the versions that belonged to it then; its sources are as they are now."""
+    """The role of a stored run, from the versions of that time. Its sources are as they are now."""
     if run is None or run.id == ANALYST:
         return ANALYST_ROLE
     now = Names([each.definition for each in await _about(tx, run.id)])
@@ -205,27 +208,27 @@ async def role_of_run(tx: Transaction, run: AgentRun | None) -> AgentRole:
     parts += [(kind, id_, number) for kind in kinds for id_, number in run.parts.get(kind, {}).items()]
     then = dict(BUILTIN)
     for kind, id_, number in parts:
-        version = await kept.version(tx, kind, id_, number)
+        version = await catalog_store.version(tx, kind, id_, number)
         if version is not None and version.body is not None:
             then[kind, id_] = Definition(kind, id_, version.name, version.body, version=number)
         elif (kind, id_) in now.by_key:
             then[kind, id_] = now.by_key[kind, id_]
     names = Names(then.values())
     asked = {said for each in then.values() for kind, said in references(each.kind, each.body) if kind == "source"}
-    sources = Names(each.definition for each in await kept.some(tx, "source", names=asked))
+    sources = Names(each.definition for each in await catalog_store.some(tx, "source", names=asked))
     return replace(_role(names, sources, names.one("agent", run.id)), run=run)
 
 
 async def note(tx: Transaction, stored: Sequence[StoredDefinition]) -> None:
-    """Note the versions of definitions that another program has changed. For who has locked the catalog."""
+    """Records the versions of definitions that another program has changed. The caller holds the catalog's lock."""
     for each in stored:
-        for found in await kept.some(tx, each.definition.kind, ids=[each.definition.id]):
+        for found in await catalog_store.some(tx, each.definition.kind, ids=[each.definition.id]):
             if not found.recorded:
-                await kept.record(tx, version_of(found.definition))
+                await catalog_store.record(tx, version_of(found.definition))
 
 
 def version_of(definition: Definition) -> Version:
-    """The version that a definition is in. A password that another program wrote into an address is not kept in it."""
+    """The present version of a definition, without a password that another program wrote into an address."""
     body = definition.body
     if definition.kind == "source":
         body = {**body, "address": address.public(str(body["address"]))}
@@ -264,7 +267,7 @@ def _role(names: Names, sources: Names, definition: Definition) -> AgentRole:
 
 
 def _asked(agent: Agent, functions: Sequence[AgentFunction], sources: Names) -> dict[str, SourceDefinition]:
-    """The sources that an agent asks, by name."""
+    """The sources of an agent and its query tools, by name."""
     found: dict[str, SourceDefinition] = {}
     wanted = [agent.config["source"]] if "source" in agent.config else []
     wanted += [each.tool.implementation.get("database") for each in functions if each.tool.type == "query"]
@@ -277,7 +280,7 @@ def _asked(agent: Agent, functions: Sequence[AgentFunction], sources: Names) -> 
 
 
 def _others(agent: Agent, names: Names) -> tuple[Agent, ...]:
-    """The agents that an agent may ask, in its order."""
+    """The active agents that an agent may delegate to, in its order."""
     found: dict[str, Agent] = {}
     for id_ in agent.sub_agents:
         definition = names.by_key.get(("agent", id_.lower()))
@@ -299,4 +302,4 @@ def _analyst() -> AgentRole:
 
 
 ANALYST_ROLE = _analyst()
-"""The built-in analyst, which needs no catalog to be read."""
+"""The built-in analyst. It is read without the catalog."""

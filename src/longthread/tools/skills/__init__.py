@@ -1,6 +1,6 @@
 """Skills: what they tell a model and when, and the folders that they come in."""
 
-from longthread.tools.skills.disclosure import Disclosed, disclosed, triggered
+from longthread.tools.skills.disclosure import Disclosure, disclose, triggered
 from longthread.tools.skills.load_skill import load_skill_tool
 
-__all__ = ["Disclosed", "disclosed", "load_skill_tool", "triggered"]
+__all__ = ["Disclosure", "disclose", "load_skill_tool", "triggered"]

@@ -1,4 +1,4 @@
-"""What a run's model is told of its agent's skills, and when: all of a skill, or only what it is for."""
+"""Progressive disclosure of skills: which ones a prompt holds in full, and which only by name and description."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from longthread.tools.skills.keywords import triggers
 from longthread.view.tokens import estimate
 
 SHORT = 1024
-"""Characters of instructions that are told in any case: no more than a description may have by Agent Skills."""
+"""Characters of instructions that a prompt always holds: the limit of Agent Skills for a description."""
 SHARE = 0.2
-"""The part of the context window that the texts of skills may fill. The others are left to be loaded."""
+"""Share of the context window for the texts of skills. The model loads the others."""
 _SHARE_OF_DESCRIPTIONS = 0.05
-"""The part of it that names with descriptions may fill."""
+"""Share for names with descriptions."""
 SHARE_OF_NAMES = 0.1
-"""The part that names alone may fill, here and in the tool that loads."""
+"""Share for names alone, here and in the tool `load_skill`."""
 _DESCRIPTIONS = (SHORT, 200, 60, 0)
-"""Characters of descriptions: as many as there is room for."""
+"""Characters of descriptions; the first that fits is used."""
 _HEAD = f"""\
 # Skills
 
@@ -31,17 +31,16 @@ follows below is loaded. When a text that you have loaded is no longer shown in 
 
 
 @dataclass(frozen=True, slots=True)
-class Disclosed:
-    """An agent's instructions with what is told of its skills, and the skills that can be loaded: none where nothing
-    is left to be loaded."""
+class Disclosure:
+    """A prompt with the agent's skills, and the skills that `load_skill` offers."""
 
     prompt: str
     loadable: Sequence[Skill]
 
 
-def is_always_told(skill: Skill) -> bool:
-    """Whether a skill's instructions are told in any case: as its `config.always` says, else when they are short and
-    nothing says when they are wanted."""
+def is_always_shown(skill: Skill) -> bool:
+    """Whether the prompt always holds a skill's instructions: as `config.always` says, else where they are short and
+    the skill has neither keywords nor files."""
     said = skill.config.get("always")
     if isinstance(said, bool):
         return said
@@ -49,40 +48,39 @@ def is_always_told(skill: Skill) -> bool:
 
 
 def triggered(skills: Iterable[Skill], question: str) -> list[str]:
-    """The ids of the skills that a question calls for by their keywords."""
-    wanted = (each for each in skills if has_text(each) and not is_always_told(each))
+    """The ids of the skills whose keywords a question has."""
+    wanted = (each for each in skills if has_text(each) and not is_always_shown(each))
     return [each.id for each in wanted if triggers(each.trigger_keywords, question)]
 
 
 def has_text(skill: Skill) -> bool:
-    """Whether there is anything to be told of it. Others are only tools."""
+    """Whether a skill has instructions or files. Others only have tools."""
     return bool(skill.instructions.strip() or skill.config.get("files"))
 
 
-def disclosed(prompt: str, skills: Sequence[Skill], opened: Sequence[str], *, window: int) -> Disclosed:
-    """What a run is told. What changes least comes first, so that a provider may cache it.
+def disclose(prompt: str, skills: Sequence[Skill], opened: Sequence[str], *, window: int) -> Disclosure:
+    """Adds skills to an agent's prompt. What changes least comes first, for the provider's cache.
 
     Args:
-        prompt: the agent's own.
-        opened: the ids of those whose text is told, the first that was first.
+        opened: the ids of the skills to be shown in full, in the order in which they were opened.
         window: tokens of the model's context window.
     """
     texts = [each for each in skills if has_text(each)]
     by_id = {each.id: each for each in texts}
-    always = [each for each in texts if is_always_told(each)]
-    asked = [by_id[id_] for id_ in opened if id_ in by_id and by_id[id_] not in always]
-    left, told = int(window * SHARE), set[str]()
-    for each in (*always, *asked):
+    always = [each for each in texts if is_always_shown(each)]
+    opened_skills = [by_id[id_] for id_ in opened if id_ in by_id and by_id[id_] not in always]
+    left, shown = int(window * SHARE), set[str]()
+    for each in (*always, *opened_skills):
         cost = estimate(_whole(each))
         if cost <= left:
             left -= cost
-            told.add(each.id)
-    named = [each for each in texts if each not in always or each.id not in told]
-    parts = [prompt, *(_whole(each) for each in always if each.id in told)]
+            shown.add(each.id)
+    named = [each for each in texts if each not in always or each.id not in shown]
+    parts = [prompt, *(_whole(each) for each in always if each.id in shown)]
     parts += [_HEAD + "\n" + _list(named, window)] if named else []
-    parts += [_whole(each) for each in asked if each.id in told]
+    parts += [_whole(each) for each in opened_skills if each.id in shown]
     loads = bool(named) or any(files_in(each.config) for each in always)
-    return Disclosed("\n\n".join(parts), texts if loads else ())
+    return Disclosure("\n\n".join(parts), texts if loads else ())
 
 
 def _whole(skill: Skill) -> str:
@@ -103,9 +101,9 @@ def _list(skills: Sequence[Skill], window: int) -> str:
     room = takewhile(
         lambda total: total <= window * SHARE_OF_NAMES, accumulate(estimate(f"{line}\n") for line in lines)
     )
-    shown = sum(1 for _ in room)
-    more = f"- and {len(lines) - shown} more. Give `{LOAD_SKILL}` a name that may fit: it says which are like it."
-    return "\n".join([*lines[:shown], more])
+    count = sum(1 for _ in room)
+    more = f"- and {len(lines) - count} more. Give `{LOAD_SKILL}` a name that may fit: it says which are like it."
+    return "\n".join([*lines[:count], more])
 
 
 def _line(skill: Skill, longest: int) -> str:

@@ -46,10 +46,10 @@ def test_errors_come_back_as_they_were() -> None:
     assert "no such table: x." in str(error)
     assert isinstance(wire.error_of(wire.error_message(Interrupted())), Interrupted)
     assert isinstance(wire.error_of(wire.error_message(ValueError("odd"))), SourceError)
-    assert wire.raised({"rows": []}) is None
+    assert wire.error_of({"rows": []}) is None
 
 
 @pytest.mark.parametrize("name", ["inspect", "Any", "ClassVar", "nothing", "_Blank"])
 def test_only_our_errors_are_made_of_what_a_worker_says(name: str) -> None:
-    error = wire.raised({"error": name, "details": {"reason": "x"}})
+    error = wire.error_of({"error": name, "details": {"reason": "x"}})
     assert isinstance(error, LongthreadError)

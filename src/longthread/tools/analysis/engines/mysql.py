@@ -15,8 +15,8 @@ from pymysql.constants import ER
 from longthread.errors import SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
-from longthread.tools.analysis.engines.mysqlline import Line
 from longthread.tools.analysis.engines.mysqlsession import MysqlConnection, Raw
+from longthread.tools.analysis.engines.mysqlwire import WireConnection
 from longthread.tools.analysis.labels import labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import quoted
@@ -114,8 +114,8 @@ class MysqlEngine(Engine):
     def _connected(self, seconds: float, database: str | None) -> Raw:
         waits: dict[str, Any] = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
         if self._context is None:
-            return Line(**self._given, **waits, database=database)
-        raw: Raw = Line(**self._given, **waits, database=database, ssl_disabled=True, defer_connect=True)
+            return WireConnection(**self._given, **waits, database=database)
+        raw: Raw = WireConnection(**self._given, **waits, database=database, ssl_disabled=True, defer_connect=True)
         # What PyMySQL does by itself, TLS where the server has it; but it would read all authorities each time.
         raw.ssl, raw.ctx = True, self._context  # type: ignore[attr-defined]
         raw.connect()

@@ -14,7 +14,7 @@ _LARGEST = 64 * 2**20
 _PLAIN = frozenset({b"mysql_clear_password", b"dialog"})
 
 
-class Line(pymysql.Connection):
+class WireConnection(pymysql.Connection):
     """PyMySQL's connection, with a bound."""
 
     _taken = 0
