@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -16,7 +16,7 @@ from longthread.cli import options
 from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
-from longthread.model.catalog import KINDS, Definition, Kind, Version
+from longthread.model.catalog import Definition, Kind, Version
 from longthread.model.visible import in_line
 from longthread.settings import Settings
 from longthread.store.open import why_none
@@ -89,14 +89,7 @@ def commands(kind: Kind) -> typer.Typer:
     return app
 
 
-def add_to(app: typer.Typer, *, also: Mapping[Kind, Sequence[Callable[..., None]]]) -> None:
-    """Add the commands of the catalog, and those that a kind has besides."""
-    app.command()(apply)
-    for kind in KINDS:
-        own = commands(kind)
-        for command in also.get(kind, ()):
-            own.command(command.__name__.rstrip("_"))(command)
-        app.add_typer(own, name=f"{kind}s")
+agents = commands("agent")
 
 
 def with_catalog(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:

@@ -1,4 +1,4 @@
-"""`longthread skills import` and `export`: skills as folders, in the form of Agent Skills."""
+"""`longthread skills …`; `import` and `export` are of skills as folders, in the form of Agent Skills."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
-from longthread.cli.commands.catalog import DryRun, apply_documents, with_catalog
+from longthread.cli.commands.catalog import DryRun, apply_documents, commands, with_catalog
 from longthread.cli.screen import echo
 from longthread.cli.terminal import print_line
 
+skills = commands("skill")
 
+
+@skills.command("import")
 def import_(
     folders: Annotated[
         list[Path], typer.Argument(metavar="FOLDER…", help="Folders with a SKILL.md, or folders of such folders.")
@@ -27,6 +30,7 @@ def import_(
     apply_documents(read_skills(folders), dry_run=dry_run, as_json=as_json, database=database)
 
 
+@skills.command()
 def export(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Skills, by name or id.")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The folder to write them into.")],

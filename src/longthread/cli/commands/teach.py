@@ -1,4 +1,4 @@
-"""`longthread sources teach`: the business terms and examples of a source."""
+"""`longthread sources …`; `teach` is of the business terms and examples of a source."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from longthread.cli import options
-from longthread.cli.commands.catalog import with_catalog
+from longthread.cli.commands.catalog import commands, with_catalog
 from longthread.cli.screen import echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput
 
+sources = commands("source")
 
+
+@sources.command()
 def teach(
     source: Annotated[str, typer.Argument(help="A source of the catalog, or an address: then it becomes one.")],
     term: Annotated[str | None, typer.Option("--term", help="A business term.")] = None,

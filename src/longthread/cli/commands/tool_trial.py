@@ -1,4 +1,4 @@
-"""`longthread tools run`: a tool is tried, without a model."""
+"""`longthread tools …`; `run` tries a tool, without a model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from longthread.cli import options
 from longthread.cli.commands.approve import arguments_of, asked
+from longthread.cli.commands.catalog import commands
 from longthread.cli.screen import Console
 from longthread.cli.terminal import Terminal, print_line
 from longthread.cli.whole_store import existing
@@ -21,7 +22,10 @@ from longthread.settings import Settings
 if TYPE_CHECKING:  # what builds tools takes time to load, and other commands do not need it
     from longthread.tools.tool import Observation, Tool
 
+tools = commands("tool")
 
+
+@tools.command()
 def run(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, or the one by which a model calls it.")],
     args: Annotated[str, typer.Option("--args", help="Its arguments, as a JSON object.")] = "{}",
