@@ -8,9 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.markdown import Markdown
 from rich.markup import escape
-from rich.syntax import Syntax
 
 from longthread.cli.screen import Console
 from longthread.model.event import Event
@@ -115,12 +113,16 @@ class Terminal:
 
     def _print_text(self, text: str) -> None:
         if self.out.is_terminal:
+            from rich.markdown import Markdown
+
             self.out.print(Markdown(visible(text)))
         else:
             self.out.print(text, markup=False, highlight=False)
 
     def _print_sql(self, label: str, sql: str) -> None:
         if self.out.is_terminal:
+            from rich.syntax import Syntax
+
             self.out.print(f"\n[dim]{escape(f'[{label}]')}[/dim]")
             self.out.print(Syntax(visible(sql), "sql", background_color="default", word_wrap=True))
         else:

@@ -7,10 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from longthread.errors import MemoryNotFound
 from longthread.model.builtin import BUILTIN
@@ -18,7 +15,10 @@ from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, St
 from longthread.store import catalog, log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.index.numbers import numbers, told
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SAID = "2:"
 """How a hash of what a memory says begins. One that begins otherwise is of another rule for what says the same, or of
@@ -218,6 +218,8 @@ async def nearest(
     tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32], count_: int
 ) -> list[tuple[str, float]]:
     """The memories whose vectors are nearest to a vector of length 1, with the cosines; the nearest first."""
+    from longthread.store.index.numbers import numbers, told  # numpy: only with an embedder
+
     rows = await tx.fetch(
         "select_near_memories",
         user_id=owner.user_id,
@@ -243,6 +245,8 @@ async def without_vector(
 async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:
     """Keep the vectors of memories, given as (id, content, vector). One that is gone, or says something else now, is
     passed over."""
+    from longthread.store.index.numbers import told  # numpy: only with an embedder
+
     for memory_id, content, vector in rows:
         data = vector.astype("<f4").tobytes()
         await tx.run("put_memory_vector", id=memory_id, content=content, model=model, data=data, text=told(vector))

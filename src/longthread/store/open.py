@@ -9,9 +9,6 @@ from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreFull, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
-from longthread.store.backends.embedded_postgres import embedded_server
-from longthread.store.backends.postgres import PostgresDriver
-from longthread.store.backends.postgres_address import shown
 from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver, is_frozen, lacks_room
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
@@ -45,6 +42,9 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
     if not creates and (reason := await asyncio.to_thread(why_none, address)):
         raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
     if address.startswith(_EMBEDDED):
+        from longthread.store.backends.embedded_postgres import embedded_server  # only here: psycopg is slow to import
+        from longthread.store.backends.postgres import PostgresDriver
+
         async with (
             embedded_server(Path(address.removeprefix(_EMBEDDED))) as url,
             _closing(
@@ -59,6 +59,8 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
 
 async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
     if is_postgres(address):
+        from longthread.store.backends.postgres import PostgresDriver
+
         return await PostgresDriver.open(address, creates=creates, migrates=migrates)
     path = Path(address)
     try:
@@ -88,7 +90,11 @@ def described(address: str) -> str:
     """
     if address.startswith(_EMBEDDED):
         return f"{address.removeprefix(_EMBEDDED)} (embedded PostgreSQL)"
-    return shown(address) if is_postgres(address) else address
+    if not is_postgres(address):
+        return address
+    from longthread.store.backends.postgres_address import shown
+
+    return shown(address)
 
 
 _EMBEDDED = f"{EMBEDDED}:"

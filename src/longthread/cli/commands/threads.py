@@ -17,14 +17,9 @@ from rich.table import Table
 
 from longthread.builtin.query_results import held_labels
 from longthread.cli import options
-from longthread.cli.commands.attributes import expire, metadata, tag
-from longthread.cli.commands.charts import chart
-from longthread.cli.commands.export import export
-from longthread.cli.commands.imports import import_
-from longthread.cli.commands.results import result
-from longthread.cli.commands.runs import runs
 from longthread.cli.damaged import leave_damaged
 from longthread.cli.find_thread import find_thread
+from longthread.cli.lazy import lazy_group
 from longthread.cli.progress import counted
 from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
@@ -45,19 +40,28 @@ T = TypeVar("T")
 _Name = Annotated[str, typer.Argument(help="The conversation: its id, the beginning of it, or last.")]
 
 threads = typer.Typer(
-    help="List, show, search, rename, tag, delete, export and import conversations.", no_args_is_help=True
+    cls=lazy_group(
+        {
+            "export": "export:export",
+            "import": "imports:import_",
+            "result": "results:result",
+            "chart": "charts:chart",
+            "runs": "runs:runs",
+            "tag": "attributes:tag",
+            "metadata": "attributes:metadata",
+            "expire": "attributes:expire",
+            "list": "threads:list_",
+            "search": "threads:search",
+            "show": "threads:show",
+            "rename": "threads:rename",
+            "delete": "threads:delete",
+        }
+    ),
+    help="List, show, search, rename, tag, delete, export and import conversations.",
+    no_args_is_help=True,
 )
-threads.command()(export)
-threads.command("import")(import_)
-threads.command()(result)
-threads.command()(chart)
-threads.command()(runs)
-threads.command()(tag)
-threads.command()(metadata)
-threads.command()(expire)
 
 
-@threads.command("list")
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
@@ -77,7 +81,6 @@ def list_(
     leave_damaged("listed", damaged)
 
 
-@threads.command()
 def search(
     text: Annotated[str, typer.Argument(help="What to look for in titles, questions and answers.")],
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
@@ -98,7 +101,6 @@ def search(
     leave_damaged("listed", damaged)
 
 
-@threads.command()
 def show(thread: _Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
     found, entries, noted, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
@@ -135,7 +137,6 @@ def show(thread: _Name, as_json: options.AsJson = False, database: options.Datab
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-@threads.command()
 def rename(thread: _Name, title: str, database: options.Database = None) -> None:
     """Give a conversation another title."""
 
@@ -147,7 +148,6 @@ def rename(thread: _Name, title: str, database: options.Database = None) -> None
     _with(database, write)
 
 
-@threads.command()
 def delete(
     thread: _Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
-
-from psycopg import AsyncConnection
+from typing import TYPE_CHECKING, Any
 
 from longthread.errors import StoreTooNew, StoreUnavailable
 from longthread.store.old_bundles import TAKE, insertion, unpacked
 from longthread.store.queries import schema
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
 
 SCHEMA_VERSION = 34
 """The version of the schema that a new store gets: `tables.sql` and `views.sql` of `sql/*/schema`."""
