@@ -11,13 +11,9 @@ from urllib.parse import urlsplit
 
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
-from longthread.llm import anthropic, openai
-from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, status_of
-from longthread.llm.http import Endpoint, header_value
 from longthread.llm.known import needs_responses, window_of
-from longthread.llm.openai import OpenAIModel
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -87,7 +83,7 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     """
     name = model_name(name, settings)
     if name == DEMO:
-        # Here and not above: its word lists take time to load, and a run with a real model never needs them.
+        # Here and not above, as with the other models: each takes time to load, and a run needs one.
         from longthread.demo.chat import DemoModel
 
         return DemoModel()
@@ -96,17 +92,20 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     if provider == "anthropic":
         return _anthropic_model(name, model, key or "", settings)
     if provider == "openai" and (settings.base_url or not needs_responses(model)):
-        return _openai_model(name, model, key or openai.NO_KEY, settings)
+        return _openai_model(name, model, key, settings)
     return _langchain_model(name, provider, model, _options(provider, key, settings))
 
 
-def _openai_model(name: str, model: str, key: str, settings: Settings) -> OpenAIModel:
+def _openai_model(name: str, model: str, key: str | None, settings: Settings) -> ChatModel:
     """A model of OpenAI, or of a server that knows less: several take `max_tokens` alone, and pass over
     `max_completion_tokens` in silence."""
+    from longthread.llm import openai
+    from longthread.llm.http import Endpoint
+
     url = settings.base_url or openai.BASE_URL
     is_openai = (urlsplit(url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
-    headers = openai.bearer(name, key)
-    return OpenAIModel(
+    headers = openai.bearer(name, key or openai.NO_KEY)
+    return openai.OpenAIModel(
         model,
         Endpoint(url.rstrip("/") + openai.PATH, headers, settings.timeout),
         max_tokens=settings.max_tokens,
@@ -118,11 +117,14 @@ def _openai_model(name: str, model: str, key: str, settings: Settings) -> OpenAI
     )
 
 
-def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> AnthropicModel:
+def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> ChatModel:
+    from longthread.llm import anthropic
+    from longthread.llm.http import Endpoint, header_value
+
     url = (settings.anthropic_base_url or anthropic.BASE_URL).rstrip("/") + anthropic.PATH
     headers = {"x-api-key": header_value(name, key), "anthropic-version": anthropic.VERSION}
     endpoint = Endpoint(url, headers, settings.timeout)
-    return AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
+    return anthropic.AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
 
 
 def _langchain_model(name: str, provider: str, model: str, options: Mapping[str, Any]) -> ChatModel:
@@ -245,7 +247,7 @@ def _options(provider: str, key: str | None, settings: Settings) -> dict[str, An
 def _key(name: str, provider: str, settings: Settings) -> str | None:
     """The key to send. A provider's own key goes to that provider alone, never to another base URL."""
     if provider == "openai" and settings.base_url:
-        return settings.api_key.get_secret_value() if settings.api_key else openai.NO_KEY
+        return settings.api_key.get_secret_value() if settings.api_key else None
     own = {
         "openai": settings.openai_api_key,
         "anthropic": settings.anthropic_api_key,

@@ -12,12 +12,11 @@ from pathlib import Path
 from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
-from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, old_sheet, reader_of
 from longthread.tools.analysis.isolation.remote import WorkerEngine
-from longthread.tools.analysis.isolation.worker import ENGINES
+from longthread.tools.analysis.isolation.worker import engine_class
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
@@ -86,12 +85,14 @@ def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
     """An engine that runs in this machine: in a worker, where the system has what that takes."""
     if limits.isolated and hasattr(os, "fork"):
         return WorkerEngine(kind, path, spec, limits)
-    return ENGINES[kind](path, spec, limits)
+    return engine_class(kind)(path, spec, limits)
 
 
 def _engine_of_url(url: SourceUrl, spec: str, limits: Limits) -> Engine:
     kind = url.kind.lower()
     if kind in ("postgresql", "postgres"):
+        from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
+
         return PostgresqlEngine(url, spec, limits)
     if kind in ("mysql", "mariadb"):
         return _mysql(url, spec, limits)

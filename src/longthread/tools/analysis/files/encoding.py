@@ -6,8 +6,6 @@ import codecs
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import chardet
-
 from longthread.errors import InvalidInput
 
 _BLOCK = 1_048_576
@@ -87,6 +85,8 @@ def likely(path: Path) -> list[str]:
 
 def ranked(data: bytes) -> list[str]:
     """Encodings of bytes that are not UTF-8, the likeliest first."""
+    import chardet  # seldom needed, and slow to import
+
     found = chardet.detect_all(data, ignore_threshold=True, include_encodings=_LIKELY, compat_names=False)
     scores = {str(one["encoding"]): _weighed(data, str(one["encoding"]), one["confidence"]) for one in found}
     best = sorted(scores, key=lambda name: scores[name], reverse=True)

@@ -32,15 +32,18 @@ class ForkServer:
         with self._lock:
             self._ready()
 
-    def fork(self) -> tuple[socket.socket, int]:
-        """A socket to a new worker, and its process id. Raises WorkerFailed."""
+    def fork(self, driver: int = 0) -> tuple[socket.socket, int]:
+        """A socket to a new worker, and its process id. Raises WorkerFailed.
+
+        The fork server first loads the driver of that number, so that its workers share it.
+        """
         with self._lock:
             for _ in range(2):  # the fork server may have been killed
                 ours, theirs = socket.socketpair()
                 try:
                     with theirs:
                         control = self._ready()
-                        socket.send_fds(control, [ORDER.pack(FORK, 0)], [theirs.fileno()])
+                        socket.send_fds(control, [ORDER.pack(FORK, driver)], [theirs.fileno()])
                     answer = exactly(control, ANSWER.size)
                 except OSError:
                     answer = None

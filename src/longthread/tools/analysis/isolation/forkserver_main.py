@@ -1,4 +1,4 @@
-"""The fork server: a process that has loaded the drivers, and ends together with the process that started it.
+"""The fork server: a process that loads the drivers, and ends together with the process that started it.
 
 python -P -m longthread.tools.analysis.isolation.forkserver_main DESCRIPTOR
 """
@@ -21,11 +21,15 @@ _PDEATHSIG = 1
 
 
 class ForkServerMain:
-    """Forks workers, kills them, and reaps those that have ended. A worker runs `serve`."""
+    """Forks workers, kills them, and reaps those that have ended. A worker runs `serve`; before it is forked, `load` is
+    called with the number of its driver."""
 
-    def __init__(self, control: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    def __init__(
+        self, control: socket.socket, serve: Callable[[socket.socket], None], load: Callable[[int], object]
+    ) -> None:
         self._control = control
         self._serve = serve
+        self._load = load
         self._workers: set[int] = set()
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
@@ -55,11 +59,13 @@ class ForkServerMain:
         data, given, _, _ = socket.recv_fds(self._control, ORDER.size, 1)
         if len(data) != ORDER.size:
             return False
-        order, pid = ORDER.unpack(data)
+        order, number = ORDER.unpack(data)
         if order == FORK and given:
+            self._load(number)
+            gc.freeze()
             self._fork(given[0])
-        elif order == KILL and pid in self._workers:  # not reaped yet, so the id is still its own
-            os.kill(pid, signal.SIGKILL)
+        elif order == KILL and number in self._workers:  # not reaped yet, so the id is still its own
+            os.kill(number, signal.SIGKILL)
         return True
 
     def _fork(self, descriptor: int) -> None:
@@ -87,16 +93,14 @@ class ForkServerMain:
         self._serve(socket.socket(fileno=descriptor))
 
 
-def run(serve: Callable[[socket.socket], None]) -> None:
-    """Runs a fork server. Workers share the memory of everything that is loaded by now."""
+def run(serve: Callable[[socket.socket], None], load: Callable[[int], object] = lambda _: None) -> None:
+    """Runs a fork server. Workers share the memory of everything that is loaded before they are forked."""
     gc.collect()
     gc.freeze()
-    ForkServerMain(socket.socket(fileno=int(sys.argv[1])), serve).run()
+    ForkServerMain(socket.socket(fileno=int(sys.argv[1])), serve, load).run()
 
 
 if __name__ == "__main__":
-    from longthread.tools.analysis.isolation import (
-        worker,
-    )  # here: it loads the drivers, which other fork servers do not need
+    from longthread.tools.analysis.isolation import worker  # here: other fork servers do not need it
 
-    run(worker.serve)
+    run(worker.serve, worker.load)

@@ -18,7 +18,7 @@ from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
-from longthread.tools.analysis.isolation.worker import ENGINES
+from longthread.tools.analysis.isolation.worker import KINDS, engine_class
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.rows import Rows
@@ -42,7 +42,7 @@ class Worker:
         self._ended = False
         self.killed = False
         self.scratch = tempfile.mkdtemp(prefix="longthread-worker-")
-        self._control, self.pid = FORK_SERVER.fork()
+        self._control, self.pid = FORK_SERVER.fork(KINDS.index(kind))
         task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
         with contextlib.suppress(OSError):  # it has ended: the first request says so
             wire.send(self._control, task | {"scratch": self.scratch})
@@ -110,7 +110,7 @@ class WorkerEngine(Engine):
     at the file system and reads the catalog in this process."""
 
     def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
-        self._inner = ENGINES[kind](path, source, limits)
+        self._inner = engine_class(kind)(path, source, limits)
         self._given = (kind, path, source, limits)
         self._lock = threading.RLock()
         self._worker: Worker | None = None

@@ -22,7 +22,7 @@ CONTROL = struct.Struct("!cII")
 CONNECT, INTERRUPT = b"C", b"I"
 
 ORDER = struct.Struct("!cI")
-"""A message to the fork server: its kind and a process id."""
+"""A message to the fork server: its kind, and the number of a driver to load, or the id of a process to kill."""
 FORK, KILL = b"F", b"K"
 ANSWER = struct.Struct("!I")
 

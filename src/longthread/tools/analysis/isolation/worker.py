@@ -15,9 +15,6 @@ from typing import Any
 from longthread.errors import SqlTooLarge
 from longthread.tools.analysis.cell import plain
 from longthread.tools.analysis.engine import Engine, SourceConnection
-from longthread.tools.analysis.engines.duckdb import DuckdbEngine
-from longthread.tools.analysis.engines.files import FilesEngine
-from longthread.tools.analysis.engines.sqlite import SqliteEngine
 from longthread.tools.analysis.isolation import memory
 from longthread.tools.analysis.isolation.wire import (
     CONNECT,
@@ -32,16 +29,33 @@ from longthread.tools.analysis.isolation.wire import (
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 
-ENGINES: dict[str, Callable[[Path, str, Limits], Engine]] = {
-    "sqlite": SqliteEngine,
-    "duckdb": DuckdbEngine,
-    "files": FilesEngine,
-}
+KINDS = ("sqlite", "duckdb", "files")
+"""The engines that run in a worker; the number of an engine's driver is its place."""
 _BATCH_ROWS = 500
 _BATCH_CHARACTERS = 1_000_000
 """A batch ends with the row that reaches either limit."""
 _CATALOG_ROWS = 1_000_000
 """Rows of a catalog query: ten thousand tables have fewer columns."""
+
+
+def engine_class(kind: str) -> Callable[[Path, str, Limits], Engine]:
+    """The engine of a kind. It is loaded here and not above: one does not need the driver of another."""
+    if kind == "duckdb":
+        from longthread.tools.analysis.engines.duckdb import DuckdbEngine
+
+        return DuckdbEngine
+    if kind == "files":
+        from longthread.tools.analysis.engines.files import FilesEngine
+
+        return FilesEngine
+    from longthread.tools.analysis.engines.sqlite import SqliteEngine
+
+    return SqliteEngine
+
+
+def load(driver: int) -> None:
+    """Load the driver of a number."""
+    engine_class(KINDS[driver])
 
 
 def serve(control: socket.socket) -> None:
@@ -53,7 +67,7 @@ def serve(control: socket.socket) -> None:
     limits = Limits(**task["limits"])
     tempfile.tempdir = task["scratch"]
     memory.bound(limits.memory_mb)
-    engine = ENGINES[task["kind"]](Path(task["path"]), task["source"], limits)
+    engine = engine_class(task["kind"])(Path(task["path"]), task["source"], limits)
     _obey(control, engine)
     engine.close()
     os._exit(0)  # whatever a thread is inside of
