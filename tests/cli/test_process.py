@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from longthread.cli.app import app
 from longthread.testing import ProviderEmulator, Slow
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM customers"}}
 LIST = {"thought": "Look.", "action": "list_tables", "args": {}}
 ANSWER = {"finish": "There are 3 [q1]."}
+NOT_NEEDED = {
+    *("langchain", "langchain_core", "langgraph", "duckdb", "sqlglot", "fastapi", "starlette", "uvicorn", "httpx"),
+    *("numpy", "psycopg", "psycopg_pool", "jsonschema", "yaml", "markdown_it", "pygments", "anyio"),
+}
 AS_IT_IS = [sys.executable, "-c", "from longthread.cli.start import main; main()"]
 
 
@@ -152,25 +158,30 @@ def test_a_provider_that_is_down_is_said_so_and_the_question_is_kept(
     assert (code, events[-1]["type"]) == (0, "finished"), err
 
 
-def test_it_can_be_stopped_while_it_is_still_loading() -> None:
-    code = """
+@pytest.mark.parametrize(("module", "arguments"), [("app", ["--version"]), ("commands.ask", ["ask", "How many?"])])
+def test_it_can_be_stopped_while_it_is_still_loading(module: str, arguments: list[str]) -> None:
+    code = f"""
 import os, signal, sys
 class Loading:
     def find_spec(self, name, *more):
-        if name == "longthread.cli.commands.ask":
+        if name == "longthread.cli.{module}":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Loading())
 from longthread.cli.start import main
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_what_needs_no_model_loads_neither_langchain_nor_a_source_s_driver() -> None:
-    code = "import sys, longthread.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"langchain", "langchain_core", "langgraph", "duckdb", "sqlglot", "fastapi"} & set(loaded) == set()
+def test_a_list_of_threads_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    store = str(tmp_path / "c.db")
+    CliRunner().invoke(app, ["db", "upgrade", "--database", store])
+    code = "import sys, atexit; atexit.register(lambda: print(*sys.modules)); " + AS_IT_IS[2]
+    command = [sys.executable, "-c", code, "threads", "list", "--database", store]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "longthread.cli.commands.threads" in loaded
+    assert sorted(NOT_NEEDED & {name.partition(".")[0] for name in loaded}) == []
 
 
 def test_attempts_to_connect_are_left_to_the_error_that_they_end_in() -> None:

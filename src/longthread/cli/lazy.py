@@ -43,13 +43,13 @@ def _command(name: str, place: str) -> Any:
     if not is_group:
         app.command(name)(found)
     if sys.flags.optimize > 1:
-        _restore_help(app)
+        restore_help(app)
     made = get_group(app) if is_group else get_command(app)
     made.name = name
     return made
 
 
-def _restore_help(app: typer.Typer) -> None:
+def restore_help(app: typer.Typer) -> None:
     """Read the help of the commands, which is their docstrings, from their source: `python -OO` drops docstrings."""
     for command in app.registered_commands:
         if command.help is None and command.callback is not None:
