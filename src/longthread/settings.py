@@ -132,6 +132,7 @@ class Settings(BaseSettings):
         repr=False,
         exclude=True,
     )
+    read_only: bool = _setting(False, "LONGTHREAD_READ_ONLY", allowed="true or false")
     user: str = _setting(
         DEFAULT_USER, "LONGTHREAD_USER", allowed="a name of 1 to 200 characters", min_length=1, max_length=200
     )

@@ -36,7 +36,6 @@ from longthread.errors import (
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.backends import postgres, sqlite
-from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.driver import Driver
 from longthread.store.maintenance.status import status_of
@@ -110,15 +109,17 @@ class TestFull:
             await thread_with(store, "a")
         with no_page_more():
             for migrates in (True, False):
-                async with open_store(path, creates=False, migrates=migrates) as store:
+                async with open_store(path, migrates=migrates, read_only=True) as store:
                     assert await branch_ids(store) == ["a"]
                     assert (await status_of(store)).rows["entries"] == 1
-                    with pytest.raises(StoreFull, match="Free some space"):
+                    with pytest.raises(StoreReadOnly, match="opened with --read-only"):
                         await extend(store, draft("b"))
-            assert [ok async for ok, what, _ in _findings(Settings(database=str(path))) if what == "store"] == [False]
-            with pytest.raises(StoreFull, match=r"disk is full.*Free some space"):
-                async with open_store(path):
-                    pass
+                with pytest.raises(StoreUnavailable, match=r"disk is full.*use --read-only"):
+                    async with open_store(path, migrates=migrates):
+                        pass
+            for read_only in (True, False):
+                found = _findings(Settings(database=str(path), read_only=read_only))
+                assert [ok async for ok, what, _ in found if what == "store"] == [read_only]
         async with open_store(path, creates=False) as store:
             await is_whole(store, "a")
 
@@ -131,8 +132,8 @@ class TestFull:
             for end in ("", "-wal"):
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
         for place in (copy, link):
-            with no_page_more(), pytest.raises(StoreUnavailable, match="disk is full"):
-                async with open_store(place, creates=False):
+            with no_page_more(), pytest.raises(StoreUnavailable, match="-wal"):
+                async with open_store(place, read_only=True):
                     pass
         async with open_store(link, creates=False) as store:
             await is_whole(store, "a")
@@ -171,15 +172,17 @@ class TestReadOnly:
     ) -> None:
         path = await self._store(tmp_path)
         with permitted(path, file, folder):
-            said = await asyncio.to_thread(as_nobody, path)
-            assert "read 1\nStoreReadOnly" in said
-            assert "may not" in said
-            assert (await asyncio.to_thread(as_nobody, path, "threads", "list")).startswith("t\t")
+            refused = await asyncio.to_thread(as_nobody, path)
+            assert refused.startswith("StoreUnavailable")
+            assert "may not" in refused
+            assert "use --read-only" in refused
+            assert "read 1\nStoreReadOnly" in await asyncio.to_thread(as_nobody, path, "--read-only")
+            listed = await asyncio.to_thread(as_nobody, path, "threads", "list", "--read-only")
+            assert listed.startswith("t\t")
             for command in (("threads", "show", "t"), ("threads", "export", "--all"), ("state", "t")):
-                assert "text" in await asyncio.to_thread(as_nobody, path, *command)
-            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json")
+                assert "text" in await asyncio.to_thread(as_nobody, path, *command, "--read-only")
+            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json", "--read-only")
             assert json.loads(told)["entries"] == 1
-            assert "StoreReadOnly" in await asyncio.to_thread(as_nobody, path, "threads", "rename", "t", "new")
         async with open_store(path) as store:
             await is_whole(store, "a")
 
@@ -188,13 +191,15 @@ class TestReadOnly:
         async with open_store(path) as store:
             await extend(store, draft("b"))
             with permitted(path, 0o444, 0o555):
-                assert "read 2" in await asyncio.to_thread(as_nobody, path)  # as long as somebody has it open
+                assert "read 2" in await asyncio.to_thread(
+                    as_nobody, path, "--read-only"
+                )  # as long as somebody has it open
             copy = tmp_path / "copied" / path.name
             copy.parent.mkdir()
             for end in ("", "-wal"):
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
         with permitted(copy, 0o444, 0o555):
-            said = await asyncio.to_thread(as_nobody, copy)
+            said = await asyncio.to_thread(as_nobody, copy, "--read-only")
         assert "StoreUnavailable" in said
         assert "-wal" in said
         async with open_store(copy) as store:
@@ -202,33 +207,61 @@ class TestReadOnly:
 
     async def test_a_file_that_is_written_to_while_it_is_read(self, tmp_path: Path) -> None:
         path = await self._store(tmp_path)
-        frozen = await FrozenSqliteDriver.open(path)
-        with pytest.raises(StoreError, match="while it was being read"):
-            async with frozen.reading() as tx:
-                assert await log.position(tx, "t") == (1, 1)
-                async with open_store(path) as store:
-                    await extend(store, draft("b"))
-        assert await branch_ids(frozen) == ["a", "b"]
-        with pytest.raises(StoreError):
-            async with frozen.reading() as tx:
-                await log.set_tip(tx, "t", 0)
+        async with open_store(path, read_only=True) as reader:
+            with pytest.raises(StoreError, match="while it was being read"):
+                async with reader.reading() as tx:
+                    assert await log.position(tx, "t") == (1, 1)
+                    async with open_store(path) as store:
+                        await extend(store, draft("b"))
+        async with open_store(path, read_only=True) as reader:
+            assert await branch_ids(reader) == ["a", "b"]
+            with pytest.raises(StoreError):
+                async with reader.reading() as tx:
+                    await log.set_tip(tx, "t", 0)
 
     async def test_a_file_of_an_older_schema_says_what_to_do(self, tmp_path: Path, as_nobody: AsNobody) -> None:
         (tmp_path / "place").mkdir()
         path = Path(make_version_26(str(tmp_path / "place" / "c.db")))
         with permitted(path, 0o444, 0o555):
-            said = await asyncio.to_thread(as_nobody, path)
+            said = await asyncio.to_thread(as_nobody, path, "--read-only")
             assert "StoreUnavailable" in said
             assert "longthread db upgrade" in said
-            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json")
+            told = await asyncio.to_thread(as_nobody, path, "db", "status", "--json", "--read-only")
             assert json.loads(told)["schema"] == 26
 
-    async def _store(self, folder: Path, *, empty: bool = False) -> Path:
+    async def test_nothing_is_written_to_a_store_of_either_backend_nor_beside_it(
+        self, store: Driver, store_address: str
+    ) -> None:
+        await thread_with(store, "a")
+        await store.close()  # the last connection takes the -wal file with it
+        before = self._files(store_address) if store.dialect == "sqlite" else {}
+        async with open_store(store_address, read_only=True) as reader:
+            assert await branch_ids(reader) == ["a"]
+            for writes in (reader.writing, reader.maintaining):
+                with pytest.raises(StoreReadOnly, match="opened with --read-only"):
+                    async with writes():
+                        pass
+            assert await branch_ids(reader) == ["a"]
+        if store.dialect == "sqlite":
+            assert self._files(store_address) == before
+        async with open_store(store_address) as again:
+            await is_whole(again, "a")
+
+    async def test_none_is_made_to_be_read(self, tmp_path: Path) -> None:
+        for migrates in (True, False):
+            with pytest.raises(StoreUnavailable, match="there is none yet"):
+                async with open_store(tmp_path / "c.db", migrates=migrates, read_only=True):
+                    pass
+        assert not list(tmp_path.iterdir())
+
+    def _files(self, path: str) -> dict[str, bytes]:
+        return {each.name: each.read_bytes() for each in Path(path).parent.iterdir() if each.is_file()}
+
+    async def _store(self, folder: Path) -> Path:
         place = folder / "place"
         place.mkdir()
         async with open_store(place / "c.db") as store:
-            if not empty:
-                await thread_with(store, "a")
+            await thread_with(store, "a")
         return place / "c.db"
 
     @pytest.mark.postgres

@@ -1,6 +1,6 @@
 """Opens a store as a user who owns nothing, and says what happens: `python -m tests.store.unprivileged FILE`.
 
-With a command of the command line behind it, that is run.
+With a command of the command line behind it, that is run; with `--read-only` alone, the store is opened so.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _FOR_IMPORT = (
 )
 
 
-async def _use(path: str) -> None:
-    async with open_store(path) as store:
+async def _use(path: str, *, read_only: bool) -> None:
+    async with open_store(path, read_only=read_only) as store:
         async with store.reading() as tx:
             print("read", (await log.position(tx, "t"))[1], flush=True)
         async with store.writing() as tx:
@@ -43,10 +43,10 @@ def main(path: str, *command: str) -> None:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
     try:
-        if command:
+        if command not in ((), ("--read-only",)):
             app([*command, "--database", path], standalone_mode=False)
         else:
-            asyncio.run(_use(path))
+            asyncio.run(_use(path, read_only=bool(command)))
     except LongthreadError as error:
         print(type(error).__name__, error)
 

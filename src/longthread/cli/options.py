@@ -34,6 +34,9 @@ Database = Annotated[
         metavar="STORE",
     ),
 ]
+ReadOnly = Annotated[
+    bool | None, typer.Option("--read-only", help="Read the store as it is: nothing is written to it.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
 ProtocolOption = Annotated[
     str, typer.Option("--protocol", help="How the model calls tools: auto, native or json.", metavar="auto|native|json")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from longthread.cli.screen import echo
 from longthread.errors import StoreUnavailable
+from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import is_postgres, open_store, why_none
 
@@ -29,8 +30,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def existing(address: str, *, migrates: bool = True) -> AsyncIterator[Driver]:
-    """A store that is there: none is made.
+async def existing(settings: Settings, *, migrates: bool = True) -> AsyncIterator[Driver]:
+    """The store that the settings name, which is there: none is made.
 
     Args:
         migrates: otherwise its schema stays as it is, too.
@@ -38,7 +39,8 @@ async def existing(address: str, *, migrates: bool = True) -> AsyncIterator[Driv
     Raises:
         StoreUnavailable: there is none, or it cannot be opened.
     """
-    async with open_store(address, creates=False, migrates=migrates) as store:
+    database, read_only = settings.database, settings.read_only
+    async with open_store(database, creates=False, migrates=migrates, read_only=read_only) as store:
         yield store
 
 
@@ -47,7 +49,7 @@ async def is_there(address: str) -> bool:
     if not is_postgres(address):
         return why_none(address) is None
     try:
-        async with existing(address, migrates=False):
+        async with open_store(address, creates=False, migrates=False):
             return True
     except StoreUnavailable:
         return False

@@ -110,7 +110,7 @@ class Analyst(Deciding):
         Raises:
             StoreUnavailable: it cannot be opened, or there is none and none may be made (`creates`).
         """
-        async with open_store(settings.database, creates=creates) as store:
+        async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
             if settings.sql_isolated:
                 FORK_SERVER.start()  # it is ready by the time the first source is asked
             analyst = cls(store, settings, models=models)

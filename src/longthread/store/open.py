@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from longthread.errors import InvalidInput, StoreFull, StoreUnavailable
+from longthread.errors import InvalidInput, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
-from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver, is_frozen, lacks_room
+from longthread.store.backends.read_only import ReadOnlyDriver, open_read_only, require_current
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
 
 
 @asynccontextmanager
-async def open_store(database: str | Path, *, creates: bool = True, migrates: bool = True) -> AsyncIterator[Driver]:
+async def open_store(
+    database: str | Path, *, creates: bool = True, migrates: bool = True, read_only: bool = False
+) -> AsyncIterator[Driver]:
     """The store at an address, created and migrated when needed, closed at the end of the block.
-
-    A store that this user may only read can be read, if its schema is up to date; what writes raises `StoreReadOnly`.
-    So can one whose disk is full, where none is to be created; what writes raises `StoreFull`.
 
     Args:
         database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
@@ -28,53 +27,48 @@ async def open_store(database: str | Path, *, creates: bool = True, migrates: bo
         creates: otherwise a store must be there already: none is made, and nothing that it would be in.
         migrates: otherwise a store must be there already, and its schema stays as it is: only what does not depend on
             the version can be read.
+        read_only: a store must be there already, with the current schema unless `migrates` is False. Nothing is written
+            to it; what would write raises `StoreReadOnly`. The server of `embedded` writes its own files.
 
     Raises:
         InvalidInput: it is no such address.
         StoreUnavailable: it cannot be opened; the message says why.
-        StoreFull: its disk is, and it may be created.
         StoreTooNew: a newer Longthread wrote it.
     """
     if not isinstance(database, str | Path):
         raise InvalidInput(reason=f"A store's address is a text or a path, and {database!r} is none.")
     address = _checked(str(database))
-    creates = creates and migrates
+    changes = migrates and not read_only
+    creates = creates and changes
     if not creates and (reason := await asyncio.to_thread(why_none, address)):
         raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
-    if address.startswith(_EMBEDDED):
-        from longthread.store.backends.embedded_postgres import embedded_server  # only here: psycopg is slow to import
+    async with AsyncExitStack() as stack:
+        url, where = address, described(address)
+        if address.startswith(_EMBEDDED):
+            from longthread.store.backends.embedded_postgres import embedded_server  # only here: slow to import
+
+            url = await stack.enter_async_context(embedded_server(Path(address.removeprefix(_EMBEDDED))))
+        driver = await _opened(url, where, creates=creates, migrates=changes, read_only=read_only)
+        stack.push_async_callback(_close, driver)
+        if read_only and migrates:
+            require_current(driver)
+        yield driver
+
+
+async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_only: bool) -> Driver:
+    if is_postgres(url):
         from longthread.store.backends.postgres import PostgresDriver
 
-        async with (
-            embedded_server(Path(address.removeprefix(_EMBEDDED))) as url,
-            _closing(
-                await PostgresDriver.open(url, where=described(address), creates=creates, migrates=migrates)
-            ) as driver,
-        ):
-            yield driver
-    else:
-        async with _closing(await _opened(address, creates=creates, migrates=migrates)) as driver:
-            yield driver
+        driver = await PostgresDriver.open(url, where=where, creates=creates, migrates=migrates)
+        return ReadOnlyDriver(driver) if read_only else driver
+    if read_only:
+        return await open_read_only(Path(url))
+    return await SqliteDriver.open(Path(url), creates=creates, migrates=migrates)
 
 
-async def _opened(address: str, *, creates: bool, migrates: bool) -> Driver:
-    if is_postgres(address):
-        from longthread.store.backends.postgres import PostgresDriver
-
-        return await PostgresDriver.open(address, creates=creates, migrates=migrates)
-    path = Path(address)
-    try:
-        return await SqliteDriver.open(path, creates=creates, migrates=migrates)
-    except StoreUnavailable as error:
-        if await asyncio.to_thread(is_frozen, path):
-            return await FrozenSqliteDriver.open(path, migrates=migrates)
-        if not lacks_room(error.__cause__):
-            raise
-        if creates:
-            raise StoreFull(reason=error.reason) from error
-        with suppress(StoreUnavailable):  # what the user can do about it is to make room
-            return await FrozenSqliteDriver.open(path, migrates=migrates, full=True)
-        raise
+async def _close(driver: Driver) -> None:
+    # A half-closed store would keep its threads, and the process, alive.
+    await to_the_end(driver.close())
 
 
 def is_postgres(address: str) -> bool:
@@ -122,12 +116,3 @@ def _checked(address: str) -> str:
             reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, "
             "or `embedded`."
         ) from None
-
-
-@asynccontextmanager
-async def _closing(driver: Driver) -> AsyncIterator[Driver]:
-    try:
-        yield driver
-    finally:
-        # A half-closed store would keep its threads, and the process, alive.
-        await to_the_end(driver.close())

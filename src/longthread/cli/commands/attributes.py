@@ -119,7 +119,7 @@ def _with(
     settings = Settings.load(database=database)
 
     async def work() -> T:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             thread_id = str(await find_thread(store, given, user=settings.user))
             async with store.writing() if writes else store.reading() as tx:
                 return await action(tx, thread_id, settings.user)

@@ -25,12 +25,13 @@ def chart(
     to: Annotated[Path | None, typer.Option("--to", "-o", help="A file; standard output by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """Write a chart of a conversation as Vega-Lite JSON, with the rows that the conversation holds."""
-    settings = Settings.load(database=database)
+    settings = Settings.load(database=database, read_only=read_only)
 
     async def entries() -> list[Entry]:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             thread_id = str(await find_thread(store, name, user=settings.user))
             async with store.reading() as tx:
                 thread = await log.find_thread(tx, thread_id, user_id=settings.user)

@@ -33,7 +33,8 @@ def upgrade(database: options.Database = None) -> None:
     """Bring the store's schema up to date. Whatever opens a store does that too."""
 
     async def work() -> str:
-        async with open_store(Settings.load(database=database).database) as store:
+        settings = Settings.load(database=database)
+        async with open_store(settings.database, read_only=settings.read_only) as store:
             found, now = store.found_version, SCHEMA_VERSION
             if found == now:
                 return f"{store.where} has schema version {now}: nothing to do."
@@ -43,11 +44,13 @@ def upgrade(database: options.Database = None) -> None:
 
 
 @db.command()
-def status(as_json: options.AsJson = False, database: options.Database = None) -> None:
+def status(
+    as_json: options.AsJson = False, database: options.Database = None, read_only: options.ReadOnly = None
+) -> None:
     """What the store holds and how large it is, table by table. It changes nothing, not even an older schema."""
 
     async def work() -> StoreStatus:
-        async with existing(Settings.load(database=database).database, migrates=False) as store:
+        async with existing(Settings.load(database=database, read_only=read_only), migrates=False) as store:
             return await status_of(store)
 
     found = run(work())
@@ -65,13 +68,14 @@ def copy(
         bool, typer.Option("--update", help="Bring threads up to date that went on in FROM since an earlier copy.")
     ] = False,
     as_json: options.AsJson = False,
+    read_only: Annotated[bool | None, typer.Option("--read-only", help="Read FROM as it is.")] = None,
 ) -> None:
     """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
-    addresses = [Settings.load(database=given).database for given in (source, target)]
-    refuse_same_place(*addresses)
+    settings, to = Settings.load(database=source, read_only=read_only), Settings.load(database=target).database
+    refuse_same_place(settings.database, to)
 
     async def work() -> tuple[TransferOutcome, CopyComparison, str]:
-        async with existing(addresses[0]) as here, open_store(addresses[1]) as there:
+        async with existing(settings) as here, open_store(to) as there:
             with shown("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)
             with shown("comparing") as progress:
@@ -130,7 +134,7 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     settings = Settings.load(database=database)
 
     async def work() -> tuple[int, list[str]]:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             with shown("indexing") as progress:
                 return await index_all(store, embedder_of(settings), progress)
 

@@ -19,20 +19,25 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli import options
 from longthread.cli.screen import Console
+from longthread.cli.whole_store import existing
 from longthread.errors import LongthreadError, StoreError
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
-from longthread.store.backends.read_only_sqlite import FrozenSqliteDriver
-from longthread.store.open import open_store, why_none
+from longthread.store.open import why_none
 
 Finding = tuple[bool, str, str]
 _EMBEDDER_SECONDS = 60.0
 """More than a question waits: a model of one's own may have to be loaded first."""
 
 
-def doctor(source: options.SourceOption = None, model: options.Model = None, database: options.Database = None) -> None:
+def doctor(
+    source: options.SourceOption = None,
+    model: options.Model = None,
+    database: options.Database = None,
+    read_only: options.ReadOnly = None,
+) -> None:
     """Check the store, the model, the embedder and the source."""
-    settings = Settings.load(source=source, model=model, database=database)
+    settings = Settings.load(source=source, model=model, database=database, read_only=read_only)
     console = Console()
 
     async def look() -> bool:
@@ -60,9 +65,7 @@ async def _store(settings: Settings) -> Finding:
         where = settings.database.removeprefix(f"{EMBEDDED}:")
         return await asyncio.to_thread(_may_be_made, Path(where)), "store", f"{where}: {reason}"
     try:
-        async with open_store(settings.database, creates=False) as store, store.reading() as tx:
-            if isinstance(store, FrozenSqliteDriver) and store.is_full:
-                return False, "store", str(store.refusal)
+        async with existing(settings) as store, store.reading() as tx:
             threads = await log.list_threads(tx, user_id=settings.user, limit=1000)
             return True, "store", f"{store.where}: {_count(len(threads), 'conversation')} of {settings.user}"
     except LongthreadError as error:
@@ -127,7 +130,7 @@ async def _source(settings: Settings) -> Finding:
     spec = settings.source
     try:
         with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
-            async with open_store(settings.database, creates=False) as store:
+            async with existing(settings) as store:
                 spec = await named_address(store, spec)
         async with await open_source(spec) as source:
             schema = await source.schema()

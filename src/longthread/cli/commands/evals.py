@@ -181,7 +181,7 @@ async def _problems(embedder: Embedder) -> list[str]:
 async def _store(settings: Settings, database: str | None) -> AsyncIterator[Driver]:
     """The store that was named, or one that is thrown away."""
     if database is not None:
-        async with open_store(settings.database) as store:
+        async with open_store(settings.database, read_only=settings.read_only) as store:
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="longthread-eval-") as folder:

@@ -44,6 +44,7 @@ def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """Write conversations to a file, with everything that is kept of them."""
     if names and everything:
@@ -51,13 +52,13 @@ def export(
     if not names and not everything:
         raise InvalidInput(reason="Name the conversations to export, or give --all.")
     chosen = format_ or (ExportFormat.MARKDOWN if to is not None and to.suffix.lower() == ".md" else ExportFormat.JSONL)
-    settings = Settings.load(database=database)
+    settings = Settings.load(database=database, read_only=read_only)
 
     damaged: dict[str, str] = {}
     """Where all are exported, what was left out; else what was written as it is."""
 
     async def work() -> int:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             with output(to, settings.database, force=force) as file:
                 return await _export(store, settings.user, file, names or [], chosen, damaged)
 

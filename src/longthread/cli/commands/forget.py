@@ -131,7 +131,7 @@ async def _forget(store: Driver, own: str, user: str | None, thread_id: str | No
 
 def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:
     async def opened() -> T:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             return await work(store)
 
     return run(opened())

@@ -63,7 +63,7 @@ def import_(
     if is_postgres(source) or _is_sqlite(source):
         if as_id is not None:
             raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
-        kinds, report = run(_take_over(settings.database, source, owner, user is not None, dry_run))
+        kinds, report = run(_take_over(settings, source, owner, user is not None, dry_run))
         _tell(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
         return
     into = ImportTarget(owner, takes_over=user is not None, thread_id=as_id)
@@ -73,24 +73,24 @@ def import_(
             run(check_import(file, source, into))
             echo("This export can be imported. Nothing was written.")
             return
-        outcome = run(_import(settings.database, file, source, into))
+        outcome = run(_import(settings, file, source, into))
     echo(f"{counted(outcome.written, 'thread')} imported, {outcome.same:,} there already.")
     if outcome.refused:
         raise NotImported(where=source, refused=some([str(refusal) for refusal in outcome.refused]))
 
 
-async def _import(address: str, file: BinaryIO, where: str, into: ImportTarget) -> TransferOutcome:
+async def _import(settings: Settings, file: BinaryIO, where: str, into: ImportTarget) -> TransferOutcome:
     check_beginning(file, where)
-    if not await is_there(address):  # none is made for what is refused
+    if not await is_there(settings.database):  # none is made for what is refused
         await check_import(file, where, into)
         file.seek(0)
-    async with open_store(address) as store:
+    async with open_store(settings.database, read_only=settings.read_only) as store:
         with shown("importing") as progress:
             return await import_threads(store, file, where, into, progress)
 
 
 async def _take_over(
-    address: str, source: str, owner: str, takes_over: bool, dry_run: bool
+    settings: Settings, source: str, owner: str, takes_over: bool, dry_run: bool
 ) -> tuple[DatabaseKinds, ImportReport]:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
     from longthread.langgraph.imports.database import Import
@@ -100,7 +100,7 @@ async def _take_over(
         with shown("looking") as progress:
             return await taking.look(progress)
     await taking.check()  # before a store is made for it
-    async with open_store(address) as store:
+    async with open_store(settings.database, read_only=settings.read_only) as store:
         with shown("importing") as progress:
             return await taking.into(store, progress)
 

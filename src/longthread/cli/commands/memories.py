@@ -40,10 +40,13 @@ def list_(
     kind: KindOption = None,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """The memories that have not expired, the most important first."""
     chosen = _kind(kind) if kind is not None else None
-    found = _with(database, lambda all_, _, user: all_.list_(Owner(user), type_=chosen, limit=limit))
+    found = _with(
+        database, lambda all_, _, user: all_.list_(Owner(user), type_=chosen, limit=limit), read_only=read_only
+    )
     _print(found, as_json=as_json)
 
 
@@ -86,11 +89,12 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-k", min=1, help="How many.")] = 10,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """The memories that say it, the best first: by words, and by meaning with an embedder."""
     if not text.strip():
         raise InvalidInput(reason="There is nothing to look for. Give words; `longthread memories list` shows all.")
-    found = _with(database, lambda all_, _, user: all_.search(Owner(user), text, k=limit))
+    found = _with(database, lambda all_, _, user: all_.search(Owner(user), text, k=limit), read_only=read_only)
     _warn(found.warnings)
     if not found.hits and not as_json:
         echo("Nothing was found.", err=True)
@@ -105,6 +109,7 @@ def search(
 def show(
     memory: Named,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """One memory as JSON, with the entries that it comes from."""
 
@@ -116,7 +121,7 @@ def show(
             sources = await kept.sources(tx, found.id, user_id=user)
         return _json(found) | {"sources": [_source(each) for each in sources]}
 
-    print_line(_with(database, read))
+    print_line(_with(database, read, read_only=read_only))
 
 
 @memories.command()
@@ -156,15 +161,15 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
     return found[0] if found else given
 
 
-def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False) -> T:
+def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False, read_only: bool | None = None) -> T:
     # Here and not above: LangChain takes long to load, and an embedder is made by it.
     from longthread.llm.embedders import embedder_of
     from longthread.memory.embedders.question_vector import Asker
 
-    settings = Settings.load(database=database)
+    settings = Settings.load(database=database, read_only=read_only)
 
     async def run() -> T:
-        async with open_store(settings.database, creates=creates) as store:
+        async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
             return await work(Memories(store, Asker(embedder_of(settings))), store, settings.user)
 
     return asyncio.run(run())

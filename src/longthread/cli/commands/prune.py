@@ -88,16 +88,16 @@ def prune_(
         window=settings.memory_max_messages_per_thread,
     )
     if apply and not yes and sys.stdin.isatty():
-        echo(f"To go: {_described(run(_prune(settings.database, policy, apply=False)).found)}")
+        echo(f"To go: {_described(run(_prune(settings, policy, apply=False)).found)}")
         confirm("Delete it? It cannot be undone.")
-    outcome = run(_prune(settings.database, policy, apply=apply))
+    outcome = run(_prune(settings, policy, apply=apply))
     _show(outcome, applied=apply, as_json=as_json)
     leave_damaged("pruned", outcome.found.damaged, quiet=as_json)
 
 
-async def _prune(database: str, policy: RetentionPolicy, *, apply: bool) -> _Outcome:
+async def _prune(settings: Settings, policy: RetentionPolicy, *, apply: bool) -> _Outcome:
     retention = Retention(policy, _LangGraphCheckpoints(), may_be_alive)
-    async with existing(database) as store:
+    async with existing(settings) as store:
         before = await size_of(store)
         with shown("pruning" if apply else "looking") as progress:
             found = await prune(store, retention, progress, apply=apply)

@@ -75,6 +75,7 @@ def recall(
     around: Annotated[int, typer.Option("--around", "-C", min=0, max=5, help="Messages on either side of each.")] = 0,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """Find what was said before, the best first: by words, and by meaning with an embedder.
 
@@ -84,7 +85,7 @@ def recall(
         raise InvalidInput(reason="There is nothing to look for. Give a query or a --topic.")
     if thread is not None and agent is not None:
         raise InvalidInput(reason="Give --thread or --agent, not both.")
-    settings = Settings.load(database=database)
+    settings = Settings.load(database=database, read_only=read_only)
     # Here and not above: numpy takes time to load, and other commands do not need it.
     from longthread.memory.search.recall import Question
 
@@ -114,7 +115,7 @@ async def _find(settings: Settings, given: Question) -> _Found:
     from longthread.llm.embedders import embedder_of
     from longthread.memory.search.recall import Recaller
 
-    async with existing(settings.database) as store:
+    async with existing(settings) as store:
         embedder = embedder_of(settings)
         recaller = Recaller(store, embedder)
         try:

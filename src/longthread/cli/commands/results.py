@@ -38,10 +38,11 @@ def result(
     seconds: Annotated[float, typer.Option("--seconds", min=1, max=86_400, help="Time of the query.")] = 600.0,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE when it is there.")] = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """Write a query's whole result to a file: CSV, Parquet or XLSX. It is asked again, by the rules that hold now."""
     chosen = format_ or _format_of(to)
-    settings = Settings.load(database=database, sql_timeout=seconds)
+    settings = Settings.load(database=database, read_only=read_only, sql_timeout=seconds)
 
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.builtin.query_results import held

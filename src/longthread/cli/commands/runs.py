@@ -34,12 +34,13 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """The runs of a conversation, the latest first: with the version of the agent that ran."""
-    settings = Settings.load(database=database)
+    settings = Settings.load(database=database, read_only=read_only)
 
     async def read() -> list[_Ran]:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             thread_id = str(await find_thread(store, thread, user=settings.user))
             async with store.reading() as tx:
                 parent_id = (await log.find_thread(tx, thread_id, user_id=settings.user)).parent_id

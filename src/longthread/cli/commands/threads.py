@@ -67,6 +67,7 @@ def list_(
     children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """The conversations, the latest first."""
 
@@ -77,7 +78,7 @@ def list_(
             found = await log.list_threads(tx, user_id=user, limit=limit, below=children, unreadable=damaged)
             return await _listed(tx, [(thread, "") for thread in found], user)
 
-    _print_threads(_with(database, read), as_json=as_json)
+    _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
     leave_damaged("listed", damaged)
 
 
@@ -86,6 +87,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """The conversations that hold a text."""
 
@@ -97,13 +99,20 @@ def search(
             hits = [(thread, _around(hit, text)) for thread, hit in found]
             return await _listed(tx, hits, user)
 
-    _print_threads(_with(database, read), as_json=as_json)
+    _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
     leave_damaged("listed", damaged)
 
 
-def show(thread: _Name, as_json: options.AsJson = False, database: options.Database = None) -> None:
+def show(
+    thread: _Name,
+    as_json: options.AsJson = False,
+    database: options.Database = None,
+    read_only: options.ReadOnly = None,
+) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, noted, waiting, below, asking = _with(database, lambda store, user: _shown(store, user, thread))
+    found, entries, noted, waiting, below, asking = _with(
+        database, lambda store, user: _shown(store, user, thread), read_only=read_only
+    )
     if as_json:
         for entry in entries:
             print_line(_entry_json(entry) | ({"noted": noted[entry.seq]} if entry.seq in noted else {}))
@@ -178,7 +187,7 @@ def delete(
     _with(database, write)
 
 
-def state(thread: _Name, database: options.Database = None) -> None:
+def state(thread: _Name, database: options.Database = None, read_only: options.ReadOnly = None) -> None:
     """What a conversation has come to, as JSON: messages, steps, known tables, queries, errors, the answer."""
 
     async def read(store: Driver, user: str) -> dict[str, Any]:
@@ -186,14 +195,14 @@ def state(thread: _Name, database: options.Database = None) -> None:
         async with store.reading() as tx:
             return state_of(entries, await summaries.compressed(tx, found.id))
 
-    echo(json.dumps(_with(database, read), ensure_ascii=False, indent=2))
+    echo(json.dumps(_with(database, read, read_only=read_only), ensure_ascii=False, indent=2))
 
 
-def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]]) -> T:
-    settings = Settings.load(database=database)
+def _with(database: str | None, action: Callable[[Driver, str], Awaitable[T]], *, read_only: bool | None = None) -> T:
+    settings = Settings.load(database=database, read_only=read_only)
 
     async def work() -> T:
-        async with existing(settings.database) as store:
+        async with existing(settings) as store:
             return await action(store, settings.user)
 
     return asyncio.run(work())

@@ -43,7 +43,7 @@ def run(
     async def work() -> Observation:
         from longthread.tools.trial import tried
 
-        async with existing(settings.database) as store, tried(store, settings, name, source=source) as tool:
+        async with existing(settings) as store, tried(store, settings, name, source=source) as tool:
             return await _called(tool, given, terminal, yes=yes)
 
     observation = run_work(work())

@@ -63,9 +63,12 @@ def view(
     ] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
+    read_only: options.ReadOnly = None,
 ) -> None:
     """What the model saw: each message of a call's view, how it went in, what it cost, and why."""
-    found = asyncio.run(_find(Settings.load(database=database), thread, call, diff, has_prompt=prompt))
+    found = asyncio.run(
+        _find(Settings.load(database=database, read_only=read_only), thread, call, diff, has_prompt=prompt)
+    )
     if as_json:
         print_line(_json(found) if isinstance(found, _Found) else _json_of_last(found))
         return
@@ -87,7 +90,7 @@ async def _find(
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.runs.inspect import calls_of, difference, look
 
-    async with existing(settings.database) as store:
+    async with existing(settings) as store:
         thread_id = str(await find_thread(store, given, user=settings.user))
         async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)

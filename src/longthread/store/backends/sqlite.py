@@ -195,7 +195,8 @@ class SqliteDriver:
                     reader.database.execute("PRAGMA query_only=ON")
                 opened.pop_all()  # they stay open
         except (*ERRORS, OSError) as error:
-            raise StoreUnavailable(where=path, reason=reason_of(error)) from error
+            remedy = _REMEDY if _code(error) in _UNWRITABLE and await asyncio.to_thread(path.is_file) else ""
+            raise StoreUnavailable(where=path, reason=reason_of(error) + remedy) from error
         return cls(path, writer, readers, found)
 
     @asynccontextmanager
@@ -440,6 +441,16 @@ _FAILURES: dict[int, type[StoreError]] = {
 }
 
 
+_UNWRITABLE = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+_REMEDY = " To read it as it is, use --read-only (LONGTHREAD_READ_ONLY=1)."
 _NOT_UTF8 = "Could not decode to UTF-8"
 _CLOSED = "closed database"
 _NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_ROWID)

@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from longthread.errors import ImportedUnreadable, StoreDamaged, StoreError
 from longthread.store.backends.postgres import PostgresTransaction
 from longthread.store.backends.postgres_address import shown
-from longthread.store.backends.read_only_sqlite import CHANGED_MEANWHILE, FileState, is_frozen, lacks_room
+from longthread.store.backends.read_only import CHANGED_MEANWHILE, FileState
 from longthread.store.backends.sqlite import SqliteTransaction
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import Transaction, sentence
@@ -96,7 +96,7 @@ async def _snapshot(path: Path, state: FileState) -> tuple[StoreConnection, bool
         return await _begun(uri), False
     except sqlite3.OperationalError as error:
         # Not where it is locked, or in the middle of a change that a journal would undo.
-        if not (lacks_room(error) or (error.sqlite_errorcode in _NO_SHM and is_frozen(path))):
+        if error.sqlite_errorcode not in _NO_SHM:
             raise
         if state.wal:
             raise StoreError(reason=_IN_WAL) from error
@@ -113,8 +113,16 @@ async def _begun(uri: str) -> StoreConnection:
     return connection
 
 
-_NO_SHM = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_CANTINIT, sqlite3.SQLITE_READONLY_DIRECTORY)
-"""What SQLite says in WAL mode where it cannot make or fill a file beside the database."""
+_NO_SHM = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY_CANTINIT,
+    sqlite3.SQLITE_READONLY_DIRECTORY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_WRITE,
+)
+"""What SQLite says in WAL mode where it cannot make or fill a file beside the database, also for want of room."""
 _IN_WAL = (
     "what was written last is in its -wal file, and to read that one must be able to write to its folder. Copy both "
     "files to a folder of your own."

@@ -87,7 +87,7 @@ class Catalog:
             creates: otherwise the store must be there already.
         """
         settings = settings or Settings.load()
-        async with open_store(settings.database, creates=creates) as store:
+        async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
             yield cls(store, user=settings.user)
 
     async def names(self) -> Names:
