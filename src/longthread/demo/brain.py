@@ -117,8 +117,8 @@ class _Mind:
         return self._finish("The schema is known.", text)
 
     def _words(self) -> Vocabulary:
-        found = [item for exchange in self.exchanges for item in found_in(exchange)]
-        return vocabulary(self._near(), found)
+        found = tuple(item for exchange in self.exchanges for item in found_in(exchange))
+        return vocabulary(tuple(self._near().tables.values()), found)
 
     def _near(self) -> DemoSchema:
         """The schema, cut to the tables that the conversation may be about when there are very many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 
 from longthread.tools.analysis.schema_linking import atoms, is_cjk
@@ -28,12 +28,26 @@ class Glossary:
         """The other keys of the same concepts."""
         return self.synonyms.get(key, ())
 
+    @cached_property
+    def _concepts_of(self) -> dict[_Key, list[tuple[tuple[str, ...], list[str]]]]:
+        """The concepts that a key is in, each with its words of that key."""
+        found: dict[_Key, list[tuple[tuple[str, ...], list[str]]]] = {}
+        for words in self.concepts:
+            by_key: dict[_Key, list[str]] = {}
+            for word in words:
+                by_key.setdefault(atoms(word), []).append(word)
+            for key, others in by_key.items():
+                found.setdefault(key, []).append((words, others))
+        return found
+
     def chinese(self, word: str) -> str:
         """The Chinese for an English word that begins one concept and is in no other; empty where it may mean two."""
-        key, near = atoms(word), []
-        for words in self.concepts:
-            same = [other for other in words if atoms(other) == key and abs(len(other) - len(word)) <= 2]
-            near += [words] if same else []
+        key = atoms(word)
+        near = [
+            words
+            for words, others in self._concepts_of.get(key, ())
+            if any(abs(len(other) - len(word)) <= 2 for other in others)
+        ]
         if len(near) != 1 or atoms(near[0][0]) != key:
             return ""
         return next((other for other in near[0] if is_cjk(other) and len(other) > 1), "")

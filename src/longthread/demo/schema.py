@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from longthread.demo.glossary import glossary
@@ -81,7 +83,7 @@ class DemoColumn:
     high: Any = None
     primary: bool = False
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The atoms of the name; `m2` stays one."""
         words = atoms(split_name(self.name))
@@ -93,7 +95,7 @@ class DemoColumn:
         shown = [value for value in (self.low, self.high, *self.values[:3]) if value is not None]
         return all(isinstance(value, str) and _ISO.match(value) for value in shown)
 
-    @property
+    @cached_property
     def keyish(self) -> bool:
         """Whether its values only tell things apart or say where they are: a key, a code, a phone number, a place."""
         words = self.words
@@ -125,9 +127,9 @@ class Link:
     declared: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DemoTable:
-    """A table. Before it is `described`, its columns are names alone."""
+    """A table. Before it is `described`, its columns are names alone. The same description gives the same object."""
 
     name: str
     columns: tuple[DemoColumn, ...] = ()
@@ -145,7 +147,7 @@ class DemoTable:
                 return column
         raise KeyError(name)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The atoms of the name without a technical prefix (`tbl_`, `dim_`) or 表 at the end."""
         words = atoms(split_name(self.name.rsplit(".", 1)[-1]))
@@ -200,11 +202,17 @@ def schema_of(facts: Mapping[str, Any], exchanges: Iterable[Exchange] = ()) -> D
     for name in (*columns, *described):
         if name not in names:
             names.append(name)
-    tables = {name: _table(name, about.get(name) or {}, columns.get(name) or (), described.get(name)) for name in names}
-    return DemoSchema(source, dialect or "sqlite", listed, tables, tuple(_links(tables)))
+    tables = {
+        name: _table(name, json.dumps((about.get(name) or {}, columns.get(name) or (), described.get(name))))
+        for name in names
+    }
+    return DemoSchema(source, dialect or "sqlite", listed, tables, _links(tuple(tables.values())))
 
 
-def _table(name: str, about: Mapping[str, Any], columns: Sequence[Any], full: Mapping[str, Any] | None) -> DemoTable:
+@lru_cache(maxsize=4096)
+def _table(name: str, description: str) -> DemoTable:
+    """A table by the JSON of what the list says about it, its columns there, and its full description or null."""
+    about, columns, full = json.loads(description)
     comment, rows = str(about.get("comment") or ""), about.get("rows")
     view = "view" in (about.get("kind"), (full or {}).get("kind"))
     kind: Literal["table", "view"] = "view" if view else "table"
@@ -287,10 +295,11 @@ def yes_no(column: DemoColumn) -> tuple[str, str] | None:
     return (yes, no) if yes is not None and no is not None else None
 
 
-def _links(listed: Mapping[str, DemoTable]) -> list[Link]:
+@lru_cache(maxsize=64)
+def _links(listed: tuple[DemoTable, ...]) -> tuple[Link, ...]:
     """The keys between tables; a view holds what they hold already and joins nothing, unless there are only views."""
     found: list[Link] = []
-    tables = {table.name: table for table in bases(listed.values())}
+    tables = {table.name: table for table in bases(listed)}
     for table in tables.values():
         mine = [link for link in table.links if link.target in tables]
         taken = {link.columns[0] for link in mine if len(link.columns) == 1}
@@ -303,7 +312,7 @@ def _links(listed: Mapping[str, DemoTable]) -> list[Link]:
         found += [
             link for column in table.columns if column.name not in taken for link in _inferred(tables, table, column)
         ]
-    return [*found, *_equal_names(tables, found)]
+    return (*found, *_equal_names(tables, found))
 
 
 _COMMON = frozenset(

@@ -54,7 +54,7 @@ def schema_question(question: str, schema: DemoSchema) -> SchemaQuestion | None:
         )
     ):
         return None
-    chunks = chunks_of(question, vocabulary(schema))
+    chunks = chunks_of(question, vocabulary(tuple(schema.tables.values())))
     table = next(
         (chunk.of("table")[0].ref.table for chunk in chunks if chunk.of("table") and chunk.of("table")[0].score >= 0.6),
         "",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from longthread.demo.glossary import _Key, glossary
-from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref, bases
+from longthread.demo.schema import DemoColumn, DemoTable, Ref, bases
 from longthread.demo.words.lexicon import Op, lexicon, tokenize
 from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 
@@ -135,8 +136,9 @@ def plain_key(text: str) -> _Key:
     return tuple(token.norm for token in tokenize(text.replace("_", " ")) if token.kind != "sign")
 
 
-def vocabulary(schema: DemoSchema, found: Iterable[ProbedValue] = ()) -> Vocabulary:
-    """The vocabulary of a schema, and of values found in it."""
+@lru_cache(maxsize=8)
+def vocabulary(tables: tuple[DemoTable, ...], found: tuple[ProbedValue, ...] = ()) -> Vocabulary:
+    """The vocabulary of a schema's tables, and of values found in them."""
     senses: dict[_Key, dict[tuple[str, Ref, Any], Sense]] = {}
 
     def add(key: _Key, sense: Sense) -> None:
@@ -145,24 +147,30 @@ def vocabulary(schema: DemoSchema, found: Iterable[ProbedValue] = ()) -> Vocabul
         if same not in mine or mine[same].score < sense.score:
             mine[same] = sense
 
-    for key, name in _own_tails(schema).items():
+    for key, name in _own_tails(tables).items():
         add(key, Sense("table", Ref(name, ""), 0.86))
-    first = {table.name for table in bases(schema.tables.values())}
-    for table in schema.tables.values():
-        share = 1.0 if table.name in first else _OF_A_VIEW
-        for key, score in _table_terms(table):
-            add(key, Sense("table", Ref(table.name, ""), score if key == table.words else score * share))
-        for column in table.columns:
-            for key, sense in _column_senses(table, column, share):
-                add(key, sense)
-        for key, column in _money_terms(table):
-            add(key, Sense("column", Ref(table.name, column.name), 0.55 * share))
+    first = {table.name for table in bases(tables)}
+    for table in tables:
+        for key, sense in _table_senses(table, 1.0 if table.name in first else _OF_A_VIEW):
+            add(key, sense)
     for item in found:
         for key, score in _value_terms(None, item.value):
             add(key, Sense("value", item.ref, score, item.value))
-    ops = {**{key: (Op("soft", ("verb",)),) for key in _done_by(schema)}, **lexicon()}
+    ops = {**{key: (Op("soft", ("verb",)),) for key in _done_by(tables)}, **lexicon()}
     done = {key: tuple(sorted(mine.values(), key=lambda s: -s.score)) for key, mine in senses.items() if key}
     return Vocabulary(done, ops, max(8, *(min(16, len(key)) for key in (*ops, *done))))
+
+
+@lru_cache(maxsize=512)
+def _table_senses(table: DemoTable, share: float) -> tuple[tuple[_Key, Sense], ...]:
+    """What names a table and what is in it, each worth that share of what it would be."""
+    named = (
+        (key, Sense("table", Ref(table.name, ""), score if key == table.words else score * share))
+        for key, score in _table_terms(table)
+    )
+    columns = (sense for column in table.columns for sense in _column_senses(table, column, share))
+    money = ((key, Sense("column", Ref(table.name, column.name), 0.55 * share)) for key, column in _money_terms(table))
+    return (*named, *columns, *money)
 
 
 def _column_senses(table: DemoTable, column: DemoColumn, share: float) -> Iterator[tuple[_Key, Sense]]:
@@ -206,26 +214,26 @@ def _amount_words() -> frozenset[_Key]:
     return frozenset(forms)
 
 
-def _own_tails(schema: DemoSchema) -> dict[_Key, str]:
+def _own_tails(tables: tuple[DemoTable, ...]) -> dict[_Key, str]:
     """The last words of compound table names (订单 of 充电订单), and what means the same, where one table has them."""
     tails: dict[_Key, set[str]] = {}
-    for table in bases(schema.tables.values()):
+    for table in bases(tables):
         pieces = glossary().parts(table.words)
         whole = len(pieces) < 2 or "".join(pieces[-1]) in _GENERIC_ZH or pieces[-1][-1] in _GENERIC
         tail = table.words if whole else pieces[-1]
         for form in (tail, *glossary().same(tail), *_parts_zh(table)):
             if len(form) > 1 or form[:1] in _COUNTED_ZH or (form[:1] != () and form[0].isascii()):
                 tails.setdefault(form, set()).add(table.name)
-    named = {form for table in schema.tables.values() for form in (table.words, *glossary().same(table.words))}
+    named = {form for table in tables for form in (table.words, *glossary().same(table.words))}
     return {key: next(iter(names)) for key, names in tails.items() if len(names) == 1 and key not in named}
 
 
 _DOERS_ZH = ("师", "员", "者", "工")
 
 
-def _done_by(schema: DemoSchema) -> Iterator[_Key]:
+def _done_by(tables: tuple[DemoTable, ...]) -> Iterator[_Key]:
     """What the people of a Chinese table or column name do: 设计, of 设计师."""
-    for table in schema.tables.values():
+    for table in tables:
         for name in (table.name, *(column.name for column in table.columns)):
             if len(name) >= 3 and is_cjk(name) and name.endswith(_DOERS_ZH):
                 yield atoms(name[:-1])
