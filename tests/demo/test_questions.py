@@ -12,6 +12,8 @@ import pytest
 
 from longthread.tools.analysis.spaceflight import spaceflight_database
 
+AT_ONCE = 12
+"""Questions of one test: those of a large database are spread over several processes."""
 CAP = 100
 """Rows that `run_sql` returns at most."""
 
@@ -23,6 +25,11 @@ def questions() -> dict[str, list[tuple[str, str, str]]]:
             database, kind, asked, sql = line.split("\t")
             found.setdefault(database, []).append((kind, asked, sql))
     return found
+
+
+def parts() -> list[tuple[str, int]]:
+    """The databases, each as often as it has questions for a test, with where they begin."""
+    return [(name, first) for name, asked in sorted(questions().items()) for first in range(0, len(asked), AT_ONCE)]
 
 
 def plain(value: Any) -> Any:
@@ -49,15 +56,15 @@ def agrees(wanted: list[tuple[Any, ...]], rows: list[list[Any]] | None) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", sorted(questions()))
+@pytest.mark.parametrize(("name", "first"), parts())
 async def test_questions_are_answered_from_the_right_rows(
-    name: str, talk: Callable[[str], Awaitable[Any]], database: Callable[[str], Path | str], tmp_path: Path
+    name: str, first: int, talk: Callable[[str], Awaitable[Any]], database: Callable[[str], Path | str], tmp_path: Path
 ) -> None:
     path = spaceflight_database(tmp_path) if name == "demo" else database(name)
     wrong = []
     conversation = await talk(name)
     with closing(sqlite3.connect(path)) as connection:
-        for kind, asked, sql in questions()[name]:
+        for kind, asked, sql in questions()[name][first : first + AT_ONCE]:
             conversation.messages.clear()
             for question in asked.split("||"):
                 answer = await conversation.ask(question)
