@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
 SCHEMA_VERSION = 34
-"""The version of the schema that a new store gets: `tables.sql` and `views.sql` of `sql/*/schema`."""
+"""The version of the schema that a new store gets: `schema(dialect, part)` of `tables` and `views`."""
 _UPGRADES = {26: 33, 33: 34}
 """Each `upgrade_N.sql` leads from version N to another. After it, the views are made again."""
 BUNDLED = "upgrade_33"

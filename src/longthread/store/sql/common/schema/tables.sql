@@ -1,0 +1,393 @@
+-- The tables that are alike on both backends, as a new store gets them, in SQLite's types; `longthread.store.queries` puts
+-- PostgreSQL's in their place. JSON is text; a time is text in UTC, as `2026-01-31T12:00:00.000000+00:00`.
+
+-- A conversation. The first columns are those of document 000, the others those of document 002.
+CREATE TABLE threads (
+    id               TEXT PRIMARY KEY,
+    user_id          TEXT NOT NULL DEFAULT 'default',
+    title            TEXT,
+    source           TEXT,
+    tip              INTEGER NOT NULL DEFAULT 0,
+    entry_count      INTEGER NOT NULL DEFAULT 0,
+    tool_categories  TEXT NOT NULL DEFAULT '[]',
+    tags             TEXT NOT NULL DEFAULT '[]',
+    created_at       TEXT NOT NULL,
+    updated_at       TEXT NOT NULL,
+    agent_id         TEXT,
+    status           TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'completed', 'failed')),
+    metadata         TEXT NOT NULL DEFAULT '{}',
+    ended_at         TEXT,
+    expires_at       TEXT,
+    -- Retention deleted the entries before this one. An entry whose parent is gone begins its branch.
+    first_seq        INTEGER NOT NULL DEFAULT 1,
+    -- Document 003 numbers its conversations. The number belongs to this database: an import does not keep it.
+    number           INTEGER,
+    -- A thread that is deleted and imported again looks as old as before. Each row gets its own mark, which no copy takes
+    -- along, so that a process does not mistake one for the other.
+    incarnation      TEXT,
+    -- The conversation of the agent that called this one. Not a foreign key: either may be copied without the other.
+    parent_thread_id TEXT
+) WITHOUT ROWID;
+
+CREATE INDEX threads_of_user ON threads (user_id, updated_at DESC);
+CREATE INDEX threads_of_parent ON threads (parent_thread_id) WHERE parent_thread_id IS NOT NULL;
+CREATE INDEX idx_sessions_agent ON threads (agent_id) WHERE agent_id IS NOT NULL;
+CREATE INDEX idx_sessions_status ON threads (status) WHERE status <> 'active';
+CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
+-- Nothing updates an entry, and only retention and the deletion of its thread delete it.
+CREATE TABLE entries (
+    thread_id    TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq          INTEGER NOT NULL,
+    parent_seq   INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    role         TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
+    text         TEXT NOT NULL,
+    tool_calls   TEXT,
+    tool_call_id TEXT,
+    name         TEXT,
+    payload      BLOB,
+    tokens       INTEGER,
+    latency_ms   INTEGER,
+    run_id       TEXT,
+    metadata     TEXT,
+    created_at   TEXT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+);
+
+-- Where branches begin: all other entries follow the one that was written before them.
+CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq - 1;
+
+-- What people note about a message, as a JSON object. The entry itself does not change.
+CREATE TABLE message_metadata (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq       INTEGER NOT NULL,
+    data      TEXT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+) WITHOUT ROWID;
+
+-- What the entries up to `seq` taught about the thread's source. It can be computed again. `queries` is the number of the
+-- last query label; it is apart because it changes with every query.
+CREATE TABLE folds (
+    thread_id TEXT PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    seq       INTEGER NOT NULL,
+    data      TEXT NOT NULL,
+    queries   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- A run of an agent. What it did is stored once: questions, replies and results are entries, and runs and steps refer to
+-- them. An event that says what a run or a step says is a mark on it, in `told`: `[[number, type, microseconds], …]`.
+CREATE TABLE runs (
+    thread_id      TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id             TEXT NOT NULL,
+    status         TEXT NOT NULL CHECK (status IN ('running', 'finished', 'paused', 'failed')),
+    question       TEXT NOT NULL,
+    source         TEXT,
+    model          TEXT NOT NULL,
+    protocol       TEXT NOT NULL,
+    max_steps      INTEGER NOT NULL,
+    continues      TEXT,
+    first_step     INTEGER NOT NULL,
+    owner          TEXT,
+    lease_until    TEXT,
+    outcome        TEXT NOT NULL DEFAULT '{}',
+    started_at     TEXT NOT NULL,
+    ended_at       TEXT,
+    -- The entry of the question, and the entry that the run ended with: its text is the outcome's answer or summary.
+    question_seq   INTEGER,
+    entry_seq      INTEGER,
+    told           TEXT NOT NULL DEFAULT '[]',
+    last_event     INTEGER NOT NULL DEFAULT 0,
+    -- NULL while the run may make more steps: the index after its last step, the prompts that its steps name, and its
+    -- outcome, steps and events, compressed.
+    stop_step      INTEGER,
+    prompts        TEXT,
+    body           BLOB,
+    -- The agent and its version, NULL for the analyst, and the versions of its parts: `{"skill":{id:version},…}`.
+    agent_id       TEXT,
+    agent_version  INTEGER,
+    agent_parts    TEXT,
+    -- Since when the run waits for a person's decisions. No process executes it meanwhile.
+    waiting_since  TEXT,
+    -- The run of the parent thread, and the call in it, that this run answers.
+    parent_run_id  TEXT,
+    parent_call_id TEXT,
+    PRIMARY KEY (thread_id, id)
+) WITHOUT ROWID;
+
+-- One writer a thread: at most one of its runs is live.
+CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
+
+-- The steps of a run that has not ended: model calls and tool calls.
+CREATE TABLE steps (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    idx         INTEGER NOT NULL,
+    run_id      TEXT NOT NULL,
+    kind        TEXT NOT NULL CHECK (kind IN ('model', 'tool')),
+    status      TEXT NOT NULL CHECK (status IN ('running', 'done', 'failed')),
+    thought     TEXT NOT NULL DEFAULT '',
+    action      TEXT NOT NULL DEFAULT '',
+    args        TEXT NOT NULL DEFAULT '{}',
+    observation TEXT,
+    call_id     TEXT,
+    usage       TEXT NOT NULL DEFAULT '{}',
+    manifest    TEXT NOT NULL DEFAULT '[]',
+    started_at  TEXT NOT NULL,
+    elapsed_ms  INTEGER,
+    -- The entry that is the step's reply or result: its text is the thought, or the observation.
+    entry_seq   INTEGER,
+    -- The row of `prompts` that went with the view of a model call.
+    prompt      TEXT,
+    told        TEXT NOT NULL DEFAULT '[]',
+    last_event  INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread_id, idx)
+);
+
+-- The events of a run that has not ended, as far as they are no marks.
+CREATE TABLE events (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id    TEXT NOT NULL,
+    seq       INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    data      TEXT NOT NULL,
+    at        TEXT NOT NULL,
+    PRIMARY KEY (thread_id, run_id, seq)
+) WITHOUT ROWID;
+
+-- The system prompts and tools that model calls were given, each once, compressed, under a hash of the content.
+-- With row ids, several share a page: without, each would take one of its own.
+CREATE TABLE prompts (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id        TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, id)
+);
+
+-- Tool calls that a person decides about before they are made. `message_id` is the reply that makes the call, `place` its
+-- number in it, `parameters` the schema that other arguments must fit. `decision` is NULL while the call waits; `edited`
+-- are the arguments that replace `args`.
+CREATE TABLE approvals (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id      TEXT NOT NULL,
+    message_id  TEXT NOT NULL,
+    call_id     TEXT NOT NULL,
+    place       INTEGER NOT NULL,
+    tool        TEXT NOT NULL,
+    description TEXT NOT NULL,
+    args        TEXT NOT NULL,
+    parameters  TEXT NOT NULL,
+    asked_at    TEXT NOT NULL,
+    decision    TEXT CHECK (decision IN ('approve', 'edit', 'reject', 'superseded')),
+    edited      TEXT,
+    message     TEXT,
+    decided_by  TEXT,
+    decided_at  TEXT,
+    PRIMARY KEY (thread_id, run_id, message_id, call_id)
+) WITHOUT ROWID;
+
+-- LangGraph's checkpoints. A message in one, wherever it is, is a reference to its entry.
+--
+-- `n` counts a namespace's checkpoints in the order in which they came: the last one is the newest, whatever the clocks
+-- said that made the ids. `parent_n` is the checkpoint before it; where that never existed, `parent_id` names it. `body`
+-- holds the checkpoint with its small values, and what its tasks wrote if that has no rows of its own: `writes` counts
+-- it. Metadata that is only a number is that of a step: {"source":"loop","step":7,"parents":{}}.
+CREATE TABLE checkpoints (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT NOT NULL,
+    n         INTEGER NOT NULL,
+    parent_n  INTEGER,
+    writes    INTEGER NOT NULL DEFAULT 0,
+    id        TEXT NOT NULL,
+    parent_id TEXT,
+    metadata  TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, n)
+) WITHOUT ROWID;
+
+-- Values that are too large to be in each checkpoint, under the number of the one that stored them.
+CREATE TABLE checkpoint_blobs (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns        TEXT NOT NULL,
+    n         INTEGER NOT NULL,
+    channel   TEXT NOT NULL,
+    body      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, n, channel)
+);
+
+-- What the tasks of a checkpoint wrote that is not in its body: a row for each task.
+CREATE TABLE checkpoint_writes (
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    ns            TEXT NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+    task_id       TEXT NOT NULL,
+    task_path     TEXT NOT NULL DEFAULT '',
+    writes        INTEGER NOT NULL,
+    body          BLOB NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id, task_id)
+) WITHOUT ROWID;
+
+-- What agents, skills, tools and sources were from a moment on; `body` is NULL after a deletion. Rows are only added.
+CREATE TABLE catalog_versions (
+    kind    TEXT NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source')),
+    item_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    name    TEXT NOT NULL,
+    body    TEXT,
+    made_at TEXT NOT NULL,
+    made_by TEXT,
+    PRIMARY KEY (kind, item_id, version)
+);
+
+CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
+
+-- The stretches of a thread that are about a topic: `memory_topics` adds them up, and recall by a topic is narrowed to
+-- them.
+CREATE TABLE memory_topic_spans (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic     TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    mentions  INTEGER NOT NULL,
+    seen_at   TEXT NOT NULL,
+    PRIMARY KEY (thread_id, topic, first_seq)
+);
+
+-- The client that a thread's conversation came from, when it came through the gateway.
+CREATE TABLE thread_clients (
+    thread_id      TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    client_type    TEXT NOT NULL DEFAULT 'unknown'
+        CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
+    last_signature TEXT,
+    access_count   INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
+-- tokens): by a setting, a model's profile, or in general. Another assumption is tried again.
+CREATE TABLE context_windows (
+    model      TEXT NOT NULL,
+    endpoint   TEXT NOT NULL,
+    assumed    INTEGER NOT NULL,
+    tokens     INTEGER NOT NULL,
+    learned_at TEXT NOT NULL,
+    PRIMARY KEY (model, endpoint, assumed)
+);
+
+-- The tables recall_… are the index of entries. They follow from the entries: they can be dropped and made again.
+
+-- The entries from `first_seq` to `last_seq` are indexed, by the terms of `form`. `times` has their places and times.
+CREATE TABLE recall_segments (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    first_seq INTEGER NOT NULL,
+    last_seq  INTEGER NOT NULL,
+    form      INTEGER NOT NULL,
+    entries   INTEGER NOT NULL,
+    words     INTEGER NOT NULL,
+    times     BLOB NOT NULL,
+    PRIMARY KEY (thread_id, first_seq)
+);
+
+-- The postings of one bucket's terms in the segment that begins with entry `segment`.
+CREATE TABLE recall_postings (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    bucket    INTEGER NOT NULL,
+    segment   INTEGER NOT NULL,
+    data      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, bucket, segment)
+);
+
+-- Two bits of each number of the vectors of 1,024 entries that follow one another: they tell which vectors may be near
+-- without reading these. `stamp` tells whether a copy in memory is still the same.
+CREATE TABLE recall_signatures (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model     TEXT NOT NULL,
+    block     INTEGER NOT NULL,
+    stamp     TEXT NOT NULL,
+    data      BLOB NOT NULL,
+    PRIMARY KEY (thread_id, model, block)
+);
+
+-- Entries up to `last_seq` have vectors of a model, if they can have one. From entry `signed_from` on all have their
+-- signatures; NULL: not known yet. `refused` counts the entries that the embedder did not take.
+CREATE TABLE recall_embedded (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    model       TEXT NOT NULL,
+    last_seq    INTEGER NOT NULL,
+    signed_from INTEGER,
+    refused     INTEGER NOT NULL,
+    PRIMARY KEY (thread_id, model)
+);
+
+-- The index of many threads of a user, merged: a question to all of them reads few values. `members` says which threads a
+-- volume has, and at which of its places.
+CREATE TABLE recall_volumes (
+    user_id TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    form    INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    words   INTEGER NOT NULL,
+    members TEXT NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+
+-- The postings of one bucket's terms in a volume.
+CREATE TABLE recall_volume_postings (
+    user_id TEXT NOT NULL,
+    bucket  INTEGER NOT NULL,
+    volume  TEXT NOT NULL,
+    data    BLOB NOT NULL,
+    PRIMARY KEY (user_id, bucket, volume)
+);
+
+-- The volume that a thread is in.
+CREATE TABLE recall_bound (
+    thread_id TEXT NOT NULL PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT NOT NULL,
+    volume    TEXT NOT NULL
+);
+
+CREATE INDEX recall_bound_in ON recall_bound (user_id, volume);
+
+-- The threads that are in no volume, or changed since: their own index is read.
+CREATE TABLE recall_loose (
+    thread_id TEXT NOT NULL PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
+    user_id   TEXT NOT NULL
+);
+
+CREATE INDEX recall_loose_of ON recall_loose (user_id);
+
+-- What applications store beside their conversations: values by namespace and key, as LangGraph's stores have them.
+-- `namespace` has its parts joined by dots. `fields` says what of the value a search finds: JSON, a list of paths, false
+-- for nothing, null for the store's own setting. `form` is that of its terms, and `embedded` the name of the index that
+-- its vectors were made for.
+CREATE TABLE items (
+    user_id     TEXT NOT NULL,
+    namespace   TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    value       TEXT NOT NULL,
+    created_at  TEXT NOT NULL,
+    updated_at  TEXT NOT NULL,
+    expires_at  TEXT,
+    ttl_minutes REAL,
+    fields      TEXT NOT NULL,
+    form        INTEGER NOT NULL,
+    words       INTEGER NOT NULL,
+    embedded    TEXT NOT NULL,
+    PRIMARY KEY (user_id, namespace, key)
+);
+
+CREATE INDEX items_newest ON items (user_id, updated_at);
+CREATE INDEX items_expiring ON items (user_id, expires_at) WHERE expires_at IS NOT NULL;
+
+-- How often an item says a term, which is stored as a hash.
+CREATE TABLE item_terms (
+    user_id   TEXT NOT NULL,
+    term      INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    count     INTEGER NOT NULL,
+    PRIMARY KEY (user_id, term, namespace, key),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);
+
+CREATE INDEX item_terms_of_items ON item_terms (user_id, namespace, key);
