@@ -20,11 +20,7 @@ from typing import Any
 from databases import DATABASES, build
 from rich.console import Console
 from rich.table import Table as Grid
-
-from longthread.errors import LongthreadError, SourceNotFound
-from longthread.runs.analyst import Analyst
-from longthread.settings import Settings
-from longthread.testing.questions import (
+from verdicts import (
     AnswerVerdict,
     Cited,
     GoldQuestion,
@@ -35,6 +31,10 @@ from longthread.testing.questions import (
     read_questions,
     tally,
 )
+
+from longthread.errors import LongthreadError, SourceNotFound
+from longthread.runs.analyst import Analyst
+from longthread.settings import Settings
 from longthread.tools.analysis.spaceflight import spaceflight_database
 
 HERE = Path(__file__).resolve().parent

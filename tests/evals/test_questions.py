@@ -6,9 +6,7 @@ import json
 from typing import Any
 
 import pytest
-
-from longthread.errors import InvalidInput
-from longthread.testing.questions import (
+from evals.verdicts import (
     AnswerVerdict,
     Cited,
     GoldQuestion,
@@ -21,6 +19,8 @@ from longthread.testing.questions import (
     read_questions,
     tally,
 )
+
+from longthread.errors import InvalidInput
 
 
 def ask(match: Match = "set", text: str = "How many?", kind: str = "count", lang: str = "en") -> GoldQuestion:

@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from evals.verdicts import GoldQuestion, read_questions
 
 from longthread.errors import SourceNotFound
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
-from longthread.testing.questions import GoldQuestion, read_questions
 
 EVALS = Path(__file__).parents[2] / "evals"
 KINDS = (
@@ -35,7 +35,7 @@ def evals() -> Iterator[ModuleType]:
         yield importlib.import_module("questions")
     finally:
         sys.path.remove(str(EVALS))
-        for name in ("questions", "databases"):
+        for name in ("questions", "databases", "verdicts"):
             sys.modules.pop(name, None)
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.exploring import explore
+from tests.store.reference import Node, ReferenceLog, content_of
 
 from longthread.errors import LongthreadError
 from longthread.langgraph.saver.retention import CheckpointKeeper
@@ -22,7 +23,6 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
-from longthread.testing.reference import Node, ReferenceLog, content_of
 
 THREADS = ("a", "b")
 _examples = itertools.count()
