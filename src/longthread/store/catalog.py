@@ -58,7 +58,7 @@ async def lock(tx: Transaction) -> None:
 
 async def definitions(tx: Transaction) -> list[StoredDefinition]:
     """All definitions, by kind and name. The built-in ones are there, whether they have rows or not."""
-    found = [_stored(row) for row in await tx.fetch("select_definitions")]
+    found = [_stored(row) for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")]
     mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
     every = [*mine, *(StoredDefinition(each, recorded=True) for each in BUILTIN.values())]
     return sorted(every, key=lambda each: (each.definition.kind, each.definition.name, each.definition.id))
@@ -70,7 +70,7 @@ async def some(
     """The definitions of a kind that have one of these ids or names, by name; the built-in ones among them."""
     ids, names = set(ids), set(names)
     asked = {"kind": kind, "ids": dump(sorted(ids)), "names": dump(sorted(names))}
-    found = [_stored(row) for row in await tx.fetch("select_some_definitions", **asked)] if ids or names else []
+    found = [_stored(row) for row in await tx.fetch("select_definitions", **asked)] if ids or names else []
     mine = [each for each in found if (kind, each.definition.id) not in BUILTIN]
     ours = [each for each in BUILTIN.values() if each.kind == kind and (each.id in ids or each.name in names)]
     every = [*mine, *(StoredDefinition(each, recorded=True) for each in ours)]

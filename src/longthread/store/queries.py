@@ -3,6 +3,7 @@
 `sql/common` is what every backend understands; a backend's own folder overrides by name. `quick` behind the name
 says that the query finds what it reads or writes by its key, and that it is little: it may run where others wait.
 `bulky` says that it finds many bytes, beside texts and whole numbers: a server need not write them as text.
+`IN (TEXTS :x)` and `IN (NUMBERS :x)` stand for membership in a parameter that is a JSON list.
 """
 
 from __future__ import annotations
@@ -44,10 +45,22 @@ def queries(dialect: str) -> Queries:
     found = Queries()
     for folder in ("common", dialect):
         for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
-            found[name] = sql
+            found[name] = _TEXTS.sub(_LISTS[dialect][0], _NUMBERS.sub(_LISTS[dialect][1], sql))
             if kind:
                 (found.quick if kind == "quick" else found.bulky).add(name)
     return found
+
+
+_TEXTS = re.compile(r"IN \(TEXTS (:\w+)\)")
+_NUMBERS = re.compile(r"IN \(NUMBERS (:\w+)\)")
+_LISTS = {
+    "sqlite": (r"IN (SELECT value FROM json_each(\1))",) * 2,
+    "postgres": (
+        r"IN (SELECT json_array_elements_text(CAST(\1 AS JSON)))",
+        r"= ANY(CAST(translate(\1, '[]', '{}') AS BIGINT[]))",
+    ),
+}
+"""How a dialect says that something is in a JSON list of texts, or of whole numbers, that is a parameter."""
 
 
 @cache

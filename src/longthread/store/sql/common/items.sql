@@ -70,3 +70,9 @@ INSERT INTO item_terms (user_id, term, namespace, key, count) VALUES (:user_id, 
 
 -- name: delete_item_vectors
 DELETE FROM item_vectors WHERE user_id = :user_id AND namespace = :namespace AND key = :key;
+
+-- name: select_item_terms
+SELECT t.term, t.namespace, t.key, t.count, i.words
+FROM item_terms t JOIN items i ON i.user_id = t.user_id AND i.namespace = t.namespace AND i.key = t.key
+WHERE t.user_id = :user_id AND t.term IN (NUMBERS :terms)
+  AND (t.namespace = :namespace OR (t.namespace >= :first AND t.namespace < :last));

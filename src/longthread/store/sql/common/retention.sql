@@ -81,3 +81,7 @@ DELETE FROM checkpoint_writes WHERE thread_id = :thread_id AND ns = :ns;
 
 -- name: prune_ns_blobs
 DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
+
+-- name: prune_prompts
+-- Those that are not among the :kept.
+DELETE FROM prompts WHERE thread_id = :thread_id AND id NOT IN (TEXTS :kept);

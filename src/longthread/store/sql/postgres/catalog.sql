@@ -3,6 +3,7 @@
 SELECT pg_advisory_xact_lock(1280265795) IS NULL AS locked;
 
 -- name: select_definitions
+-- All, or those of a kind that have one of these ids or names.
 SELECT d.kind, d.id, d.name, d.body, d.created_at, d.updated_at, v.version, v.name AS said_name, v.body AS said, v.made_by
 FROM (
     SELECT CAST('agent' AS TEXT) COLLATE "C" AS kind, CAST(id AS TEXT) COLLATE "C" AS id, name,
@@ -32,40 +33,7 @@ FROM (
 ) d
 LEFT JOIN catalog_versions v ON v.kind = d.kind AND v.item_id = d.id AND v.version = (
     SELECT max(x.version) FROM catalog_versions x WHERE x.kind = d.kind AND x.item_id = d.id)
-ORDER BY d.kind COLLATE "C", d.name COLLATE "C", d.id COLLATE "C";
-
--- name: select_some_definitions
--- Those of a kind that have one of these ids or names.
-SELECT d.kind, d.id, d.name, d.body, d.created_at, d.updated_at, v.version, v.name AS said_name, v.body AS said, v.made_by
-FROM (
-    SELECT CAST('agent' AS TEXT) COLLATE "C" AS kind, CAST(id AS TEXT) COLLATE "C" AS id, name,
-           CAST(jsonb_build_object(
-               'description', description, 'system_prompt', system_prompt, 'config', config, 'skills', skills,
-               'sub_agents', sub_agents, 'is_active', is_active) AS TEXT) AS body,
-           created_at, updated_at
-    FROM agents
-    UNION ALL
-    SELECT 'skill', CAST(id AS TEXT), name, CAST(jsonb_build_object(
-               'description', description, 'trigger_keywords', trigger_keywords, 'tools', tools,
-               'config', config) AS TEXT),
-           created_at, updated_at
-    FROM skills
-    UNION ALL
-    SELECT 'tool', CAST(id AS TEXT), name, CAST(jsonb_build_object(
-               'type', type, 'description', description, 'schema', schema, 'implementation', implementation,
-               'is_active', is_active) AS TEXT),
-           created_at, updated_at
-    FROM tools
-    UNION ALL
-    SELECT 'source', CAST(id AS TEXT), name, CAST(jsonb_build_object(
-               'description', description, 'address', address, 'is_active', is_active, 'terms', terms,
-               'examples', examples) AS TEXT),
-           created_at, updated_at
-    FROM sources
-) d
-LEFT JOIN catalog_versions v ON v.kind = d.kind AND v.item_id = d.id AND v.version = (
-    SELECT max(x.version) FROM catalog_versions x WHERE x.kind = d.kind AND x.item_id = d.id)
-WHERE d.kind = :kind AND (d.id IN (SELECT json_array_elements_text(CAST(:ids AS JSON))) OR d.name IN (SELECT json_array_elements_text(CAST(:names AS JSON))))
+WHERE CAST(:kind AS TEXT) IS NULL OR (d.kind = :kind AND (d.id IN (TEXTS :ids) OR d.name IN (TEXTS :names)))
 ORDER BY d.kind COLLATE "C", d.name COLLATE "C", d.id COLLATE "C";
 
 -- name: put_agent

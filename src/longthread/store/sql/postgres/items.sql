@@ -3,12 +3,6 @@ SELECT i.* FROM json_array_elements(CAST(:places AS JSON)) p
 JOIN items i ON i.user_id = :user_id AND i.namespace = p ->> 0 AND i.key = p ->> 1
 WHERE i.expires_at IS NULL OR i.expires_at > :alive_at;
 
--- name: select_item_terms
-SELECT t.term, t.namespace, t.key, t.count, i.words
-FROM item_terms t JOIN items i ON i.user_id = t.user_id AND i.namespace = t.namespace AND i.key = t.key
-WHERE t.user_id = :user_id AND t.term = ANY(CAST(translate(:terms, '[]', '{}') AS BIGINT[]))
-  AND (t.namespace = :namespace OR (t.namespace >= :first AND t.namespace < :last));
-
 -- name: insert_item_vector
 INSERT INTO item_vectors (user_id, namespace, key, field, embedding)
 VALUES (:user_id, :namespace, :key, :field, CAST(:numbers AS VECTOR));

@@ -3,6 +3,7 @@
 SELECT 1 AS locked;
 
 -- name: select_definitions
+-- All, or those of a kind that have one of these ids or names.
 SELECT d.kind, d.id, d.name, d.body, d.created_at, d.updated_at, v.version, v.name AS said_name, v.body AS said, v.made_by
 FROM (
     SELECT 'agent' AS kind, id, name, json_object(
@@ -31,39 +32,7 @@ FROM (
 ) d
 LEFT JOIN catalog_versions v ON v.kind = d.kind AND v.item_id = d.id AND v.version = (
     SELECT max(x.version) FROM catalog_versions x WHERE x.kind = d.kind AND x.item_id = d.id)
-ORDER BY d.kind, d.name, d.id;
-
--- name: select_some_definitions
--- Those of a kind that have one of these ids or names.
-SELECT d.kind, d.id, d.name, d.body, d.created_at, d.updated_at, v.version, v.name AS said_name, v.body AS said, v.made_by
-FROM (
-    SELECT 'agent' AS kind, id, name, json_object(
-               'description', description, 'system_prompt', system_prompt, 'config', json(config),
-               'skills', json(skills), 'sub_agents', json(sub_agents), 'is_active', is_active) AS body,
-           created_at, updated_at
-    FROM agents
-    UNION ALL
-    SELECT 'skill', id, name, json_object(
-               'description', description, 'trigger_keywords', json(trigger_keywords), 'tools', json(tools),
-               'config', json(config)),
-           created_at, updated_at
-    FROM skills
-    UNION ALL
-    SELECT 'tool', id, name, json_object(
-               'type', type, 'description', description, 'schema', json(schema), 'implementation', json(implementation),
-               'is_active', is_active),
-           created_at, updated_at
-    FROM tools
-    UNION ALL
-    SELECT 'source', id, name, json_object(
-               'description', description, 'address', address, 'is_active', is_active, 'terms', json(terms),
-               'examples', json(examples)),
-           created_at, updated_at
-    FROM sources
-) d
-LEFT JOIN catalog_versions v ON v.kind = d.kind AND v.item_id = d.id AND v.version = (
-    SELECT max(x.version) FROM catalog_versions x WHERE x.kind = d.kind AND x.item_id = d.id)
-WHERE d.kind = :kind AND (d.id IN (SELECT value FROM json_each(:ids)) OR d.name IN (SELECT value FROM json_each(:names)))
+WHERE CAST(:kind AS TEXT) IS NULL OR (d.kind = :kind AND (d.id IN (TEXTS :ids) OR d.name IN (TEXTS :names)))
 ORDER BY d.kind, d.name, d.id;
 
 -- name: put_agent

@@ -3,12 +3,6 @@ SELECT i.* FROM json_each(:places) p CROSS JOIN items i
 WHERE i.user_id = :user_id AND i.namespace = json_extract(p.value, '$[0]') AND i.key = json_extract(p.value, '$[1]')
   AND (i.expires_at IS NULL OR i.expires_at > :alive_at);
 
--- name: select_item_terms
-SELECT t.term, t.namespace, t.key, t.count, i.words
-FROM item_terms t JOIN items i ON i.user_id = t.user_id AND i.namespace = t.namespace AND i.key = t.key
-WHERE t.user_id = :user_id AND t.term IN (SELECT value FROM json_each(:terms))
-  AND (t.namespace = :namespace OR (t.namespace >= :first AND t.namespace < :last));
-
 -- name: insert_item_vector
 INSERT INTO item_vectors (user_id, namespace, key, field, embedding)
 VALUES (:user_id, :namespace, :key, :field, :embedding);

@@ -1,18 +1,3 @@
--- name: select_volume_members
-SELECT id, members FROM recall_volumes WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:volumes));
-
--- name: select_volume_postings
-SELECT volume, bucket, data FROM recall_volume_postings
-WHERE user_id = :user_id AND bucket IN (SELECT value FROM json_each(:buckets))
-ORDER BY volume, bucket;
-
--- name: select_bindable_threads
-SELECT t.id, coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') AS agent_id, t.first_seq, t.entry_count,
-       t.incarnation, b.volume
-FROM threads t LEFT JOIN recall_bound b ON b.thread_id = t.id
-WHERE t.user_id = :user_id AND t.id IN (SELECT value FROM json_each(:threads))
-ORDER BY t.id;
-
 -- name: lock_threads
 SELECT id FROM threads WHERE id IN (SELECT value FROM json_each(:threads));
 
@@ -28,6 +13,3 @@ FROM json_each(:threads) r CROSS JOIN threads t CROSS JOIN recall_postings p
 WHERE t.id = r.value AND t.user_id = :user_id AND p.thread_id = t.id
   AND p.bucket IN (SELECT value FROM json_each(:buckets))
 ORDER BY p.thread_id, p.segment, p.bucket;
-
--- name: select_tips
-SELECT id, tip, entry_count FROM threads WHERE user_id = :user_id AND id IN (SELECT value FROM json_each(:threads));

@@ -1,3 +1,0 @@
--- name: prune_prompts
--- Those that are not among the :kept.
-DELETE FROM prompts WHERE thread_id = :thread_id AND id NOT IN (SELECT value FROM json_each(:kept));
