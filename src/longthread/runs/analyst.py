@@ -41,7 +41,7 @@ from longthread.model.language import is_chinese
 from longthread.model.memory import ANALYST
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
-from longthread.runs.approval_api import Deciding
+from longthread.runs.approval_service import Deciding
 from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, own_tools
 from longthread.runs.cancel import call_off

@@ -1,0 +1,212 @@
+"""A person sees which calls wait for a decision, and decides: in any process, and whenever they like."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from longthread.errors import InvalidInput, LongthreadError, ModelUnavailable, NotPending, SourceError, ThreadNotFound
+from longthread.messages.sanitize import storable
+from longthread.model.approval import Approval, Decision, Outcome
+from longthread.model.event import Event
+from longthread.model.run import Run
+from longthread.model.thread import Thread
+from longthread.runs.events import Notifier
+from longthread.runs.execute import keep_lease
+from longthread.runs.handle import RunHandle
+from longthread.runs.process import may_be_alive, new_owner
+from longthread.settings import DEFAULT_USER, Settings
+from longthread.store import approvals, log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
+from longthread.tools.arguments import Arguments
+
+
+class Deciding(ABC):
+    """What an analyst can do with calls of tools that say `approve`."""
+
+    store: Driver
+    settings: Settings
+    bell: Notifier
+
+    @abstractmethod
+    async def thread(self, thread_id: str, *, user_id: str) -> Thread:
+        """A thread's metadata."""
+
+    @abstractmethod
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        user_id: str,
+        model: str | None = None,
+        max_steps: int | None = None,
+        source: str | None = None,
+        claim: Lease | None = None,
+    ) -> RunHandle:
+        """Go on with a thread's unfinished run."""
+
+    async def pending(self, thread_id: str, *, user_id: str) -> list[Approval]:
+        """The calls of a thread that wait for a decision, in their order.
+
+        Raises:
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        async with self.store.reading() as tx:
+            await log.find_thread(tx, thread_id, user_id=user_id)
+            return await pending_of(tx, thread_id)
+
+    async def waiting_below(self, thread_id: str, *, user_id: str) -> list[str]:
+        """The threads of agents below a thread, at whatever depth, with calls that wait for a decision."""
+        async with self.store.reading() as tx:
+            return (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
+
+    async def why_none_waits(self, thread_id: str, *, user_id: str) -> str:
+        """What to do about a thread none of whose calls waits; empty: nothing."""
+        async with self.store.reading() as tx:
+            return await instead(tx, thread_id, user_id=user_id)
+
+    async def decide(
+        self,
+        thread_id: str,
+        decisions: Mapping[str, Decision | Mapping[str, Any]],
+        *,
+        user_id: str,
+        by: str | None = None,
+        model: str | None = None,
+        source: str | None = None,
+    ) -> RunHandle | None:
+        """Decide about calls that wait, by their ids. All decisions are kept, or none. With the last one the run goes
+        on here; None while other calls wait.
+
+        Args:
+            decisions: for each call a `Decision`, or `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name",
+                "args"}}`, `{"type": "reject", "message"?}`.
+            by: who decides; by default the user.
+
+        Raises:
+            NotPending: a call does not wait for a decision (any more).
+            InvalidInput: a decision is none, or an edit's arguments do not fit the tool.
+            ThreadNotFound: there is no such thread, or it is another user's.
+            SourceError, ToolInvalid, ModelUnavailable: the run cannot go on here. The decisions are kept: `resume` it.
+        """
+        checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
+        run, lease = await decide(self.store, await self.thread(thread_id, user_id=user_id), checked, by=by or user_id)
+        self.bell.ring(run.id)
+        if lease is None:
+            return None
+        # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.
+        beat = asyncio.ensure_future(keep_lease(self.store, lease))
+        try:
+            return await self.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
+        except BaseException as error:
+            with suppress(LongthreadError):  # the lease runs out by itself, too
+                async with self.store.writing() as tx:
+                    await runs.give_back(tx, lease)
+            if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
+                error.args = (f"{error} {_kept(thread_id, error)}",)
+            raise
+        finally:
+            beat.cancel()
+            await asyncio.gather(beat, return_exceptions=True)  # the lease is the run's own by now
+
+
+def _kept(thread_id: str, error: LongthreadError) -> str:
+    """What there is to do when a run could not go on after a decision."""
+    option = ""
+    if isinstance(error, ModelUnavailable | SourceError):
+        option = " --model …" if isinstance(error, ModelUnavailable) else " --source …"
+    return f"What was decided is kept: `longthread resume {thread_id}{option}` goes on with it."
+
+
+async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
+    """The calls of a thread that wait for a decision."""
+    run = await runs.last_run(tx, thread_id)
+    return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
+
+
+async def instead(tx: Transaction, thread_id: str, *, user_id: str) -> str:
+    """What there is to do about a thread none of whose calls waits; empty: nothing."""
+    run = await runs.last_run(tx, thread_id)
+    if run is not None and run.status == "waiting":
+        return ""
+    asked = await approvals.of_run(tx, thread_id, run.id) if run is not None and run.status == "running" else []
+    if run is not None and asked and not await runs.is_held(tx, run, alive=may_be_alive):
+        return f"Its run was interrupted when its process died: `longthread resume {thread_id}` goes on with it."
+    below = (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
+    commands = ", ".join(f"`longthread approve {each}`" for each in below)
+    return f"In a conversation below it a call waits: see {commands}." if below else ""
+
+
+async def decide(
+    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
+) -> tuple[Run, Lease | None]:
+    """Keep decisions, all or none; the run that they are about and, when it waits for none any more, its lease: who has
+    decided last goes on with it, and nobody sees it without an owner meanwhile. If that process dies, it is taken over.
+
+    Raises:
+        NotPending: a call does not wait.
+        InvalidInput: an edit does not fit the tool, or there is no decision.
+    """
+    if not decisions:
+        raise InvalidInput(reason="There is no decision. Give one for each call, by its id.")
+    async with store.writing() as tx:
+        await log.position(tx, thread.id)
+        run = await runs.last_run(tx, thread.id)
+        waiting = {call.call_id: call for call in await pending_of(tx, thread.id)}
+        strange = next((call_id for call_id in decisions if call_id not in waiting), None)
+        if run is None or strange is not None:
+            hints = [await _already(tx, run, strange), await instead(tx, thread.id, user_id=thread.user_id)]
+            raise NotPending(thread=thread.id, call=str(strange)[:200], hint=" ".join(filter(None, hints)))
+        made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
+        for call, decision in zip(made, decisions.values(), strict=True):
+            await approvals.decide(tx, call, decision.type)
+        left = len(waiting) - len(made)
+        lease = None if left else await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
+        await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
+    return run, lease
+
+
+async def _already(tx: Transaction, run: Run | None, call_id: str | None) -> str:
+    """What has become of a call that waits no more, and by whom: somebody else was faster."""
+    asked = await approvals.of_run(tx, run.thread_id, run.id) if run is not None else []
+    call = next((each for each in asked if each.call_id == call_id and each.decision), None)
+    if call is None or call.decision is None:
+        return ""
+    by = f" by user “{call.by}”" if call.by not in {None, DEFAULT_USER} else ""
+    return f"It was {_DONE[call.decision]}{by} already."
+
+
+_DONE: Mapping[Outcome, str] = {
+    "approve": "approved",
+    "edit": "approved with other arguments",
+    "reject": "rejected",
+    "superseded": "called off",
+}
+
+
+def _made(call: Approval, decision: Decision, by: str) -> Approval:
+    """The call as it was decided. Raises ArgumentsInvalid, for an edit that the tool does not take."""
+    message = storable(decision.message) if decision.message else None
+    if decision.type != "edit":
+        return replace(call, message=message, by=by)
+    if decision.tool not in {None, call.tool}:
+        raise InvalidInput(reason=f"An edit changes the arguments of a call. This one is of {call.tool}: reject it.")
+    edited = Arguments(call.parameters, tool=call.tool).checked(storable(dict(decision.args)))
+    return replace(call, edited=edited, message=message, by=by)
+
+
+async def _tell(tx: Transaction, run: Run, made: Iterable[tuple[Approval, Decision]], left: int) -> None:
+    calls = []
+    for call, decision in made:
+        args = {} if call.edited is None else {"args": dict(call.edited)}
+        said = {} if call.message is None else {"message": call.message}
+        calls.append({"id": call.call_id, "tool": call.tool, "decision": decision.type, "by": call.by, **args, **said})
+    number = await runs.last_event(tx, run.thread_id, run.id) + 1
+    data = {"calls": calls, "pending": left}
+    await runs.append_events(tx, [Event(run.thread_id, run.id, number, "decided", data, datetime.now(UTC))])
