@@ -219,7 +219,7 @@ async def test_a_thread_deleted_here_is_unknown_here(open_analyst: OpenAnalyst, 
     analyst = await open_analyst(ScriptedChatModel(reply))
     await ask(analyst, f"My bird is {CANARY}.", source=shop)
     assert places(store_address, marks())
-    await analyst.forget_thread("t", user_id=analyst.settings.user)
+    await analyst.threads.delete("t", user_id=analyst.settings.user)
     await analyst.settle()
     assert places(store_address, marks()) == set()
     await ask(analyst, "What is my bird?", source=shop)
@@ -275,7 +275,7 @@ async def test_a_mark_goes_with_the_thread_that_it_names(open_analyst: OpenAnaly
     async with analyst.store.reading() as tx:
         [memory] = await kept.list_(tx, OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",)), "another conversation that says it again does not clear it"
-    await analyst.forget_thread("t", user_id=analyst.settings.user)
+    await analyst.threads.delete("t", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         [memory] = await kept.list_(tx, OWNER)
     assert (memory.thread_id, memory.origin) == ("other", None)
@@ -296,7 +296,7 @@ async def test_a_person_can_be_asked_before_something_is_remembered(
     if waits:
         [asked] = end.data["calls"]
         assert (asked["tool"], asked["args"]["content"]) == ("remember", INJECTED["args"]["content"])
-        handle = await analyst.decide("t", {asked["id"]: {"type": "reject"}}, user_id=analyst.settings.user)
+        handle = await analyst.approvals.decide("t", {asked["id"]: {"type": "reject"}}, user_id=analyst.settings.user)
         assert (await handle.wait()).type == "finished"
     assert len(await analyst.memories.list_(OWNER)) == (0 if waits else 1)
 
@@ -305,6 +305,8 @@ async def test_an_approved_memory_is_kept_with_its_mark(open_analyst: OpenAnalys
     analyst = await open_analyst([COUNT, INJECTED, finish("Well.")], remember_approval="data")
     handle = await analyst.ask("How many customers?", thread_id="t", source=shop, user_id=analyst.settings.user)
     [asked] = (await handle.wait()).data["calls"]
-    await (await analyst.decide("t", {asked["id"]: {"type": "approve"}}, user_id=analyst.settings.user)).wait()
+    await (
+        await analyst.approvals.decide("t", {asked["id"]: {"type": "approve"}}, user_id=analyst.settings.user)
+    ).wait()
     [memory] = await analyst.memories.list_(OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",))

@@ -14,6 +14,7 @@ from longthread.cli.terminal import Terminal
 from longthread.errors import InvalidInput, ModelUnavailable
 from longthread.model.event import Event
 from longthread.runs.analyst import Analyst
+from longthread.runs.services.runs import Runs
 from longthread.testing import ScriptedChatModel
 
 DEFINITIONS = """
@@ -220,7 +221,7 @@ def test_who_approves_what_died_is_told_to_resume(run: Any, asking: Any, monkeyp
         raise InvalidInput(reason="It cannot go on here.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Analyst, "resume", dies)
+        patch.setattr(Runs, "resume", dies)
         run("approve", "mails", code=2)
     assert "longthread resume mails" in str(run("approve", "mails", code=2).exception)
     assert "Done." in run("resume", "mails").stdout
@@ -233,7 +234,7 @@ def test_a_decision_whose_model_cannot_be_used_is_kept(run: Any, asking: Any, mo
         raise ModelUnavailable(model="test:scripted", reason="It is not there.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Analyst, "resume", fails)
+        patch.setattr(Runs, "resume", fails)
         said = str(run("approve", "mails", code=6).exception)
     assert "It is not there." in said
     assert "What was decided is kept: `longthread resume mails --model …` goes on" in said

@@ -65,7 +65,7 @@ async def test_the_window_begins_behind_the_mark_and_the_view_with_the_summary(
     analyst = await open_analyst(model, memory_max_messages_per_thread=40)
     for n in range(12):
         await turn(analyst, shop, f"How many customers in year {1900 + n}?")
-    kept = (await analyst.state("t", user_id=analyst.settings.user))["compressed_summary"]
+    kept = (await analyst.threads.state("t", user_id=analyst.settings.user))["compressed_summary"]
     assert kept.startswith("Asked before")
     last = views(model)[-1]
     assert last[0].text.startswith(f"{SUMMARY}\nAsked before")
@@ -118,7 +118,7 @@ async def test_a_model_writes_the_summary_and_names_the_topics(open_analyst: Ope
         f"{SUMMARY}\nThey count customers.\n\n[Recallable Topics]: customers, price checks\n"
         "Use the recall_memory tool to retrieve details about any topic above."
     )
-    state = await analyst.state("t", user_id=analyst.settings.user)
+    state = await analyst.threads.state("t", user_id=analyst.settings.user)
     assert state["compressed_summary"] == "They count customers."
     assert state["compressed_message_count"] == 12
     assert state["compressed_config_hash"] == PruningPolicy.of(analyst.settings).summary.hash
@@ -143,7 +143,9 @@ async def test_the_summary_keeps_to_its_tokens(open_analyst: OpenAnalyst, shop: 
     )
     for n in range(14):
         await turn(analyst, shop, f"How many customers of the {n}th kind, of whom the budget is {n}000 euros?")
-    assert 75 < tokens_of((await analyst.state("t", user_id=analyst.settings.user))["compressed_summary"]) <= 150
+    assert (
+        75 < tokens_of((await analyst.threads.state("t", user_id=analyst.settings.user))["compressed_summary"]) <= 150
+    )
 
 
 async def test_older_messages_have_at_most_the_documented_characters(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -239,7 +241,7 @@ async def test_back_before_the_mark_the_window_is_what_it_was(open_analyst: Open
         "How many in 1901?",
         "Anew?",
     ]
-    assert (await analyst.state("t", user_id=analyst.settings.user))["compressed_summary"] is None
+    assert (await analyst.threads.state("t", user_id=analyst.settings.user))["compressed_summary"] is None
     # To the mark's own entry: all that there is stands in the summary.
     async with analyst.store.writing() as tx:
         await log.set_tip(tx, "t", 48)
@@ -262,14 +264,14 @@ async def test_a_run_that_is_taken_over_has_the_summary_too(
     model = ScriptedChatModel(one)
     other = await open_analyst(model, memory_max_messages_per_thread=40)
     handle = await analyst.ask("Stopped?", thread_id="t", source=shop, user_id=analyst.settings.user)
-    await analyst.stop("t", user_id=analyst.settings.user) if handle.thread_id in analyst._running else None
+    await analyst.runs.stop("t", user_id=analyst.settings.user) if handle.thread_id in analyst.runs._running else None
     async with store.writing() as tx:  # as if the process had died
         run = await runs.last_run(tx, "t")
         assert run is not None
         await tx.run(
             "take_lease", thread_id="t", id=run.id, owner="gone", lease_until="2000-01-01T00:00:00+00:00", model=None
         )
-    assert (await (await other.resume("t", user_id=other.settings.user)).wait()).type == "finished"
+    assert (await (await other.runs.resume("t", user_id=other.settings.user)).wait()).type == "finished"
     assert views(model)[0][0].text.startswith(SUMMARY)
 
 
@@ -278,7 +280,7 @@ async def test_the_state_is_what_the_database_says(open_analyst: OpenAnalyst, sh
     for _ in range(12):
         await turn(analyst, shop)
     [[told]] = plain("SELECT CAST(state_data AS TEXT) FROM conversations")
-    state = await analyst.state("t", user_id=analyst.settings.user)
+    state = await analyst.threads.state("t", user_id=analyst.settings.user)
     assert state["compressed_message_count"] == 12
     assert json.loads(told) == json.loads(json.dumps(state))
 
@@ -296,7 +298,7 @@ async def test_closing_cancels_a_pass_and_the_next_process_makes_it(
             await asyncio.Event().wait()
             return "never"
 
-    monkeypatch.setattr("longthread.runs.analyst.summarizer_of", Slow)
+    monkeypatch.setattr("longthread.runs.services.runs.summarizer_of", Slow)
     settings = {"memory_max_messages_per_thread": 40, "memory_enable_summary": True}
     analyst = await open_analyst(ScriptedChatModel(one), **settings)
     assert (
@@ -315,7 +317,7 @@ async def test_closing_cancels_a_pass_and_the_next_process_makes_it(
         kept = await summaries.find(tx, "t")
     assert kept is not None
     assert (kept.summary, kept.unwritten) == ("They count customers.", False)
-    assert (await other.state("t", user_id=other.settings.user))["compressed_message_count"] > 10
+    assert (await other.threads.state("t", user_id=other.settings.user))["compressed_message_count"] > 10
 
 
 async def test_a_pass_that_fails_is_told_and_no_turn_fails(

@@ -67,14 +67,16 @@ async def test_a_run_that_failed_for_its_size_goes_on_in_a_window_that_is_large_
     assert end.data["error"]["type"] == "window_too_small"
     assert "MEMORY_CONTEXT_WINDOW" in end.data["error"]["message"]
     analyst = await open_analyst([finish("Much.")], memory_context_window=4_096)
-    assert (await (await analyst.resume(handle.thread_id, user_id=analyst.settings.user)).wait()).type == "finished"
+    assert (
+        await (await analyst.runs.resume(handle.thread_id, user_id=analyst.settings.user)).wait()
+    ).type == "finished"
 
 
 async def test_a_long_question_that_is_continued_is_cut(open_analyst: OpenAnalyst, wide: str) -> None:
     analyst = await open_analyst([call("list_tables"), "so far", finish("Done.")], memory_context_window=3_000)
     handle = await analyst.ask("有多少次观测？" * 600, source=wide, max_steps=1, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "paused"
-    end = await (await analyst.resume(handle.thread_id, user_id=analyst.settings.user)).wait()
+    end = await (await analyst.runs.resume(handle.thread_id, user_id=analyst.settings.user)).wait()
     assert (end.type, end.data["answer"]) == ("finished", "Done.")
 
 

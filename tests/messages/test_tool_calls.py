@@ -407,4 +407,4 @@ async def test_an_analyst_whose_model_gives_objects_of_python_goes_on(
     analyst = await open_analyst(model)
     handle = await analyst.ask("What is there?", source=shop, protocol=protocol, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
-    json.dumps(await analyst.state(handle.thread_id, user_id=analyst.settings.user))
+    json.dumps(await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user))

@@ -14,7 +14,7 @@ from tests.processes.forks import Ended, Tell
 from tests.script import COUNT, call, finish
 
 from longthread.errors import NothingToResume, ThreadNotFound
-from longthread.runs import analyst as module
+from longthread.runs import run_setup
 from longthread.runs.analyst import Analyst
 from longthread.runs.assignment import Assignment
 from longthread.runs.handle import RunHandle
@@ -71,7 +71,7 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
     analyst = analyst_on(store, plan, tell)
     try:
-        await _seen(await analyst.resume(thread_id, user_id=analyst.settings.user), tell)
+        await _seen(await analyst.runs.resume(thread_id, user_id=analyst.settings.user), tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
     except NothingToResume:
@@ -134,13 +134,15 @@ def analyst_on(store: Driver, plan: Any, tell: Tell) -> Analyst:
     def tools(source: Source, question: str = "") -> list[Tool]:
         return [_told(tool, tell) for tool in analysis_tools(source, question)]
 
-    class Mailing(Analyst):
-        def _execute(self, begun: StartedRun, staff: Assignment, user_id: str) -> RunHandle:
-            return super()._execute(begun, replace(staff, agent_tools=AgentTools([_told(_send_mail(), tell)])), user_id)
+    def execute(started: StartedRun, assignment: Assignment) -> RunHandle:
+        return own(started, replace(assignment, agent_tools=AgentTools([_told(_send_mail(), tell)])))
 
-    module.analysis_tools = tools
+    run_setup.analysis_tools = tools
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")
-    return Mailing(store, settings, models=lambda name, _: model(tell))
+    analyst = Analyst(store, settings, models=lambda name, _: model(tell))
+    own = analyst.runs._execute
+    analyst.runs._execute = execute  # type: ignore[method-assign]
+    return analyst
 
 
 def _send_mail() -> Tool:

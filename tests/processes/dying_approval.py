@@ -37,8 +37,8 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Decide what was not decided, and go on; ask again where nothing was acknowledged."""
     analyst = await _analyst(store, plan, tell)
     try:
-        if not await analyst.pending(thread_id, user_id=analyst.settings.user):
-            await _seen(await analyst.resume(thread_id, user_id=analyst.settings.user), tell)
+        if not await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
+            await _seen(await analyst.runs.resume(thread_id, user_id=analyst.settings.user), tell)
         await _decide(analyst, thread_id, tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
@@ -48,9 +48,11 @@ async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
 
 async def _decide(analyst: Analyst, thread_id: str, tell: Tell) -> None:
     """Ada is written to, and Eve is not."""
-    for asked in await analyst.pending(thread_id, user_id=analyst.settings.user):
+    for asked in await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
         choice = "approve" if asked.args["to"] == "ada" else "reject"
-        handle = await analyst.decide(thread_id, {asked.call_id: {"type": choice}}, user_id=analyst.settings.user)
+        handle = await analyst.approvals.decide(
+            thread_id, {asked.call_id: {"type": choice}}, user_id=analyst.settings.user
+        )
         tell({"decided": [asked.run_id, asked.call_id, choice]})
         if handle is not None:
             await _seen(handle, tell)

@@ -72,7 +72,7 @@ async def _seen(handle: RunHandle, tell: Tell) -> None:
 async def resume(store: Driver, thread_id: str, plan: Any, tell: Tell) -> None:
     """Go on; ask again where nothing was acknowledged; nothing where it had ended."""
     try:
-        await _seen(await _analyst(store, plan, tell).resume(thread_id, user_id="default"), tell)
+        await _seen(await _analyst(store, plan, tell).runs.resume(thread_id, user_id="default"), tell)
     except ThreadNotFound:
         await begin(store, thread_id, plan, tell)
     except NothingToResume:

@@ -63,7 +63,7 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
         asking = (
             analyst.ask("How many?", thread_id="t", source=source, user_id=analyst.settings.user)
             if word == "ask"
-            else analyst.resume("t", user_id=analyst.settings.user)
+            else analyst.runs.resume("t", user_id=analyst.settings.user)
         )
         final = await (await asking).wait()
         say(ended=final.type, answer=final.data.get("answer"))

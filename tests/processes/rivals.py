@@ -97,10 +97,10 @@ def _decider(plan: Plan, name: str, gate: Gate) -> Callable[[Driver, Tell], Awai
         analyst = _analyst(store, plan, [finish("Done.")] * plan.rounds)
         for number in range(plan.rounds):
             thread = f"t{number}"
-            [asked] = await analyst.pending(thread, user_id=analyst.settings.user)
+            [asked] = await analyst.approvals.pending(thread, user_id=analyst.settings.user)
             await asyncio.to_thread(gate.wait)  # what goes on in the background ends meanwhile
             try:
-                handle = await analyst.decide(
+                handle = await analyst.approvals.decide(
                     thread, {asked.call_id: {"type": CHOICES[name]}}, by=name, user_id=analyst.settings.user
                 )
             except LongthreadError as error:

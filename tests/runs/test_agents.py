@@ -16,6 +16,7 @@ from longthread.model.builtin import ASSISTANT, MEMORY
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Protocol, Run
 from longthread.runs.analyst import Analyst
+from longthread.runs.services.runs import Runs
 from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.store.memories import Owner
@@ -121,13 +122,13 @@ async def test_a_run_that_is_taken_over_goes_on_with_the_versions_that_it_began_
     model = ScriptedChatModel([finish("Done.")])
     analyst = await open_analyst(model)
     catalog = await define(analyst, shop)
-    monkeypatch.setattr(Analyst, "_execute", lambda self, begun, staff, user_id: begun)
+    monkeypatch.setattr(Runs, "_execute", lambda self, started, assignment: started)
     begun: Any = await analyst.ask("1?", agent="clerk", user_id=analyst.settings.user)
     await catalog.apply([AGENT | {"system_prompt": "New.", "skills": []}])
     await catalog.delete("skill", "customers")
     monkeypatch.undo()
     monkeypatch.setattr("longthread.runs.start.may_be_alive", lambda _: False)
-    handle = await analyst.resume(begun.run.thread_id, user_id=analyst.settings.user)
+    handle = await analyst.runs.resume(begun.run.thread_id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert prompt(model).startswith("You are a clerk.\n\n# customers")
     assert [tool["function"]["name"] for tool in model.calls[-1].tools] == ["customers_of"]
@@ -222,11 +223,11 @@ async def test_a_tool_that_wants_approval_waits_with_all_of_its_arguments(open_a
     await define(analyst, shop, CUSTOMERS | {"implementation": CUSTOMERS["implementation"] | {"approve": True}})  # type: ignore[operator]
     handle = await analyst.ask("Who is from the UK?", agent="clerk", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    [asked] = await analyst.pending(handle.thread_id, user_id=analyst.settings.user)
+    [asked] = await analyst.approvals.pending(handle.thread_id, user_id=analyst.settings.user)
     assert asked.args == {"country": "UK", "limit": 1}
     # Meanwhile the tool was changed: the run goes on with what it waits for.
     await define(analyst, shop, CUSTOMERS | {"is_active": False})
-    goes_on = await analyst.decide(
+    goes_on = await analyst.approvals.decide(
         handle.thread_id, {asked.call_id: {"type": "approve"}}, user_id=analyst.settings.user
     )
     assert goes_on is not None and (await goes_on.wait()).type == "finished"

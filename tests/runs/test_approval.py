@@ -34,7 +34,6 @@ from longthread.errors import (
 from longthread.model.approval import Approval, Decision
 from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
-from longthread.runs import approvals as approving
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import here, may_be_alive
 from longthread.server.history import run_json
@@ -70,7 +69,7 @@ async def waiting(analyst: Analyst, thread_id: str = "t1") -> tuple[str, list[Ap
     await define(analyst.store)
     handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id=thread_id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    return handle.run.id, await analyst.pending(thread_id, user_id=analyst.settings.user)
+    return handle.run.id, await analyst.approvals.pending(thread_id, user_id=analyst.settings.user)
 
 
 async def last_run(analyst: Analyst, thread_id: str = "t1") -> Run:
@@ -100,7 +99,7 @@ async def test_a_call_waits_and_is_made_when_it_is_approved(open_analyst: OpenAn
     assert (run.id, run.status) == (run_id, "waiting")
     async with analyst.store.reading() as tx:
         assert not await runs.is_held(tx, run, alive=lambda owner: True)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, by="grace", user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, by="grace", user_id=analyst.settings.user)
     assert handle is not None and handle.run.id == run_id
     events = await events_of(handle)
     assert [event.type for event in events if event.type != "text"] == ["step_started", "step_finished", "finished"]
@@ -117,14 +116,14 @@ async def test_a_call_waits_and_is_made_when_it_is_approved(open_analyst: OpenAn
     assert told[2].data["calls"] == [asked.request()]
     said = {"id": asked.call_id, "tool": "send_mail", "decision": "approve", "by": "grace"}
     assert told[3].data == {"calls": [said], "pending": 0}
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []
 
 
 async def test_a_rejected_call_is_not_made_and_the_model_knows_why(open_analyst: OpenAnalyst, sent: Sent) -> None:
     model = scripted(MAIL, finish("As you like."))
     analyst = await open_analyst(model)
     run_id, [asked] = await waiting(analyst)
-    handle = await analyst.decide(
+    handle = await analyst.approvals.decide(
         "t1", {asked.call_id: {"type": "reject", "message": "她在休假"}}, user_id=analyst.settings.user
     )
     assert handle is not None and (await handle.wait()).type == "finished"
@@ -140,7 +139,7 @@ async def test_an_edited_call_is_made_as_it_was_edited(open_analyst: OpenAnalyst
     analyst = await open_analyst(model)
     run_id, [asked] = await waiting(analyst)
     edit = {"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "李雷"}}}
-    handle = await analyst.decide("t1", {asked.call_id: edit}, user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: edit}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "李雷", "copies": 1})]
     [result] = results(model)
@@ -168,9 +167,13 @@ async def test_a_decision_that_is_none_is_refused_and_nothing_is_lost(open_analy
     _, [one, other] = await waiting(analyst)
     for decision, error in WRONG:
         with pytest.raises(error):
-            await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: decision}, user_id=analyst.settings.user)
-        assert await analyst.pending("t1", user_id=analyst.settings.user) == [one, other]
-    handle = await analyst.decide("t1", {one.call_id: APPROVE, other.call_id: APPROVE}, user_id=analyst.settings.user)
+            await analyst.approvals.decide(
+                "t1", {one.call_id: APPROVE, other.call_id: decision}, user_id=analyst.settings.user
+            )
+        assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == [one, other]
+    handle = await analyst.approvals.decide(
+        "t1", {one.call_id: APPROVE, other.call_id: APPROVE}, user_id=analyst.settings.user
+    )
     assert handle is not None and (await handle.wait()).type == "finished"
     assert len(sent) == 2
 
@@ -181,11 +184,11 @@ async def test_calls_beside_it_are_made_and_each_decision_is_kept(open_analyst: 
     run_id, [ada, eve] = await waiting(analyst)
     assert [asked.args["to"] for asked in (ada, eve)] == ["ada", "eve"]
     assert sent == [("look_up", {"to": "bob"})]
-    assert await analyst.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user) is None
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == [ada]
+    assert await analyst.approvals.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user) is None
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == [ada]
     assert (await last_run(analyst)).status == "waiting"
     other = await open_analyst(model)
-    handle = await other.decide("t1", {ada.call_id: Decision("reject")}, user_id=other.settings.user)
+    handle = await other.approvals.decide("t1", {ada.call_id: Decision("reject")}, user_id=other.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent[1:] == [("send_mail", {"to": "eve", "copies": 1})]
     assert [result["ok"] for result in results(model)] == [False, True, True]
@@ -195,21 +198,21 @@ async def test_calls_beside_it_are_made_and_each_decision_is_kept(open_analyst: 
 async def test_what_was_decided_is_not_decided_again(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted([MAIL, MAIL], finish("Sent.")))
     _, [one, other] = await waiting(analyst)
-    assert await analyst.decide("t1", {one.call_id: APPROVE}, user_id=analyst.settings.user) is None
+    assert await analyst.approvals.decide("t1", {one.call_id: APPROVE}, user_id=analyst.settings.user) is None
     with pytest.raises(NotPending, match=one.call_id):
-        await analyst.decide(
+        await analyst.approvals.decide(
             "t1", {one.call_id: Decision("reject"), other.call_id: APPROVE}, user_id=analyst.settings.user
         )
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {"call_x": APPROVE}, user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {"call_x": APPROVE}, user_id=analyst.settings.user)
     with pytest.raises(InvalidInput):
-        await analyst.decide("t1", {}, user_id=analyst.settings.user)
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == [other]
-    handle = await analyst.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {}, user_id=analyst.settings.user)
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == [other]
+    handle = await analyst.approvals.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None
     await handle.wait()
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {other.call_id: APPROVE}, user_id=analyst.settings.user)
     assert len(sent) == 2
 
 
@@ -217,15 +220,15 @@ async def test_another_question_supersedes_what_waits(open_analyst: OpenAnalyst,
     model = scripted([MAIL, call("look_up", to="bob"), call("send_mail", to="eve")], finish("Something else."))
     analyst = await open_analyst(model)
     run_id, [ada, eve] = await waiting(analyst)
-    await analyst.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
+    await analyst.approvals.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
     handle = await analyst.ask("Forget it. What is the weather?", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert sent == [("look_up", {"to": "bob"})]
     assert [result.get("error", {}).get("type") for result in results(model)] == ["superseded", None, "superseded"]
     assert [made.decision for made in await kept(analyst, run_id)] == ["superseded", "superseded"]
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []
     with pytest.raises(NotPending):
-        await analyst.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         before = await runs.find_run(tx, "t1", run_id)
         told = await runs.events_after(tx, "t1", run_id, 0)
@@ -240,20 +243,20 @@ async def test_to_go_on_decides_nothing(open_analyst: OpenAnalyst, sent: Sent, w
     with pytest.raises(RunWaiting):
         await analyst.ask(word, thread_id="t1", user_id=analyst.settings.user)
     with pytest.raises(RunWaiting, match="longthread approve t1"):
-        await analyst.resume("t1", user_id=analyst.settings.user)
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == asked
+        await analyst.runs.resume("t1", user_id=analyst.settings.user)
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == asked
     assert sent == []
 
 
 async def test_each_round_of_a_run_waits_for_its_own(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted(MAIL, call("send_mail", to="eve"), finish("Sent.")))
     run_id, [ada] = await waiting(analyst)
-    handle = await analyst.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {ada.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None
     assert [event.type for event in await events_of(handle)][-1] == "waiting"
-    [eve] = await analyst.pending("t1", user_id=analyst.settings.user)
+    [eve] = await analyst.approvals.pending("t1", user_id=analyst.settings.user)
     assert eve.args["to"] == "eve"
-    handle = await analyst.decide("t1", {eve.call_id: Decision("reject")}, user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {eve.call_id: Decision("reject")}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "ada", "copies": 1})]
     assert [made.decision for made in await kept(analyst, run_id)] == ["approve", "reject"]
@@ -278,7 +281,7 @@ async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
 ) -> None:
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     run_id, [asked] = await waiting(analyst)
-    other, resume = await open_analyst([]), analyst.resume
+    other, resume = await open_analyst([]), analyst.runs.resume
 
     async def looked_at(thread_id: str, **how: Any) -> Any:
         async with other.store.reading() as tx:
@@ -287,15 +290,15 @@ async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
             thread = await log.find_thread(tx, thread_id, user_id="default")
             assert await latest_runs(tx, [thread], user_id="default", alive=may_be_alive) == {thread_id: "running"}
         for meddling in (
-            other.resume(thread_id, user_id=other.settings.user),
+            other.runs.resume(thread_id, user_id=other.settings.user),
             other.ask("continue", thread_id=thread_id, user_id=other.settings.user),
         ):
             with pytest.raises(RunInProgress):
                 await meddling
         return await resume(thread_id, **how)
 
-    monkeypatch.setattr(analyst, "resume", looked_at)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+    monkeypatch.setattr(analyst.runs, "resume", looked_at)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and handle.run.id == run_id
     assert (await handle.wait()).type == "finished"
     assert len(sent) == 1
@@ -306,7 +309,7 @@ async def test_a_run_that_was_decided_is_kept_however_long_it_takes_to_go_on(
 ) -> None:
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     _, [asked] = await waiting(analyst)
-    other, resume = await open_analyst([]), analyst.resume
+    other, resume = await open_analyst([]), analyst.runs.resume
     monkeypatch.setattr(runs, "LEASE", timedelta(seconds=0.5))
     monkeypatch.setattr("longthread.runs.execute.RENEW_SECONDS", 0.05)
 
@@ -317,11 +320,11 @@ async def test_a_run_that_was_decided_is_kept_however_long_it_takes_to_go_on(
                 assert await runs.is_held(tx, run, alive=lambda owner: True)
             await asyncio.sleep(0.1)
         with pytest.raises(RunInProgress):
-            await other.resume(thread_id, user_id=other.settings.user)
+            await other.runs.resume(thread_id, user_id=other.settings.user)
         return await resume(thread_id, **how)
 
-    monkeypatch.setattr(analyst, "resume", slowly)
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+    monkeypatch.setattr(analyst.runs, "resume", slowly)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert len(sent) == 1
 
@@ -339,7 +342,7 @@ async def test_a_call_of_a_tool_that_was_taken_away_is_not_made(
     else:
         await Catalog(analyst.store).apply([TOOLS[0] | {"is_active": False}])
     edit = {"type": "edit", "edited_action": {"name": "send_mail", "args": {"to": "李雷"}}}
-    handle = await analyst.decide("t1", {asked.call_id: edit}, by="grace", user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: edit}, by="grace", user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
     assert sent == []
     said = [result["error"] for result in results(model)]
@@ -360,10 +363,10 @@ async def test_a_secret_that_is_gone_when_a_call_is_approved_is_told(
     handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
     monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
-    [asked] = await analyst.pending("t1", user_id=analyst.settings.user)
+    [asked] = await analyst.approvals.pending("t1", user_id=analyst.settings.user)
     model = scripted(finish("It cannot be sent."))
     other = await open_analyst(model)  # another process, which was started without it
-    went_on = await other.decide("t1", {asked.call_id: APPROVE}, user_id=other.settings.user)
+    went_on = await other.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=other.settings.user)
     assert went_on is not None and (await went_on.wait()).type == "finished"
     [result] = results(model)
     assert result["error"]["type"] == "secret_unusable"
@@ -397,16 +400,16 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     await Catalog(analyst.store).apply([{"kind": "skill", "name": "mail", "tools": items}])
     handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    [asked] = await analyst.pending("t1", user_id=analyst.settings.user)
+    [asked] = await analyst.approvals.pending("t1", user_id=analyst.settings.user)
     monkeypatch.delenv("LONGTHREAD_SECRET_MAIL_KEY")
     if required:
         with pytest.raises(ToolInvalid, match="LONGTHREAD_SECRET_MAIL_KEY"):
-            await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+            await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
         monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
-        went_on = await analyst.resume("t1", user_id=analyst.settings.user)  # what was decided holds
+        went_on = await analyst.runs.resume("t1", user_id=analyst.settings.user)  # what was decided holds
         assert (await went_on.wait()).type == "finished" and len(sent) == 1
         return
-    decided = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+    decided = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert decided is not None and (await decided.wait()).type == "finished"
     [result] = results(model)
     assert result["error"]["type"] == "unknown_tool"
@@ -420,15 +423,15 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     """Neither taken over nor given back: as after kill -9."""
     analyst = await open_analyst(scripted(MAIL))
     run_id, [asked] = await waiting(analyst)
-    monkeypatch.setattr(approving, "new_owner", lambda: f"{here()}/{2**22 + 1}/gone")
+    monkeypatch.setattr("longthread.runs.services.approvals.new_owner", lambda: f"{here()}/{2**22 + 1}/gone")
     monkeypatch.setattr(runs, "give_back", dies)
-    monkeypatch.setattr(analyst, "resume", dies)
+    monkeypatch.setattr(analyst.runs, "resume", dies)
     with pytest.raises(RuntimeError, match="killed"):
-        await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     other = await open_analyst(scripted(finish("Sent.")))
     async with other.store.reading() as tx:
         assert (await run_json(tx, await last_run(other)))["status"] == "interrupted"
-    handle = await other.resume("t1", user_id=other.settings.user)
+    handle = await other.runs.resume("t1", user_id=other.settings.user)
     assert handle.run.id == run_id and (await handle.wait()).type == "finished"
     assert len(sent) == 1
 
@@ -439,15 +442,15 @@ async def test_a_run_that_was_decided_goes_on_after_its_process_died(
     analyst = await open_analyst(scripted([MAIL, call("send_mail", to="eve")]))
     run_id, [ada, eve] = await waiting(analyst)
     with monkeypatch.context() as patch:
-        patch.setattr(analyst, "resume", dies)
+        patch.setattr(analyst.runs, "resume", dies)
         with pytest.raises(RuntimeError, match="killed"):
-            await analyst.decide(
+            await analyst.approvals.decide(
                 "t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE}, user_id=analyst.settings.user
             )
     assert (await last_run(analyst)).status == "running"
     model = scripted(finish("Done."))
     other = await open_analyst(model)
-    handle = await other.resume("t1", user_id=other.settings.user)
+    handle = await other.runs.resume("t1", user_id=other.settings.user)
     assert handle.run.id == run_id
     assert (await handle.wait()).type == "finished"
     assert sent == [("send_mail", {"to": "eve", "copies": 1})]
@@ -461,8 +464,8 @@ async def test_a_rejection_holds_though_something_else_is_asked_after_a_crash(
     analyst = await open_analyst(model)
     _, [ada, eve] = await waiting(analyst)
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="killed"):
-        patch.setattr(analyst, "resume", dies)
-        await analyst.decide(
+        patch.setattr(analyst.runs, "resume", dies)
+        await analyst.approvals.decide(
             "t1", {ada.call_id: Decision("reject"), eve.call_id: APPROVE}, user_id=analyst.settings.user
         )
     handle = await analyst.ask("Hello?", thread_id="t1", user_id=analyst.settings.user)
@@ -475,16 +478,16 @@ async def test_another_user_neither_sees_nor_decides(open_analyst: OpenAnalyst, 
     analyst = await open_analyst(scripted(MAIL))
     _, [asked] = await waiting(analyst)
     with pytest.raises(ThreadNotFound):
-        await analyst.pending("t1", user_id="eve")
+        await analyst.approvals.pending("t1", user_id="eve")
     with pytest.raises(ThreadNotFound):
-        await analyst.decide("t1", {asked.call_id: APPROVE}, user_id="eve")
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == [asked]
+        await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id="eve")
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == [asked]
 
 
 async def test_a_thread_that_waits_is_deleted_with_what_waits(open_analyst: OpenAnalyst, sent: Sent) -> None:
     analyst = await open_analyst(scripted(MAIL))
     run_id, _ = await waiting(analyst)
-    await analyst.forget_thread("t1", user_id=analyst.settings.user)
+    await analyst.threads.delete("t1", user_id=analyst.settings.user)
     assert await kept(analyst, run_id) == []
     async with analyst.store.reading() as tx:
         with pytest.raises(ThreadNotFound):
@@ -496,7 +499,9 @@ async def test_only_one_of_two_who_decide_at_once_is_heard(open_analyst: OpenAna
     analyst = await open_analyst(model)
     _, [asked] = await waiting(analyst)
     other = await open_analyst(model)
-    both = [each.decide("t1", {asked.call_id: APPROVE}, user_id=each.settings.user) for each in (analyst, other)]
+    both = [
+        each.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=each.settings.user) for each in (analyst, other)
+    ]
     heard = await asyncio.gather(*both, return_exceptions=True)
     refused = [each for each in heard if isinstance(each, NotPending | RunInProgress)]
     [handle] = [each for each in heard if not isinstance(each, BaseException) and each is not None]
@@ -531,7 +536,7 @@ async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     _, [asked] = await waiting(analyst)
     assert asked.description == "A\ufffdB"
-    handle = await analyst.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+    handle = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     assert handle is not None and (await handle.wait()).type == "finished"
 
 
@@ -548,8 +553,8 @@ async def test_a_run_that_cannot_wait_ends(
         patch.setattr("longthread.runs.events.approvals.let_wait", fails)
         handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
         assert (await handle.wait()).data["error"]["type"] == "store_error"
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
-    handle = await analyst.resume("t1", user_id=analyst.settings.user)
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []
+    handle = await analyst.runs.resume("t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert [result["error"]["type"] for result in results(model)] == ["interrupted"]
     assert sent == []
@@ -581,12 +586,12 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
         asked = await _pending(analyst)
         if chance.random() < 0.15:
             with suppress(NothingToStop, ThreadNotFound):
-                await analyst.stop("t1", user_id=analyst.settings.user)
+                await analyst.runs.stop("t1", user_id=analyst.settings.user)
             continue
         if asked and chance.random() < 0.7:
             chosen = chance.sample(asked, chance.randint(1, len(asked)))
             decisions = {each.call_id: Decision(chance.choice(["approve", "reject"])) for each in chosen}
-            handle = await analyst.decide("t1", decisions, user_id=analyst.settings.user)
+            handle = await analyst.approvals.decide("t1", decisions, user_id=analyst.settings.user)
         else:
             handle = await analyst.ask("And now?", thread_id="t1", agent="clerk", user_id=analyst.settings.user)
         if handle is not None:
@@ -594,7 +599,7 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
     async with analysts[0].store.reading() as tx:
         found = await runs.list_runs(tx, "t1", limit=99)
         asked_for = [each for run in found for each in await approvals.of_run(tx, "t1", run.id)]
-    waiting = await analysts[0].pending("t1", user_id="default")
+    waiting = await analysts[0].approvals.pending("t1", user_id="default")
     assert {each.call_id for each in asked_for if each.decision is None} == {each.call_id for each in waiting}
     # What was approved beside a call that still waits is not made yet.
     open_ = {each.message_id for each in waiting}
@@ -604,5 +609,5 @@ async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
 
 async def _pending(analyst: Analyst) -> list[Approval]:
     with suppress(ThreadNotFound):
-        return await analyst.pending("t1", user_id=analyst.settings.user)
+        return await analyst.approvals.pending("t1", user_id=analyst.settings.user)
     return []

@@ -21,13 +21,13 @@ async def test_a_run_that_waits_is_called_off(open_analyst: OpenAnalyst, sent: S
     model = scripted([MAIL, call("look_up", to="bob"), call("send_mail", to="eve")], finish("As you like."))
     analyst = await open_analyst(model)
     run_id, [ada, eve] = await waiting(analyst)
-    await analyst.decide("t1", {ada.call_id: APPROVE}, by="grace", user_id=analyst.settings.user)
+    await analyst.approvals.decide("t1", {ada.call_id: APPROVE}, by="grace", user_id=analyst.settings.user)
     other = await open_analyst(model)
-    await other.stop("t1", user_id=other.settings.user)
+    await other.runs.stop("t1", user_id=other.settings.user)
     run = await last_run(analyst)
     assert (run.id, run.status, run.outcome["reason"]) == (run_id, "paused", "stopped")
     assert "look_up" in run.outcome["summary"] and run.outcome["hint"]
-    assert await analyst.pending("t1", user_id=analyst.settings.user) == []
+    assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []
     assert [each.decision for each in await kept(analyst, run_id)] == ["superseded", "superseded"]
     async with analyst.store.reading() as tx:
         thread = await log.find_thread(tx, "t1", user_id="default")
@@ -37,8 +37,8 @@ async def test_a_run_that_waits_is_called_off(open_analyst: OpenAnalyst, sent: S
     assert [each.get("error", {}).get("type") for each in found] == ["called_off", None, "called_off"]
     assert [each.type for each in told][-3:] == ["waiting", "decided", "paused"]
     with pytest.raises(NotPending, match="called off"):
-        await analyst.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
-    handle = await analyst.resume("t1", user_id=analyst.settings.user)
+        await analyst.approvals.decide("t1", {eve.call_id: APPROVE}, user_id=analyst.settings.user)
+    handle = await analyst.runs.resume("t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert [each.get("error", {}).get("type") for each in results(model)] == ["called_off", None, "called_off"]
     assert sent == [("look_up", {"to": "bob"})]
@@ -55,7 +55,7 @@ async def test_a_call_that_was_called_off_is_not_among_what_was_done(
     await define(analyst.store)
     handle = await analyst.ask(question, agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     assert (await handle.wait()).type == "waiting"
-    await analyst.stop("t1", user_id=analyst.settings.user)
+    await analyst.runs.stop("t1", user_id=analyst.settings.user)
     lines = str((await last_run(analyst)).outcome["summary"]).splitlines()
     assert [line for line in lines if "look_up" in line] == [f'**{done}**: look_up({{"to": "bob"}})']
     [problem] = [line for line in lines if "send_mail" in line]
@@ -69,13 +69,13 @@ async def test_what_cannot_be_stopped_is_told(open_analyst: OpenAnalyst, sent: S
     handle = await analyst.ask("Hello?", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
     await handle.wait()
     with pytest.raises(NothingToStop, match="t1 has no run to stop"):
-        await analyst.stop("t1", user_id=analyst.settings.user)
+        await analyst.runs.stop("t1", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
-        await analyst.stop("t2", user_id=analyst.settings.user)
+        await analyst.runs.stop("t2", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
-        await analyst.stop("t1", user_id="eve")
+        await analyst.runs.stop("t1", user_id="eve")
     elsewhere = runs.NewRun("run2", "Hello?", None, "test:scripted", "auto", 5)
     async with analyst.store.writing() as tx:
         await runs.begin(tx, "t1", elsewhere, owner=new_owner(), alive=may_be_alive)
     with pytest.raises(RunElsewhere):
-        await analyst.stop("t1", user_id=analyst.settings.user)
+        await analyst.runs.stop("t1", user_id=analyst.settings.user)

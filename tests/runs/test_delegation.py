@@ -298,7 +298,7 @@ async def test_an_agent_that_waits_for_a_person_does_not_hold_up_its_caller(
     assert waiting.status == "waiting"
     async with analyst.store.reading() as tx:
         [pending] = await approvals.pending(tx, child.id, waiting.id)
-    decided = await analyst.decide(child.id, {pending.call_id: Decision()}, user_id=analyst.settings.user)
+    decided = await analyst.approvals.decide(child.id, {pending.call_id: Decision()}, user_id=analyst.settings.user)
     assert decided is not None
     assert (await decided.wait()).data["answer"] == "Ada"
 
@@ -348,12 +348,12 @@ async def test_stopping_stops_what_runs_below(open_analyst: OpenAnalyst) -> None
     await define(analyst, agent("a", "b"), agent("b", "c"), agent("c"))
     handle = await analyst.ask("Go", agent="a", user_id=analyst.settings.user)
     await reached.wait()
-    await analyst.stop(handle.thread_id, user_id=analyst.settings.user)
+    await analyst.runs.stop(handle.thread_id, user_id=analyst.settings.user)
     [b] = await below(analyst, handle.thread_id)
     [c] = await below(analyst, b.id)
     ended = [await run_of(analyst, thread_id) for thread_id in (handle.thread_id, b.id, c.id)]
     assert [(run.status, run.outcome["reason"]) for run in ended] == [("paused", "stopped")] * 3
-    assert analyst._running == {}
+    assert analyst.runs._running == {}
 
 
 async def test_sources_and_memories(open_analyst: OpenAnalyst, shop: str) -> None:

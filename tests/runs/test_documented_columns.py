@@ -86,7 +86,7 @@ async def test_the_last_error_is_that_of_a_run_that_did_not_get_on(
     analyst = await open_analyst([WRONG, "so far", WRONG, COUNT, "so far", WRONG, finish("3")], source=shop)
     for steps, error in ((1, "run_sql"), (2, None), (9, None)):
         await (await analyst.ask("How many?", thread_id="t", max_steps=steps, user_id=analyst.settings.user)).wait()
-        state = await analyst.state("t", user_id=analyst.settings.user)
+        state = await analyst.threads.state("t", user_id=analyst.settings.user)
         assert (state["last_error"] or {}).get("action") == error
         assert rows.one("SELECT CAST(state_data AS TEXT) FROM conversations") == json.loads(json.dumps(state))
     assert len(state["error_history"]) == 3
@@ -126,7 +126,7 @@ async def test_tool_categories_are_those_of_the_tools_that_ran(
     for question in ("Hello", "How many?", "And?"):
         await (await analyst.ask(question, thread_id="t", protocol="json", user_id=analyst.settings.user)).wait()
         found.append(rows.one("SELECT CAST(tool_categories AS TEXT) FROM conversations"))
-        assert list((await analyst.thread("t", user_id=analyst.settings.user)).tool_categories) == found[-1]
+        assert list((await analyst.threads.find("t", user_id=analyst.settings.user)).tool_categories) == found[-1]
     assert found == [[], ["database"], ["database", "memory"]]
 
 

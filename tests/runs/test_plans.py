@@ -34,7 +34,7 @@ async def test_each_query_of_a_turn_uses_an_index(store_address: str, backend: s
         paused = await analyst.ask("More?", thread_id="t", source=shop, max_steps=1, user_id=analyst.settings.user)
         async for _ in paused.events():
             pass
-        await (await analyst.resume("t", max_steps=3, user_id=analyst.settings.user)).wait()
+        await (await analyst.runs.resume("t", max_steps=3, user_id=analyst.settings.user)).wait()
     assert len(counting.values) > 20
     explain = _postgres if backend == "postgres" else _sqlite
     with explain(store_address) as plan_of:

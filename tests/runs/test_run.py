@@ -86,7 +86,7 @@ async def test_facts_are_dropped_when_the_schema_has_changed(open_analyst: OpenA
     connection.close()
     await (await analyst.ask("And now?", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
     assert not any("longthread-knowledge" in message.text for message in model.calls[-1].messages)
-    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["known_tables"] == []
+    assert (await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user))["known_tables"] == []
 
 
 @pytest.mark.parametrize("protocol", ["auto", "json"])
@@ -111,7 +111,7 @@ async def test_garbage_then_half_a_json_then_a_call_ends_finished(
     assert any(
         text.startswith("Observation: ") and half in json.loads(text[13:])["error"]["raw_response"] for text in seen
     )
-    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
+    state = await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user)
     assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "finish"]
     assert len(state["error_history"]) == 2
     assert state["last_error"] is None, "it recovered"
@@ -125,7 +125,7 @@ async def test_three_malformed_replies_in_a_row_fail_the_run_and_keep_everything
     final = await handle.wait()
     assert final.type == "failed"
     assert final.data["error"]["type"] == "json_parse_error"
-    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
+    state = await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user)
     assert [step["step_type"] for step in state["steps"]] == ["error", "error", "action", "error", "error", "error"]
     again = await analyst.ask("Try again", thread_id=handle.thread_id, protocol="json", user_id=analyst.settings.user)
     assert (await again.wait()).type == "finished", "the count starts anew with each run"
@@ -166,7 +166,7 @@ async def test_steps_used_up_pause_the_run_and_continue_goes_on(open_analyst: Op
     assert paused.data["reason"] == "max_steps"
     assert paused.data["summary"] == "Progress: counted [q1]."
     assert "继续" in paused.data["hint"]
-    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
+    state = await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user)
     assert state["done"] is False
     assert state["messages"][-1]["content"] == "Progress: counted [q1]."
     finished = await (
@@ -174,7 +174,7 @@ async def test_steps_used_up_pause_the_run_and_continue_goes_on(open_analyst: Op
     ).wait()
     assert finished.type == "finished"
     assert "有多少客户？" in model.calls[-1].messages[0].text, "the prompt names the question that is continued"
-    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
+    state = await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user)
     assert (state["question"], state["done"]) == ("有多少客户？", True)
 
 
@@ -189,7 +189,9 @@ async def test_a_summary_that_the_model_cannot_write_is_a_digest(open_analyst: O
         await analyst.ask("Something else", thread_id=handle.thread_id, user_id=analyst.settings.user)
     ).wait()
     assert other.type == "finished"
-    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["question"] == "Something else"
+    assert (await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user))[
+        "question"
+    ] == "Something else"
 
 
 async def test_a_model_that_fails_is_retried_then_replaced_then_reported(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -204,7 +206,8 @@ async def test_a_model_that_fails_is_retried_then_replaced_then_reported(open_an
     assert failed.data["error"]["type"] == "model_failed"
     assert "down" in failed.data["error"]["message"]
     later = await open_analyst([finish("back")])
-    assert (await (await later.resume(handle.thread_id, user_id=later.settings.user)).wait()).data["answer"] == "back"
+    handle = await later.runs.resume(handle.thread_id, user_id=later.settings.user)
+    assert (await handle.wait()).data["answer"] == "back"
 
 
 async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -224,7 +227,7 @@ async def test_a_stopped_run_is_kept_and_can_be_resumed(open_analyst: OpenAnalys
 
     model = ScriptedChatModel([finish("3 [q1]")])
     second = await open_analyst(model)
-    final = await (await second.resume(handle.thread_id, user_id=second.settings.user)).wait()
+    final = await (await second.runs.resume(handle.thread_id, user_id=second.settings.user)).wait()
     assert final.type == "finished"
     results = [message.text for message in model.calls[0].messages if isinstance(message, ToolMessage)]
     assert '"rows":[[3]]' in results[0], "what was finished is kept"
@@ -249,11 +252,11 @@ async def test_a_second_question_during_a_run_is_refused(open_analyst: OpenAnaly
     with pytest.raises(RunInProgress):
         await analyst.ask("Two", thread_id=handle.thread_id, user_id=analyst.settings.user)
     with pytest.raises(RunInProgress):
-        await (await open_analyst([])).resume(handle.thread_id, user_id="default")
+        await (await open_analyst([])).runs.resume(handle.thread_id, user_id="default")
     gate.set()
     assert (await handle.wait()).data["answer"] == "first"
     assert [
-        m["content"] for m in (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["messages"]
+        m["content"] for m in (await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user))["messages"]
     ] == ["One", "first"]
 
 
@@ -267,7 +270,7 @@ async def test_bad_input_is_refused_before_anything_is_written(open_analyst: Ope
     with pytest.raises(ThreadNotFound):
         await analyst.ask("Hello?", thread_id="nope", user_id=analyst.settings.user)
     with pytest.raises(ThreadNotFound):
-        await analyst.resume("nope", user_id=analyst.settings.user)
+        await analyst.runs.resume("nope", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
         assert await log.list_threads(tx, user_id="default") == []
 
@@ -277,7 +280,7 @@ async def test_a_finished_thread_has_nothing_to_resume(open_analyst: OpenAnalyst
     handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     await handle.wait()
     with pytest.raises(NothingToResume):
-        await analyst.resume(handle.thread_id, user_id=analyst.settings.user)
+        await analyst.runs.resume(handle.thread_id, user_id=analyst.settings.user)
 
 
 async def test_a_question_of_a_megabyte_is_kept_whole_and_shown_cut(open_analyst: OpenAnalyst, shop: str) -> None:
@@ -290,7 +293,7 @@ async def test_a_question_of_a_megabyte_is_kept_whole_and_shown_cut(open_analyst
     assert len(shown) < 200_000
     assert "characters left out" in shown
     assert shown.startswith("How many customers?")
-    state = await analyst.state(handle.thread_id, user_id=analyst.settings.user)
+    state = await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user)
     assert len(state["question"]) == len(question)
     assert (
         await (await analyst.ask("again", thread_id=handle.thread_id, user_id=analyst.settings.user)).wait()
@@ -307,7 +310,7 @@ async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: Op
         handle = await analyst.ask(f"question {n}", source=shop, thread_id=thread_id, user_id=analyst.settings.user)
         thread_id = handle.thread_id
         await handle.wait()
-    state = await analyst.state(str(thread_id), user_id=analyst.settings.user)
+    state = await analyst.threads.state(str(thread_id), user_id=analyst.settings.user)
     assert [m["content"] for m in state["messages"]] == [
         text for n in range(turns) for text in (f"question {n}", f"answer {n}")
     ]
@@ -357,7 +360,7 @@ async def test_what_no_database_can_store_is_replaced_in_a_reply(open_analyst: O
     handle = await analyst.ask("Hello?", source=shop, user_id=analyst.settings.user)
     final = await handle.wait()
     assert final.data["answer"] == "bad \ufffd text \ufffd"
-    assert (await analyst.state(handle.thread_id, user_id=analyst.settings.user))["done"]
+    assert (await analyst.threads.state(handle.thread_id, user_id=analyst.settings.user))["done"]
 
 
 async def test_an_end_that_cannot_be_stored_is_told_as_a_failure(
@@ -418,7 +421,7 @@ async def test_a_second_stop_breaks_off_nothing_of_the_first(
     await closing.wait()
     second, third = (
         asyncio.ensure_future(handle.stop()),
-        asyncio.ensure_future(analyst.stop(handle.thread_id, user_id=analyst.settings.user)),
+        asyncio.ensure_future(analyst.runs.stop(handle.thread_id, user_id=analyst.settings.user)),
     )
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -462,20 +465,22 @@ async def test_a_call_in_flight_is_repeated_only_if_that_is_safe(
 ) -> None:
     for safe, expected in ((True, '"rows":[[3]]'), (False, "interrupted")):
         thread_id = f"safe-{safe}"
-        analyst = await open_analyst([COUNT])
-        analyst.store = Failpoints(analyst.store, _die_after_the_second_step())
+        opened = await open_analyst([COUNT])
+        dying = Failpoints(opened.store, _die_after_the_second_step())
+        analyst = Analyst(dying, opened.settings, models=lambda name, _: ScriptedChatModel([COUNT]))
         with pytest.raises(_Died):
             await (await analyst.ask("How many?", source=shop, thread_id=thread_id, user_id=analyst.settings.user)).task
         monkeypatch.setattr("longthread.runs.start.may_be_alive", lambda owner: False)
         monkeypatch.setattr(
-            "longthread.runs.analyst.analysis_tools",
+            "longthread.runs.run_setup.analysis_tools",
             lambda source, _, safe=safe: [
                 dataclasses.replace(tool, retry_safe=safe) for tool in analysis_tools(source)
             ],
         )
         model = ScriptedChatModel([finish("after")])
         second = await open_analyst(model)
-        assert (await (await second.resume(thread_id, user_id=second.settings.user)).wait()).data["answer"] == "after"
+        handle = await second.runs.resume(thread_id, user_id=second.settings.user)
+        assert (await handle.wait()).data["answer"] == "after"
         assert expected in model.calls[0].messages[-1].text
         monkeypatch.undo()
 
@@ -536,7 +541,7 @@ async def test_another_source_on_a_thread_is_explored_anew(open_analyst: OpenAna
     shown = model.calls[-1].messages
     assert not any(isinstance(message, ToolMessage) for message in shown)
     assert [message.text for message in shown[1:]] == ["What is there?", "customers, orders", "And here?"]
-    assert (await analyst.thread(handle.thread_id, user_id=analyst.settings.user)).source == other
+    assert (await analyst.threads.find(handle.thread_id, user_id=analyst.settings.user)).source == other
 
 
 async def test_a_source_is_opened_again_with_the_password_that_it_was_given_with(

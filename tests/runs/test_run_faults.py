@@ -43,16 +43,16 @@ class Failing:
 def _no_waiting_for_leases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that could not end its run may go on with it as soon as its lease has run out."""
     monkeypatch.setattr(runs, "LEASE", timedelta(seconds=-1))
-    original = dying_analyst.module.analysis_tools
+    original = dying_analyst.run_setup.analysis_tools
     yield
-    dying_analyst.module.analysis_tools = original
+    dying_analyst.run_setup.analysis_tools = original
 
 
 async def _answered(analyst: Analyst, thread_id: str, plan: Any) -> str:
     """What a user does: goes on while there is something to go on with, and asks again where nothing was kept."""
     for _ in range(3):
         try:
-            handle = await analyst.resume(thread_id, user_id=analyst.settings.user)
+            handle = await analyst.runs.resume(thread_id, user_id=analyst.settings.user)
         except ThreadNotFound:
             handle = await analyst.ask(
                 dying_analyst.QUESTION, thread_id=thread_id, source=plan.source, user_id=analyst.settings.user

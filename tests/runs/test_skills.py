@@ -14,6 +14,7 @@ from longthread import Catalog
 from longthread.errors import CatalogInvalid
 from longthread.model.run import Step
 from longthread.runs.analyst import Analyst
+from longthread.runs.services.runs import Runs
 from longthread.runs.views import sent
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
@@ -142,13 +143,13 @@ async def test_a_run_that_is_taken_over_has_the_skills_that_it_had(
     analyst, catalog = await open_pilot(open_analyst, model)
     thread_id = await ask(analyst, "Tell me of a launch.")
     opened = prompts(model)[0]
-    monkeypatch.setattr(Analyst, "_execute", lambda self, begun, staff, user_id: begun)
+    monkeypatch.setattr(Runs, "_execute", lambda self, started, assignment: started)
     begun: Any = await analyst.ask("And stages?", thread_id=thread_id, user_id=analyst.settings.user)
     changed = [each | {"trigger_keywords": [], "config": {"instructions": "New."}} for each in SKILLS]
     await catalog.apply([AGENT | {"skills": []}, *changed])
     monkeypatch.undo()
     monkeypatch.setattr("longthread.runs.start.may_be_alive", lambda _: False)
-    handle = await analyst.resume(thread_id, user_id=analyst.settings.user)
+    handle = await analyst.runs.resume(thread_id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
     assert prompts(model) == [opened] * 3
     assert "T minus" in opened
@@ -163,7 +164,7 @@ async def test_a_paused_run_goes_on_with_what_its_question_opened(open_analyst: 
     analyst, _ = await open_pilot(open_analyst, model)
     handle = await analyst.ask("A launch?", agent="pilot", max_steps=1, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "paused"
-    goes_on = await analyst.resume(handle.thread_id, user_id=analyst.settings.user)
+    goes_on = await analyst.runs.resume(handle.thread_id, user_id=analyst.settings.user)
     assert (await goes_on.wait()).type == "finished"
     assert all("T minus" in prompt for prompt in prompts(model)[:1] + prompts(model)[-1:])
 

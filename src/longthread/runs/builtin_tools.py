@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Protocol
 
 from longthread.builtin.chart import chart_tool
 from longthread.builtin.memories import FORGET, REMEMBER, ReadMemories, RunMemories
@@ -15,29 +14,17 @@ from longthread.errors import LongthreadError
 from longthread.memory.memories import Memories
 from longthread.memory.relevant_memories import fitting
 from longthread.memory.search.keywords import EntryPlace
-from longthread.memory.search.recall import Recaller
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.memory import Memory, Origin
 from longthread.runs.run_context import RunContext
+from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
-from longthread.settings import Settings
-from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.memories import Owner
 from longthread.tools.tool import Tool
 
 _logger = logging.getLogger(__name__)
-
-
-class Keeper(Protocol):
-    """What keeps what was said: an `Analyst`."""
-
-    store: Driver
-    settings: Settings
-    recaller: Recaller
-    memories: Memories
-
 
 _OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
 """Tools whose results nobody else has written."""
@@ -62,30 +49,30 @@ def _named(spot: WindowMessage) -> str:
     return f"{spot.message.name} {query}".strip()
 
 
-def own_tools(keeper: Keeper, begun: StartedRun, context: RunContext, owner: Owner) -> Sequence[Tool]:
+def own_tools(services: RunServices, begun: StartedRun, context: RunContext, owner: Owner) -> Sequence[Tool]:
     """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
     thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
     remembering = RunMemories(
-        store=keeper.store,
-        memories=keeper.memories,
+        store=services.store,
+        memories=services.memories,
         owner=owner,
         lease=begun.lease,
         seqs=(asked,),
         read=lambda: read_by(context),
-        approval=keeper.settings.remember_approval,
+        approval=services.settings.remember_approval,
         dropped=context.drop_memories,
     )
     recall = recall_tool(
-        keeper.recaller,
+        services.recaller,
         Scope(owner.user_id, thread_id),
         thread_id=thread_id,
         agent_id=owner.agent_id,
-        top_k=keeper.settings.memory_recall_top_k,
+        top_k=services.settings.memory_recall_top_k,
         before=EntryPlace(thread_id, asked),
         look_up=remembering.look_up,
         room=lambda: PageRoom(context.budget, context.family),
     )
-    return (chart_tool(keeper.store, begun.thread, begun.window), recall, *remembering.tools())
+    return (chart_tool(services.store, begun.thread, begun.window), recall, *remembering.tools())
 
 
 async def fitting_memories(memories: Memories, owner: Owner, question: str) -> tuple[Memory, ...]:

@@ -10,24 +10,25 @@ import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from longthread.errors import InvalidInput, LongthreadError, NothingToResume, RunInProgress, ThreadNotFound
 from longthread.model.catalog import Agent
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.runs.delegation_scope import DelegatingCall, DelegationScope
-from longthread.runs.events import Notifier
 from longthread.runs.handle import RunHandle
 from longthread.runs.process import may_be_alive
-from longthread.settings import Settings
+from longthread.runs.services.shared import RunServices
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Driver
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
 from longthread.tools.spelling import spelled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
+
+if TYPE_CHECKING:
+    from longthread.runs.services.runs import Runs  # which gives a run its delegates
 
 LONGEST = 64_000
 """Characters of an answer that the caller is given, as of other tools' results."""
@@ -52,22 +53,6 @@ _PARAMETERS = {
 }
 
 
-class Office(Protocol):
-    """What begins runs, and takes them over: an `Analyst`."""
-
-    store: Driver
-    settings: Settings
-    bell: Notifier
-
-    async def ask(
-        self, question: str, *, thread_id: str | None, user_id: str, agent: str, standing: DelegationScope
-    ) -> RunHandle:
-        """Begin a run."""
-
-    async def resume(self, thread_id: str, *, user_id: str, standing: DelegationScope) -> RunHandle:
-        """Take over a run."""
-
-
 class Delegates:
     """The agents that one run may ask.
 
@@ -75,8 +60,11 @@ class Delegates:
         standing: that of the agents: whom they answer is added for each call.
     """
 
-    def __init__(self, office: Office, lease: Lease, user_id: str, standing: DelegationScope) -> None:
-        self._office = office
+    def __init__(
+        self, runs_: Runs, services: RunServices, lease: Lease, user_id: str, standing: DelegationScope
+    ) -> None:
+        self._runs = runs_
+        self._services = services
         self._lease = lease
         self._user = user_id
         self._standing = standing
@@ -84,7 +72,7 @@ class Delegates:
 
     def tools(self, agents: Sequence[Agent], taken: Collection[str]) -> list[Tool]:
         """A tool for each agent, by a name that no other tool has; none where agents may ask no deeper."""
-        if self._standing.depth > self._office.settings.max_delegation_depth:
+        if self._standing.depth > self._services.settings.max_delegation_depth:
             return []
         return [self._tool(agent, name) for agent, name in zip(agents, tool_names(agents, taken), strict=True)]
 
@@ -115,7 +103,7 @@ class Delegates:
         """The run that answers a call, when it has ended or waits for a person, whichever process executes it."""
         begun = False
         while True:
-            async with self._office.store.reading() as tx:
+            async with self._services.store.reading() as tx:
                 found = [run for run in await runs.answers(tx, *_of(self._lease)) if _answers(run, call_id)]
                 held = bool(found) and await runs.is_held(tx, found[-1], alive=may_be_alive)
             if found and found[-1].status != "running":  # it has ended, or waits for a person
@@ -123,7 +111,7 @@ class Delegates:
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
             if held:
-                await self._office.bell.wait(found[-1].id)
+                await self._services.bell.wait(found[-1].id)
                 continue
             begun = True
             await to_the_end(self._start(agent, task, thread_id, call_id, found[-1] if found else None))
@@ -134,12 +122,10 @@ class Delegates:
         standing = self._standing.answering(DelegatingCall(self._lease, call_id))
         if run is None:
             await self._expect_own(agent, thread_id)
-            handle = await self._office.ask(
-                task, thread_id=thread_id, user_id=self._user, agent=agent.id, standing=standing
-            )
+            handle = await self._runs.ask(task, thread_id=thread_id, user_id=self._user, agent=agent.id, scope=standing)
         else:
             try:
-                handle = await self._office.resume(run.thread_id, user_id=self._user, standing=standing)
+                handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=standing)
             except (RunInProgress, NothingToResume):  # somebody else was faster
                 return
         self._running[call_id] = handle
@@ -166,7 +152,7 @@ class Delegates:
             raise InvalidInput(reason=_used_up(below.size))
         if thread_id is None:
             return
-        async with self._office.store.reading() as tx:
+        async with self._services.store.reading() as tx:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self._user)
             except ThreadNotFound:

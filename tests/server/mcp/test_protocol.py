@@ -177,7 +177,7 @@ async def test_a_server_that_ends_answers_who_waits(open_analyst: Open, era: str
         opened = await client.__aenter__()
         await opened.list_tools()  # it judges answers by their schemas, and would ask for these later
         call = asyncio.create_task(opened.call_tool("ask", {"question": "How many?"}))
-        while not analyst._running:  # noqa: ASYNC110 - nothing tells of it
+        while not analyst.runs._running:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
         server.should_exit = True
         answer: Any = (await call).structured_content
@@ -224,7 +224,7 @@ async def test_calls_that_wait_for_a_person_are_told_and_not_made(open_analyst: 
         read = await client.call_tool("read_thread", {"thread": answer["thread"]})
         page: Any = read.structured_content
         assert page["waiting"] == calls and f"longthread approve {answer['thread']}" in said(read)
-    assert len(await analyst.pending(answer["thread"], user_id=analyst.settings.user)) == 1
+    assert len(await analyst.approvals.pending(answer["thread"], user_id=analyst.settings.user)) == 1
 
 
 async def test_no_other_user_is_seen(open_analyst: Open) -> None:
@@ -366,5 +366,5 @@ async def test_any_source_may_be_named_where_that_is_allowed(open_analyst: Open,
     analyst = await open_analyst(GatedModel([ANSWER]))
     async with listening(analyst, ClientRights(any_source=True)) as (url, _), over_http(url) as client:
         answer = await called(client, "ask", question="How many?", source=str(tmp_path / "sums.csv"))
-        thread = await analyst.thread(answer["thread"], user_id=analyst.settings.user)
+        thread = await analyst.threads.find(answer["thread"], user_id=analyst.settings.user)
         assert "sums.csv" in str(thread.source)

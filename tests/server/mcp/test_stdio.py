@@ -92,7 +92,7 @@ async def test_when_its_client_goes_the_runs_are_stopped_and_kept(open_analyst: 
     async with served(analyst) as (client, task):
         await client.begin()
         client.send("tools/call", 1, name="ask", arguments={"question": "How many?"})
-        while not analyst._running:  # noqa: ASYNC110 - nothing tells of it
+        while not analyst.runs._running:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
         if how == "input":
             client.close()
@@ -109,7 +109,7 @@ async def test_when_its_client_goes_the_runs_are_stopped_and_kept(open_analyst: 
     assert run is not None
     assert (run.status, run.outcome["reason"]) == ("paused", "stopped")
     model.shut.clear()
-    handle = await analyst.resume(thread.id, user_id=analyst.settings.user)
+    handle = await analyst.runs.resume(thread.id, user_id=analyst.settings.user)
     assert (await handle.wait()).type == "finished"
 
 
@@ -127,7 +127,7 @@ async def test_a_call_is_cancelled_while_it_begins(open_analyst: Open) -> None:
         client.send("ping", 99)
         while (await client.read()).get("id") != 99:
             continue
-        while analyst._running:  # noqa: ASYNC110 - nothing tells of it
+        while analyst.runs._running:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.01)
     async with analyst.store.reading() as tx:
         threads = await log.list_threads(tx, user_id="default")

@@ -72,18 +72,18 @@ def _decide(
 
         async with Analyst.open(settings, creates=False) as analyst:
             thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
-            hint = await analyst.why_none_waits(thread_id, user_id=settings.user)
-            pending = await analyst.pending(thread_id, user_id=settings.user)
+            hint = await analyst.approvals.why_none_waits(thread_id, user_id=settings.user)
+            pending = await analyst.approvals.pending(thread_id, user_id=settings.user)
             chosen = _chosen(pending, thread_id, call, hint)
             if decision.type == "edit" and len(chosen) > 1:
                 raise InvalidInput(reason="Several calls wait. Say with --call which one has these arguments.")
             decisions = {each.call_id: decision for each in chosen}
-            handle = await analyst.decide(thread_id, decisions, user_id=settings.user, **how)
+            handle = await analyst.approvals.decide(thread_id, decisions, user_id=settings.user, **how)
             if handle is not None:
                 code = await see_through(analyst, handle, terminal)
                 await finish_summary(analyst, terminal)
                 return code
-            left = await analyst.pending(thread_id, user_id=settings.user)
+            left = await analyst.approvals.pending(thread_id, user_id=settings.user)
             if terminal.as_json:
                 print_line({"type": "waiting", "thread_id": thread_id, "calls": [each.request() for each in left]})
             else:
@@ -122,7 +122,7 @@ async def see_through(analyst: Analyst, handle: RunHandle, terminal: Terminal) -
         went_on = await decided_here(analyst, handle.thread_id, terminal) if code == PAUSED else None
         if went_on is None:
             if not terminal.as_json:
-                below = await analyst.waiting_below(handle.thread_id, user_id=analyst.settings.user)
+                below = await analyst.approvals.waiting_below(handle.thread_id, user_id=analyst.settings.user)
                 terminal.show_waiting_below(below)
             return code
         handle = went_on
@@ -133,13 +133,13 @@ async def decided_here(analyst: Analyst, thread_id: str, terminal: Terminal) -> 
     if not terminal.asks:
         return None
     decisions: dict[str, Decision] = {}
-    for call in await analyst.pending(thread_id, user_id=analyst.settings.user):
+    for call in await analyst.approvals.pending(thread_id, user_id=analyst.settings.user):
         terminal.show_call(call.request())
         decision = asked(call.tool, call.parameters, terminal)
         if decision is None:
             return None
         decisions[call.call_id] = decision
-    return await analyst.decide(thread_id, decisions, user_id=analyst.settings.user) if decisions else None
+    return await analyst.approvals.decide(thread_id, decisions, user_id=analyst.settings.user) if decisions else None
 
 
 def asked(tool: str, parameters: Mapping[str, Any], terminal: Terminal) -> Decision | None:

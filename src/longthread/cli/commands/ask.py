@@ -75,7 +75,7 @@ def resume(
         thread_id = await find_thread(analyst.store, thread, user=settings.user)
         assert thread_id is not None
         decided = await decided_here(analyst, thread_id, terminal)
-        return decided or await analyst.resume(
+        return decided or await analyst.runs.resume(
             thread_id, user_id=settings.user, source=source, model=model, max_steps=max_steps
         )
 

@@ -99,7 +99,7 @@ async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: C
 async def _waits(analyst: Analyst, thread_id: str) -> bool:
     """Whether a call waits that can be asked about again."""
     with suppress(ThreadNotFound):  # nothing has been asked yet
-        return bool(await analyst.pending(thread_id, user_id=analyst.settings.user))
+        return bool(await analyst.approvals.pending(thread_id, user_id=analyst.settings.user))
     return False
 
 

@@ -70,7 +70,7 @@ async def _asked(
 ) -> int:
     from longthread.tools.analysis.statement import prepared
 
-    async with await analyst.source_of(spec, thread_id, analyst.settings.user) as source:
+    async with await analyst.sources.open(spec, thread_id, user_id=analyst.settings.user) as source:
         schema = await source.schema()
         _, sql = await asyncio.to_thread(prepared, found.sql, source, schema)
 

@@ -23,7 +23,7 @@ def stop(thread: ThreadArgument, as_json: options.AsJson = False, database: opti
 
         async with Analyst.open(settings, creates=False) as analyst:
             thread_id = str(await find_thread(analyst.store, thread, user=settings.user))
-            await analyst.stop(thread_id, user_id=settings.user)
+            await analyst.runs.stop(thread_id, user_id=settings.user)
             async with analyst.store.reading() as tx:
                 run = await runs.last_run(tx, thread_id)
                 if run is None:

@@ -102,7 +102,7 @@ class AskTools:
         thread = given.get("thread")
         if thread is not None:
             # One that is not there is not made: a client did not choose its id.
-            await self._analyst.thread(thread, user_id=self._user)
+            await self._analyst.threads.find(thread, user_id=self._user)
         asked = self._analyst.ask(
             given["question"],
             thread_id=thread,
@@ -113,7 +113,7 @@ class AskTools:
         return await self._told(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
-        return await self._told(self._analyst.resume(given["thread"], user_id=self._user), progress)
+        return await self._told(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
 
     async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
         """What a run comes to; of one that waits for a person already, the calls that wait."""
@@ -121,7 +121,7 @@ class AskTools:
             return await _answered(beginning, progress)
         except RunWaiting as error:
             thread, run = error.thread, error.run
-            pending = await self._analyst.pending(thread, user_id=self._user)
+            pending = await self._analyst.approvals.pending(thread, user_id=self._user)
             calls = [{"tool": each.tool, "args": dict(each.args)} for each in pending]
         data: dict[str, Any] = {"thread": thread, "run": run, "status": "waiting", "answer": ""}
         data |= {"citations": [], "queries": [], "calls": calls}

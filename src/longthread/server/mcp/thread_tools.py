@@ -11,8 +11,8 @@ from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
-from longthread.runs.approval_service import pending_of
 from longthread.runs.process import may_be_alive
+from longthread.runs.services.approvals import pending_of
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.mcp.offer import (
     TEXT,

@@ -50,7 +50,7 @@ async def decide(
 ) -> dict[str, Any]:
     """Decide. All decisions are kept, or none. With the last one the run goes on under its own id (202); while other
     calls wait, these are told (200)."""
-    handle = await served.analyst.decide(thread_id, body.decisions, user_id=user)
+    handle = await served.analyst.approvals.decide(thread_id, body.decisions, user_id=user)
     if handle is not None:
         return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
     response.status_code = 200

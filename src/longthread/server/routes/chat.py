@@ -72,7 +72,7 @@ async def resume(
     body = body or Options()
     source = served.sources.chosen(body.source)
     with _named(body.model):
-        handle = await served.analyst.resume(
+        handle = await served.analyst.runs.resume(
             thread_id, user_id=user, model=body.model, max_steps=body.max_steps, source=source
         )
     return _accepted(handle)

@@ -133,7 +133,7 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
     with suppress(RowDamaged):
         await _stop(served, user, thread_id)
     try:
-        await served.analyst.forget_thread(thread_id, user_id=user)
+        await served.analyst.threads.delete(thread_id, user_id=user)
     except RunInProgress as error:
         raise RunElsewhere(thread=error.thread, run=error.run) from None
     return Response(status_code=204)
@@ -164,13 +164,13 @@ async def chat_history(
 @router.get("/state")
 async def state(served: ServedDep, user: Caller, thread_id: str) -> dict[str, Any]:
     """A conversation's state with document 000's fields."""
-    return await served.analyst.state(thread_id, user_id=user)
+    return await served.analyst.threads.state(thread_id, user_id=user)
 
 
 async def _stop(served: Served, user: str, thread_id: str) -> None:
     """Stop the thread's run, if it has one. Raises RunElsewhere: another process executes it."""
     with suppress(NothingToStop):
-        await served.analyst.stop(thread_id, user_id=user)
+        await served.analyst.runs.stop(thread_id, user_id=user)
 
 
 def _cursor(last: Thread) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,40 +15,27 @@ from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.event import Event
 from longthread.model.run import Run
 from longthread.model.thread import Thread
-from longthread.runs.events import Notifier
 from longthread.runs.execute import keep_lease
 from longthread.runs.handle import RunHandle
 from longthread.runs.process import may_be_alive, new_owner
-from longthread.settings import DEFAULT_USER, Settings
+from longthread.runs.services.runs import Runs
+from longthread.runs.services.shared import RunServices
+from longthread.runs.services.threads import Threads
+from longthread.settings import DEFAULT_USER
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
 
 
-class Deciding(ABC):
-    """What an analyst can do with calls of tools that say `approve`."""
+class Approvals:
+    """The calls that wait for a person's decision (tools that say `approve`)."""
 
-    store: Driver
-    settings: Settings
-    bell: Notifier
-
-    @abstractmethod
-    async def thread(self, thread_id: str, *, user_id: str) -> Thread:
-        """A thread's metadata."""
-
-    @abstractmethod
-    async def resume(
-        self,
-        thread_id: str,
-        *,
-        user_id: str,
-        model: str | None = None,
-        max_steps: int | None = None,
-        source: str | None = None,
-        claim: Lease | None = None,
-    ) -> RunHandle:
-        """Go on with a thread's unfinished run."""
+    def __init__(self, services: RunServices, threads: Threads, runs: Runs) -> None:
+        self._store = services.store
+        self._bell = services.bell
+        self._threads = threads
+        self._runs = runs
 
     async def pending(self, thread_id: str, *, user_id: str) -> list[Approval]:
         """The calls of a thread that wait for a decision, in their order.
@@ -57,19 +43,19 @@ class Deciding(ABC):
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        async with self.store.reading() as tx:
+        async with self._store.reading() as tx:
             await log.find_thread(tx, thread_id, user_id=user_id)
             return await pending_of(tx, thread_id)
 
     async def waiting_below(self, thread_id: str, *, user_id: str) -> list[str]:
-        """The threads of agents below a thread, at whatever depth, with calls that wait for a decision."""
-        async with self.store.reading() as tx:
+        """The threads below a thread, at any depth, with calls that wait for a decision."""
+        async with self._store.reading() as tx:
             return (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
 
     async def why_none_waits(self, thread_id: str, *, user_id: str) -> str:
-        """What to do about a thread none of whose calls waits; empty: nothing."""
-        async with self.store.reading() as tx:
-            return await instead(tx, thread_id, user_id=user_id)
+        """What the user can do if no call of the thread waits; empty if nothing."""
+        async with self._store.reading() as tx:
+            return await _advice(tx, thread_id, user_id=user_id)
 
     async def decide(
         self,
@@ -81,8 +67,8 @@ class Deciding(ABC):
         model: str | None = None,
         source: str | None = None,
     ) -> RunHandle | None:
-        """Decide about calls that wait, by their ids. All decisions are kept, or none. With the last one the run goes
-        on here; None while other calls wait.
+        """Decide about calls that wait, by their ids. All decisions are stored, or none. After the last one the run
+        goes on here; None while other calls wait.
 
         Args:
             decisions: for each call a `Decision`, or `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name",
@@ -93,20 +79,21 @@ class Deciding(ABC):
             NotPending: a call does not wait for a decision (any more).
             InvalidInput: a decision is none, or an edit's arguments do not fit the tool.
             ThreadNotFound: there is no such thread, or it is another user's.
-            SourceError, ToolInvalid, ModelUnavailable: the run cannot go on here. The decisions are kept: `resume` it.
+            SourceError, ToolInvalid, ModelUnavailable: it cannot go on here. The decisions are stored: `resume` it.
         """
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
-        run, lease = await decide(self.store, await self.thread(thread_id, user_id=user_id), checked, by=by or user_id)
-        self.bell.ring(run.id)
+        thread = await self._threads.find(thread_id, user_id=user_id)
+        run, lease = await _decide(self._store, thread, checked, by=by or user_id)
+        self._bell.ring(run.id)
         if lease is None:
             return None
         # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.
-        beat = asyncio.ensure_future(keep_lease(self.store, lease))
+        beat = asyncio.ensure_future(keep_lease(self._store, lease))
         try:
-            return await self.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
-        except BaseException as error:
+            return await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
+        except BaseException as error:  # also when it is cancelled: the lease is given back, and the error goes on
             with suppress(LongthreadError):  # the lease runs out by itself, too
-                async with self.store.writing() as tx:
+                async with self._store.writing() as tx:
                     await runs.give_back(tx, lease)
             if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
                 error.args = (f"{error} {_kept(thread_id, error)}",)
@@ -130,8 +117,8 @@ async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
     return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
 
 
-async def instead(tx: Transaction, thread_id: str, *, user_id: str) -> str:
-    """What there is to do about a thread none of whose calls waits; empty: nothing."""
+async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
+    """What the user can do if no call of the thread waits; empty if nothing."""
     run = await runs.last_run(tx, thread_id)
     if run is not None and run.status == "waiting":
         return ""
@@ -143,7 +130,7 @@ async def instead(tx: Transaction, thread_id: str, *, user_id: str) -> str:
     return f"In a conversation below it a call waits: see {commands}." if below else ""
 
 
-async def decide(
+async def _decide(
     store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
 ) -> tuple[Run, Lease | None]:
     """Keep decisions, all or none; the run that they are about and, when it waits for none any more, its lease: who has
@@ -161,7 +148,7 @@ async def decide(
         waiting = {call.call_id: call for call in await pending_of(tx, thread.id)}
         strange = next((call_id for call_id in decisions if call_id not in waiting), None)
         if run is None or strange is not None:
-            hints = [await _already(tx, run, strange), await instead(tx, thread.id, user_id=thread.user_id)]
+            hints = [await _already(tx, run, strange), await _advice(tx, thread.id, user_id=thread.user_id)]
             raise NotPending(thread=thread.id, call=str(strange)[:200], hint=" ".join(filter(None, hints)))
         made = [_made(waiting[call_id], decision, by) for call_id, decision in decisions.items()]
         for call, decision in zip(made, decisions.values(), strict=True):

@@ -1,0 +1,107 @@
+"""Set a run up: its context, its prompt and its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from longthread.context.business_terms import questions_of, taught
+from longthread.context.system_prompt import system_prompt
+from longthread.llm.models import reply_limit
+from longthread.runs.assignment import Assignment
+from longthread.runs.builtin_tools import fitting_memories, own_tools
+from longthread.runs.events import EventStream
+from longthread.runs.run_context import RunContext
+from longthread.runs.services.shared import RunServices
+from longthread.runs.start import StartedRun
+from longthread.store.memories import Owner
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
+from longthread.tools.skills import Disclosure, load_skill_tool
+from longthread.tools.tool import Tool
+from longthread.view.correction import corrected
+from longthread.view.tokens import family_of
+
+
+def run_context(services: RunServices, started: StartedRun, assignment: Assignment) -> RunContext:
+    """The context of a run, with all its tools but those of its sub-agents."""
+    run, models, role, past = started.run, assignment.models, assignment.role, started.past
+    source, summary = assignment.sources.own, started.hot.summary
+    asked = source if role.asks_data else None
+    skills = role.disclose(run.agent, window=assignment.window)
+    factor = services.factors.get(models.name, 1.0)
+    if past is not None and past.model == models.name:
+        factor = corrected(factor, past.estimated, past.reported)
+    context = RunContext(
+        store=services.store,
+        lease=started.lease,
+        stream=EventStream(services.store, started.lease, services.bell, last=started.last_event),
+        run=run,
+        tools={},
+        prompt=_prompt(services, started, None if role.is_analyst else skills.prompt, asked),
+        known=started.known.facts if asked else None,
+        settings=services.settings,
+        tokens=assignment.window,
+        output=max(reply_limit(model, services.settings) for model in models.all),
+        windows=services.context_windows,
+        window=started.window,
+        protocol=run.protocol,
+        queries=max([started.known.facts.queries, *(_label(step.observation) for step in started.earlier)]),
+        family=family_of(models.name),
+        factor=factor,
+        past=past,
+        summary=summary.summary if summary else "",
+        digest=summary.digest if summary else {},
+        topics=summary.topics if summary else (),
+        mark=started.hot.mark,
+        earlier={step.call_id: step for step in started.earlier if step.call_id},
+        approvals=started.approvals,
+        categories=set(started.thread.tool_categories),
+        allowance=assignment.standing.own,
+        missing=assignment.agent_tools.missing,
+        source_notes=_source_notes(started, source),
+    )
+    owner = Owner(started.thread.user_id, role.agent.id)
+    if role.remembers:
+        context.fitting = partial(fitting_memories, services.memories, owner, run.question)
+    if asked is not None:
+        context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
+    context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
+    return context
+
+
+def _prompt(
+    services: RunServices, started: StartedRun, instructions: str | None, source: Source | None
+) -> Callable[..., str]:
+    run = started.run
+    # The day on which the run began: a process that takes it over says the same.
+    today = run.started_at.astimezone(services.settings.zone)
+    continues = run.question if run.continues else None
+    dialect = source.dialect if source else None
+    return partial(system_prompt, instructions=instructions, dialect=dialect, today=today, continues=continues)
+
+
+def _tools(
+    services: RunServices,
+    started: StartedRun,
+    assignment: Assignment,
+    context: RunContext,
+    skills: Disclosure,
+    owner: Owner,
+) -> list[Tool]:
+    source, run = assignment.sources.own, started.run
+    data = analysis_tools(source, run.continues or run.question) if source else ()
+    tools = assignment.role.built_in([*data, *own_tools(services, started, context, owner)])
+    loading = [load_skill_tool(skills.loadable, window=assignment.window)] if skills.loadable else []
+    return [*tools, *assignment.agent_tools.tools, *loading]
+
+
+def _source_notes(started: StartedRun, source: Source | None) -> Sequence[str]:
+    """The notes on a source, in the first run of a thread on it."""
+    return () if source is None or started.last_event > 1 or started.known.facts.tables else source.notes
+
+
+def _label(observation: Any) -> int:
+    data = observation.get("data") if observation else None
+    return int(str(data.get("query", "q0"))[1:]) if isinstance(data, dict) else 0

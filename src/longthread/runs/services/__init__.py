@@ -1,0 +1,1 @@
+"""The services that an analyst hands out, one concern each."""

@@ -1,0 +1,254 @@
+"""The runs of a store: ask, resume and stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
+from longthread.llm.model_cache import ModelCache, ModelFactory
+from longthread.llm.models import RunModels
+from longthread.llm.summarizer import summarizer_of
+from longthread.model.ids import new_id
+from longthread.model.language import is_chinese
+from longthread.model.run import Protocol
+from longthread.model.thread import Thread
+from longthread.runs.assignment import Assignment
+from longthread.runs.cancel import call_off
+from longthread.runs.delegation import Delegates
+from longthread.runs.delegation_scope import DelegationScope, standing_of
+from longthread.runs.execute import execute
+from longthread.runs.handle import RunHandle, report
+from longthread.runs.run_context import RunContext
+from longthread.runs.run_setup import run_context
+from longthread.runs.services.shared import RunServices
+from longthread.runs.services.sources import Sources
+from longthread.runs.services.threads import Threads
+from longthread.runs.start import RunRequest, StartedRun, begin, take_over
+from longthread.runs.thread_agent import role_for
+from longthread.store import log, runs
+from longthread.store.index.recall import Scope
+from longthread.store.runs import Lease
+from longthread.tools.analysis.source import Source
+from longthread.tools.catalog.role import AgentRole, role_of_run
+from longthread.tools.code import Interpreters
+from longthread.tools.mcp import Servers
+from longthread.tools.registry import ToolParts
+
+
+class Runs:
+    """Starts, resumes and stops runs."""
+
+    def __init__(self, services: RunServices, threads: Threads, sources: Sources, models: ModelFactory) -> None:
+        self._services = services
+        self._store = services.store
+        self._settings = services.settings
+        self._threads = threads
+        self._sources = sources
+        self._models = ModelCache(services.settings, models)
+        self._interpreters = Interpreters(cpython=services.settings.code_cpython)
+        self._servers = Servers()
+        self._running: dict[str, RunHandle] = {}
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        user_id: str,
+        thread_id: str | None = None,
+        source: str | None = None,
+        model: str | None = None,
+        protocol: Protocol = "auto",
+        max_steps: int | None = None,
+        agent: str | None = None,
+        scope: DelegationScope | None = None,
+    ) -> RunHandle:
+        """Put a question on a thread (a new one by default). When this returns, the question is in the log.
+
+        Args:
+            source: what to ask, as `open_source` takes it, or the name of one in the catalog; by default the agent's,
+                else the thread's, else the settings'.
+            model: `provider:model` or `demo`; by default the agent's model, else the settings'.
+            max_steps: model calls before the run pauses.
+            agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
+            scope: limits of a run that another agent asked for.
+
+        Raises:
+            InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
+            SourceError: the source cannot be opened. Nothing was written.
+            DefinitionNotFound: there is no such agent.
+            ToolInvalid: the agent needs a tool that cannot be used.
+            RunInProgress: the thread's run is being executed.
+        """
+        question = self._checked(question)
+        thread = await self._threads.find_existing(thread_id, user_id=user_id)
+        role = await role_for(self._store, agent, thread)
+        config = role.agent.config
+        if scope is None:
+            scope = await standing_of(self._store, self._settings, thread)
+        elif not config.get("model"):
+            model, protocol = scope.model, scope.protocol
+        models, caller = self._models.models(model, config), scope.caller
+
+        async def begun(own: Source | None) -> StartedRun:
+            request = RunRequest(
+                thread_id=thread_id or new_id(),
+                user_id=user_id,
+                question=question,
+                source=own.spec if own else None,
+                fingerprint=await own.fingerprint() if own else None,
+                model=models.name,
+                protocol=protocol,
+                max_steps=max_steps or config.get("max_steps") or self._settings.max_steps,
+                agent=role.asked(question),
+                caller=caller,
+            )
+            return await begin(self._store, request, self._services.window_cache)
+
+        return await self._start(begun, role, models, source, thread or thread_id, user_id, scope)
+
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        user_id: str,
+        model: str | None = None,
+        max_steps: int | None = None,
+        source: str | None = None,
+        scope: DelegationScope | None = None,
+        claim: Lease | None = None,
+    ) -> RunHandle:
+        """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
+        user had said "continue".
+
+        Args:
+            scope: limits of a run that another agent asked for.
+            claim: the lease of the run, if the caller has taken it already.
+
+        Raises:
+            NothingToResume: the thread's last run is finished, or there is none.
+            RunInProgress: it is being executed.
+            RunWaiting: it waits for decisions; see `Approvals.decide`.
+        """
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            run = await runs.last_run(tx, thread_id)
+            role = await role_of_run(tx, run.agent) if run is not None and run.status == "running" else None
+        if run is None or run.status == "finished" or (scope and run.status != "running"):
+            raise NothingToResume(thread=thread_id)
+        if run.status == "waiting":
+            raise RunWaiting(thread=thread_id, run=run.id)
+        if role is None:
+            return await self.ask(
+                "继续" if is_chinese(run.question) else "continue",
+                thread_id=thread_id,
+                model=model or run.model,
+                max_steps=max_steps,
+                source=source,
+                protocol=run.protocol,
+                user_id=user_id,
+            )
+        scope = scope or await standing_of(self._store, self._settings, thread, run)
+        models = self._models.models(model or run.model, role.agent.config)
+
+        async def begun(own: Source | None) -> StartedRun:
+            return await take_over(self._store, thread, self._services.window_cache, claim, model=models.name)
+
+        return await self._start(begun, role, models, source, thread, user_id, scope)
+
+    async def stop(self, thread_id: str, *, user_id: str) -> None:
+        """Stop the thread's run: it ends as paused, and the log keeps what it did. If the run waits for a person, the
+        calls that wait are not made.
+
+        Raises:
+            NothingToStop: there is none, or its process died.
+            RunElsewhere: another process executes it.
+        """
+        thread = await self._threads.find(thread_id, user_id=user_id)
+        handle = self._running.get(thread_id)
+        if handle is not None:
+            await handle.stop()
+        with suppress(*([NothingToStop] if handle is not None else [])):
+            run = await call_off(self._store, thread, self._services.window_cache, by=user_id)
+            self._services.bell.ring(run.id)
+
+    async def stop_all(self) -> None:
+        """Stop the runs of this process; they can be resumed."""
+        for handle in list(self._running.values()):
+            await handle.stop()
+
+    async def close(self) -> None:
+        """End the processes that runs have started for their tools."""
+        await self._interpreters.close()
+        await self._servers.close()
+
+    def _checked(self, question: str) -> str:
+        if not question.strip():
+            raise InvalidInput(reason="The question is empty. Type one.")
+        longest = self._settings.max_question
+        if len(question) > longest:
+            raise QuestionTooLong(size=f"{len(question):,}", limit=f"{longest:,}")
+        return question.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+    async def _start(
+        self,
+        begun: Callable[[Source | None], Awaitable[StartedRun]],
+        role: AgentRole,
+        models: RunModels,
+        source: str | None,
+        thread: Thread | str | None,
+        user_id: str,
+        scope: DelegationScope,
+    ) -> RunHandle:
+        """Open what a run needs, begin it or take it over (`begun`), and execute it."""
+        async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
+            agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
+            started = await begun(sources.own)
+            window = await self._services.context_windows.of(*models.all)
+            return self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
+
+    def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
+        context = run_context(self._services, started, assignment)
+        own = assignment.sources.own
+        scope = assignment.standing.below_it(started.run, own.spec if own else None)
+        delegates = Delegates(self, self._services, started.lease, started.thread.user_id, scope)
+        added = delegates.tools(assignment.role.sub_agents, context.tools)
+        context.tools = {**context.tools, **{tool.name: tool for tool in added}}
+        # Here as well as at the end: a process that was closed may have left this undone.
+        self._prune(context, started, assignment.models)
+        work = self._work(context, started, assignment, delegates)
+        task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
+        task.add_done_callback(report)
+        handle = RunHandle(started.run, task, self._store, self._services.bell, after=started.shown)
+        self._running[handle.thread_id] = handle
+        return handle
+
+    async def _work(
+        self, context: RunContext, started: StartedRun, assignment: Assignment, delegates: Delegates
+    ) -> None:
+        services, thread, models = self._services, started.thread, assignment.models
+        try:
+            await execute(context, models, started.known)
+        finally:
+            await delegates.stop()
+            services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
+            services.factors[models.name] = context.factor
+            await assignment.sources.close()
+            services.recaller.keep_up(Scope(thread.user_id, thread.id))
+            self._prune(context, started, models)
+            services.memories.keep_up(thread.user_id)
+            # A client that saw the end may have started the thread's next run already.
+            handle = self._running.get(thread.id)
+            if handle is not None and handle.task is asyncio.current_task():
+                del self._running[thread.id]
+
+    def _prune(self, context: RunContext, started: StartedRun, models: RunModels) -> None:
+        self._services.pruner.keep_up(
+            Scope(started.thread.user_id, started.thread.id),
+            count=started.behind(context.window.spots),
+            view=context.past.segments if context.past else (),
+            kept=started.hot.summary,
+            stale=started.hot.stale,
+            summarizer=summarizer_of(models.name, models.model),
+        )

@@ -1,0 +1,29 @@
+"""What the runs of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from longthread.context.window_cache import WindowCache
+from longthread.llm.context_windows import ContextWindows
+from longthread.memory.memories import Memories
+from longthread.memory.pruner import Pruner
+from longthread.memory.search.recall import Recaller
+from longthread.runs.events import Notifier
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """The store, and what works on it. `factors` says by how much the token estimates of a model were too low."""
+
+    store: Driver
+    settings: Settings
+    bell: Notifier
+    recaller: Recaller
+    memories: Memories
+    pruner: Pruner
+    window_cache: WindowCache
+    context_windows: ContextWindows
+    factors: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,102 @@
+"""The data sources that threads ask."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from longthread.errors import InvalidInput, SourceMissing
+from longthread.model.thread import Thread
+from longthread.runs.delegation_scope import DelegationScope
+from longthread.runs.services.threads import Threads
+from longthread.settings import Settings
+from longthread.store.driver import Driver
+from longthread.tools.analysis.address import same_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.catalog.address import filled
+from longthread.tools.catalog.catalog import Catalog, address_again, named_address
+from longthread.tools.catalog.role import AgentRole
+from longthread.tools.sources import Opener, RunSources
+
+
+class Sources:
+    """Opens the sources of threads and runs."""
+
+    def __init__(self, store: Driver, settings: Settings, threads: Threads) -> None:
+        self._store = store
+        self._settings = settings
+        self._threads = threads
+        self._opener = Opener(settings)
+        self._addresses: dict[str, str] = {}
+        """Addresses with their passwords, as callers gave them."""
+
+    async def open(self, spec: str | None, thread: Thread | str | None, *, user_id: str) -> Source:
+        """A source for a user: `spec`, else the thread's source, else the settings'. The caller closes it.
+
+        Raises:
+            SourceError: it cannot be opened.
+            SourceMissing: nothing names a source.
+            ThreadNotFound: the thread is not there, and nothing else names a source.
+        """
+        given = spec
+        if spec is None and thread is not None:
+            found = await self._find(thread, user_id) if isinstance(thread, str) else thread
+            spec = await self._with_password(found.source) if found and found.source else None
+        spec = spec or self._settings.source
+        if not spec:
+            raise SourceMissing()
+        address = await named_address(self._store, spec)
+        opened = await self._opener.open(address, user_id)
+        # An address of the catalog is not remembered: it may change, and is read again.
+        if given is not None and address == given.strip():
+            self._addresses[opened.spec] = address
+        return opened
+
+    @asynccontextmanager
+    async def for_run(
+        self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope
+    ) -> AsyncIterator[RunSources]:
+        """The sources of a run. Closed here if the block fails; otherwise the run closes them.
+
+        Raises:
+            InvalidInput: the agent has no tool for the source that was given.
+            SourceError, SourceMissing, ThreadNotFound: as `open`.
+        """
+        own = await self._own(role, spec, thread, user_id, scope)
+
+        async def open_named(name: str) -> Source:
+            return await self._opener.open(await Catalog(self._store).address(name), user_id)
+
+        async with AsyncExitStack() as stack:
+            sources = RunSources(own, open_named)
+            stack.push_async_callback(sources.close)
+            yield sources
+            stack.pop_all()
+
+    async def _own(
+        self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope
+    ) -> Source | None:
+        """The run's own source: what is given, else the agent's, the calling agent's, the thread's or the settings'."""
+        uses_sources = role.asks_data or bool(role.sub_agents)
+        if spec is not None and not uses_sources:
+            raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
+        if spec is None and uses_sources:
+            if role.source is not None:
+                return await self._opener.open(filled(role.source.address), user_id)
+            if scope.source is not None:
+                return await self._opener.open(await self._with_password(scope.source), user_id)
+        if role.asks_data or spec or (role.sub_agents and isinstance(thread, Thread) and thread.source):
+            return await self.open(spec, thread, user_id=user_id)
+        return None
+
+    async def _find(self, thread_id: str, user_id: str) -> Thread | None:
+        if self._settings.source:
+            return await self._threads.find_existing(thread_id, user_id=user_id)
+        return await self._threads.find(thread_id, user_id=user_id)
+
+    async def _with_password(self, spec: str) -> str:
+        """A thread's source as it was given here, or is in the settings or the catalog: no thread stores a password."""
+        configured = self._settings.source
+        if configured is not None and same_source(spec, configured):
+            return configured
+        return self._addresses.get(spec) or await address_again(self._store, spec)
