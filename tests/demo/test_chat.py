@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
+
+import pytest
 
 from longthread.demo.chat import DemoModel, reply_to
 from longthread.messages.message import Message
@@ -99,6 +102,19 @@ async def test_streaming_gives_the_same_message_in_pieces() -> None:
     assert len([chunk for chunk in pieces if chunk.text]) > 2
     assert last.message == reply_to(messages, TOOLS)
     assert "".join(chunk.text for chunk in pieces) == last.message.text
+
+
+async def test_it_thinks_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    on: list[threading.Thread] = []
+
+    def reply(*given: Any) -> Message:
+        on.append(threading.current_thread())
+        return reply_to(*given)
+
+    monkeypatch.setattr("longthread.demo.chat.reply_to", reply)
+    assert [chunk async for chunk in DemoModel().stream([SYSTEM, Message("user", "what tables are there?")], TOOLS)]
+    [thread] = on
+    assert thread is not threading.main_thread()
 
 
 def test_the_window_is_said_to_be_large() -> None:

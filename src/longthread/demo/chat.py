@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -35,10 +36,14 @@ class DemoModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
         """One reply, see `ChatModel`. The options change nothing: the rules choose."""
-        message = reply_to(messages, tools)
+        # On a thread: a question on a large schema takes longer than an event loop may stand still.
+        message = await asyncio.to_thread(reply_to, messages, tools)
         for piece in _pieces(message.text):
             yield Chunk(piece)
         yield Chunk(message=message)
+
+    async def close(self) -> None:
+        """It has no connections."""
 
 
 def reply_to(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Message:

@@ -49,6 +49,10 @@ class AnthropicModel:
             raise StreamTruncated("The reply ended before it was complete.")
         yield Chunk(message=reply.message())
 
+    async def close(self) -> None:
+        """Close its connections, see `ChatModel`."""
+        await self.endpoint.close()
+
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], options: CallOptions) -> dict[str, Any]:
         prompt, sent = to_request(messages)
         body: dict[str, Any] = {

@@ -85,6 +85,9 @@ class ChatModel(Protocol):
             ProviderError: there is no reply, or not all of it.
         """
 
+    async def close(self) -> None:
+        """Close the connections that it keeps open between calls."""
+
 
 async def reply_of(
     model: ChatModel,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,13 +45,26 @@ _STATUSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a provider takes requests. `timeout` is in seconds: for the connection, and for each piece of a reply."""
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=60)
+"""Servers and proxies mostly close a connection that is not used for a minute or more."""
+_DRAIN_SECONDS = 0.25
+"""How long the end of a stream may take after its last event: a connection is used again only if it was read whole."""
+_GONE = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    timeout: float = 60.0
+
+class Endpoint:
+    """Where a provider takes requests. Connections stay open between calls, until it is closed.
+
+    Args:
+        timeout: seconds, for the connection, and for each piece of a reply.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 60.0) -> None:
+        self.url = url
+        self.headers = headers or {}
+        self.timeout = timeout
+        self._shared: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def address(self) -> str:
@@ -74,8 +87,10 @@ class Endpoint:
                 if _STREAM not in response.headers.get("content-type", ""):
                     yield {"whole": _told(read_json(await response.aread()))}
                     return
-                async for data in _event_data(response.aiter_bytes()):
+                pieces = response.aiter_bytes()
+                async for data in _event_data(pieces):
                     if data.strip() == DONE:
+                        await _drain(pieces)
                         yield {"done": True}
                         return
                     began = True
@@ -84,29 +99,64 @@ class Endpoint:
             raise _broken(error, began=began) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
-        """The JSON of a reply that is not streamed.
+        """The JSON of a reply that is not streamed. Its connection is closed after it: embedders are asked on several
+        event loops, and nobody closes them.
 
         Raises:
             ProviderError: as `events` does.
         """
         try:
-            async with self._sent(body) as response:
+            async with self._new_client() as client, self._post(client, _encoded(body)) as response:
                 return read_json(await response.aread())
         except httpx.HTTPError as error:
             raise _broken(error, began=False) from error
 
+    async def close(self) -> None:
+        """Close the connections. A later call opens others."""
+        if self._shared is not None and self._loop is asyncio.get_running_loop():
+            await self._shared.aclose()
+        self._shared = None
+
     @asynccontextmanager
     async def _sent(self, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
-        # A client for each call: one that is kept would belong to one event loop, and nobody would close it.
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        """A reply over a connection that is open already, or a new one."""
+        content, is_new = _encoded(body), False
+
+        async def trace(event: str, _: Mapping[str, Any]) -> None:
+            nonlocal is_new
+            is_new = is_new or event == "connection.connect_tcp.started"
+
+        async with AsyncExitStack() as stack:
+            try:
+                sent = self._post(self._client(), content, trace=trace)
+                response = await stack.enter_async_context(sent)
+            except _GONE:
+                if is_new:
+                    raise
+                # The server had closed the connection since the last call: this call did not reach it.
+                client = await stack.enter_async_context(self._new_client())
+                response = await stack.enter_async_context(self._post(client, content))
+            yield response
+
+    @asynccontextmanager
+    async def _post(
+        self, client: httpx.AsyncClient, content: bytes, **extensions: Any
+    ) -> AsyncIterator[httpx.Response]:
         headers = {"content-type": "application/json", **self.headers}
-        async with (
-            httpx.AsyncClient(verify=_certificates(), timeout=self.timeout) as client,
-            client.stream("POST", self.url, content=content, headers=headers) as response,
-        ):
+        async with client.stream("POST", self.url, content=content, headers=headers, extensions=extensions) as response:
             if not response.is_success:
                 raise refusal(response.status_code, await response.aread(), response.headers)
             yield response
+
+    def _client(self) -> httpx.AsyncClient:
+        """The client of this event loop: a connection belongs to one."""
+        loop = asyncio.get_running_loop()
+        if self._shared is None or self._loop is not loop:
+            self._shared, self._loop = self._new_client(), loop
+        return self._shared
+
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS)
 
 
 def header_value(name: str, key: str) -> str:
@@ -125,6 +175,17 @@ def header_value(name: str, key: str) -> str:
 def _certificates() -> ssl.SSLContext:
     """Those that are trusted. To read them takes longer than all the rest of a call."""
     return httpx.create_ssl_context()
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    with suppress(TimeoutError, httpx.HTTPError):  # the connection is then closed instead
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in pieces:
+                pass
 
 
 async def _event_data(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:

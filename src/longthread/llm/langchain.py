@@ -116,6 +116,9 @@ class LangChainModel:
             raise StreamTruncated("The reply ended before it began.")
         yield Chunk(message=message_of(whole))
 
+    async def close(self) -> None:
+        """LangChain's classes look after their connections themselves."""
+
     def _bound(self, tools: Sequence[ToolSpec], options: CallOptions) -> Any:
         if not tools:
             return self.langchain

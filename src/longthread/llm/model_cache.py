@@ -11,7 +11,7 @@ from longthread.llm.models import RunModels, model_name
 from longthread.settings import Settings
 
 MODELS = 16
-"""Models that are remembered; the one made first goes first."""
+"""Models that are remembered; the one made first goes first. It is not closed then: a run may still use it."""
 ModelFactory = Callable[[str, Settings], Any]
 """Makes the model of a name: a `ChatModel`, or one of LangChain's."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
@@ -40,6 +40,11 @@ class ModelCache:
             fallback=self._model(fallback, config) if fallback and fallback != chosen else None,
             retries=config.get("retry_attempts", self._settings.retry_attempts),
         )
+
+    async def close(self) -> None:
+        """Close the connections of all models."""
+        for model in self._made.values():
+            await model.close()
 
     def _model(self, name: str, config: Mapping[str, Any]) -> ChatModel:
         own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}

@@ -66,6 +66,10 @@ class OpenAIModel:
             raise StreamTruncated("The reply ended before it was complete.")
         yield Chunk(message=reply.message())
 
+    async def close(self) -> None:
+        """Close its connections, see `ChatModel`."""
+        await self.endpoint.close()
+
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], options: CallOptions) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.name,

@@ -177,6 +177,9 @@ class ScriptedModel:
             yield Chunk(piece)
         yield Chunk(message=message)
 
+    async def close(self) -> None:
+        """It has no connections."""
+
 
 def raw_calls(message: Message) -> list[tuple[str | None, str | None, str]]:
     """The id, the name and the arguments as text of each call, those with invalid arguments too."""

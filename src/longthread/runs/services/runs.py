@@ -179,7 +179,8 @@ class Runs:
             await handle.stop()
 
     async def close(self) -> None:
-        """End the processes that runs have started for their tools."""
+        """Close the connections of the models, and end the processes that tools have started."""
+        await self._models.close()
         await self._interpreters.close()
         await self._servers.close()
 
