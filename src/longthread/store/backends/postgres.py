@@ -13,28 +13,17 @@ from psycopg.adapt import Transformer
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from longthread.errors import (
-    CommitUnknown,
-    NotAsExpected,
-    StoreClosed,
-    StoreConflict,
-    StoreDamaged,
-    StoreDisconnected,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreUnavailable,
-    ValueRefused,
-)
+from longthread.errors import CommitUnknown, NotAsExpected, StoreDisconnected, StoreError, StoreUnavailable
 from longthread.store.backends.migrate import migrate_postgres
 from longthread.store.backends.placeholders import parts, with_names
 from longthread.store.backends.postgres_address import parsed, shown
+from longthread.store.backends.postgres_errors import failure, reason_of
 from longthread.store.backends.postgres_values import configure
 from longthread.store.backends.prefetch import Ahead
 from longthread.store.completion import to_the_end
-from longthread.store.driver import CHANGED, QueryCall, Row, sentence, storable
+from longthread.store.driver import CHANGED, QueryCall, Row, storable
 from longthread.store.queries import queries
 
 CONNECTIONS = 16
@@ -195,8 +184,8 @@ class PostgresTransaction:
             if error.sqlstate is not None and not (self.connection.closed or self.connection.broken):
                 raise self._failure(error) from None
             if not self._has_begun:
-                raise NotAsExpected(reason=f"the connection was lost ({_reason(error)})") from None
-            raise CommitUnknown(reason=_reason(error)) from None
+                raise NotAsExpected(reason=f"the connection was lost ({reason_of(error)})") from None
+            raise CommitUnknown(reason=reason_of(error)) from None
 
     async def _run(self, query: str, values: Mapping[str, Any]) -> AsyncCursor[DictRow]:
         given = storable(values)
@@ -259,7 +248,7 @@ class PostgresTransaction:
     def _failure(self, error: psycopg.Error) -> StoreError:
         if self._expects and isinstance(error, errors.DivisionByZero):
             return NotAsExpected(reason=CHANGED)
-        told = _failure(error)
+        told = failure(error)
         if self._alone and isinstance(told, StoreDisconnected):
             return CommitUnknown(reason=told.reason)
         return told
@@ -314,7 +303,7 @@ class PostgresDriver:
                 await connection.close()
                 raise
         except (psycopg.Error, OSError) as error:
-            raise StoreUnavailable(where=where, reason=_reason(error)) from None
+            raise StoreUnavailable(where=where, reason=reason_of(error)) from None
         first = [connection]
         drivers: list[PostgresDriver] = []
 
@@ -425,7 +414,7 @@ class PostgresDriver:
         except PoolTimeout:
             raise StoreError(reason=_TOO_BUSY) from None
         except psycopg.Error as error:
-            raise _failure(error) from None
+            raise failure(error) from None
         finally:
             self._asking -= 1
         if task and task.cancelling() > cancelled:
@@ -495,38 +484,3 @@ _SESSION: dict[str, Any] = {
     "prepare_threshold": None,
     "row_factory": dict_row,
 }
-
-
-_FAILURES: dict[type[psycopg.Error], type[StoreError]] = {
-    PoolClosed: StoreClosed,
-    errors.UniqueViolation: StoreConflict,
-    errors.DeadlockDetected: StoreConflict,
-    errors.SerializationFailure: StoreConflict,
-    errors.DiskFull: StoreFull,
-    errors.ReadOnlySqlTransaction: StoreReadOnly,
-    errors.InsufficientPrivilege: StoreReadOnly,
-    errors.DataCorrupted: StoreDamaged,
-    errors.IndexCorrupted: StoreDamaged,
-    errors.AdminShutdown: StoreDisconnected,
-    errors.CrashShutdown: StoreDisconnected,
-    psycopg.OperationalError: StoreDisconnected,  # itself, and no class below it: what the server has not said
-}
-
-
-_REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, errors.ForeignKeyViolation)
-
-
-def _failure(error: psycopg.Error) -> StoreError:
-    """What a statement's error is called here."""
-    other = ValueRefused if isinstance(error, _REFUSED) else StoreError
-    kind = _FAILURES.get(type(error), other)
-    return StoreClosed() if kind is StoreClosed else kind(reason=_reason(error))
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, errors.LockNotAvailable):
-        return "another transaction held its lock for too long."
-    diag = getattr(error, "diag", None)
-    text = (diag.message_primary if diag is not None else None) or str(error) or type(error).__name__
-    text = " ".join(text.split())
-    return sentence(text)
