@@ -46,7 +46,13 @@ async def test_it_tells_what_was_said_with_what_stands_around_it(store: Driver) 
     assert observation["ok"] is True
     assert len(observation["data"]["found"]) == 2
     assert (first["entry"], first["role"], first["text"]) == ("t-1", "assistant", TEXTS[1])
-    assert [other["text"] for other in first["around"]] == ["hello", "noted"]
+    # What stands before it is the second hit: each is shown once, and beside that one stands what comes next.
+    second = observation["data"]["found"][1]
+    assert (first["seq"], second["seq"], second["text"]) == (2, 1, "hello")
+    around = [[(other["seq"], other["text"]) for other in hit["around"]] for hit in (first, second)]
+    assert around == [[(3, "noted")], [(4, TEXTS[3])]]
+    [only] = (await asked(store, query="which staging server?", k=1))["data"]["found"]
+    assert [other["text"] for other in only["around"]] == ["hello", "noted"]
 
 
 async def test_topics_ids_and_other_threads(store: Driver) -> None:

@@ -79,6 +79,17 @@ def test_the_last_line_holds_the_measures(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_shown_is_counted_for_as_many_hits_as_are_asked_for(tmp_path: Path) -> None:
+    said = {"type": "entry", "collection": "c", "role": "user", "name": None, "time": None}
+    texts = ["a", "b", "the walrus sleeps", "the walrus eats a walrus", "d", "e"]
+    asked = {"type": "query", "collection": "c", "text": "walrus eats", "relevant": ["1", "2"], "category": "x"}
+    rows = [*(said | {"id": str(at), "text": text} for at, text in enumerate(texts)), asked]
+    found = run(str(written(tmp_path / "f.jsonl", rows)), "--k", "2,1")
+    # Of one hit, 2 stands beside it; of two it is one, and 1 stands beside it.
+    assert found["recall"] == {"2": 0.5, "1": 0.0}
+    assert found["with_neighbours"] == {"2": 1.0, "1": 0.5}
+
+
 def test_the_store_that_is_named_is_left_as_it_was(tmp_path: Path, store_address: str, backend: str) -> None:
     path = str(written(tmp_path / "f.jsonl", lines(collections=1)))
     found = run(path, "--database-url", store_address)

@@ -147,3 +147,6 @@ def test_on_a_terminal_a_conversation_is_a_heading(run: Run, monkeypatch: pytest
     assert plain[0] == "Our servers  servers"
     assert any(line.endswith("assistant  The staging server is 10.1.2.3.") for line in plain)
     assert "\x1b[1;33mstaging" in shown.get()
+    # Hits that stand together are told in the order in which they were said, and each message once.
+    told = [line.split("  ")[-1] for line in plain[1:5]]
+    assert told == ["Which server is staging?", "The staging server is 10.1.2.3.", "好的", "And production?"]

@@ -61,6 +61,8 @@ async def test_both_find_the_same(
         recalled = await recaller.find(Question(asked, scope, k=k))
         assert recalled.warnings == []
         around = [[entry.id for entry in hit.around] for hit in recalled.hits]
+        shown = [(entry.thread_id, entry.seq) for hit in recalled.hits for entry in (hit.entry, *hit.around)]
+        assert len(shown) == len(set(shown))
         hits = [(log.sent_id(hit.entry), hit.score, hit.active) for hit in recalled.hits]
         found.append((hits, around))
     assert found[0] == found[1]

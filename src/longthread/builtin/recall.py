@@ -221,7 +221,9 @@ def _told(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, An
 def _entry(entry: Entry, thread_id: str, text: str) -> dict[str, Any]:
     own = entry.thread_id == thread_id
     said_at = entry.metadata.get(SAID_AT) or entry.created_at.isoformat(timespec="seconds")
-    data = {"entry": entry.id if own else f"{entry.thread_id}/{entry.id}", "role": entry.role, "time": said_at}
+    entry_id = entry.id if own else f"{entry.thread_id}/{entry.id}"
+    # By its number a model sees what stands next to what: an entry is shown beside one hit only.
+    data = {"entry": entry_id, "seq": entry.seq, "role": entry.role, "time": said_at}
     if entry.name:
         data["name"] = entry.name
     return data | {"text": text}

@@ -225,6 +225,41 @@ async def test_neighbours_are_those_on_the_same_branch(store: Driver) -> None:
     }
 
 
+TALK = ["a", "b", "c", "the walrus sleeps", "the walrus eats a walrus", "d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "around"),
+    [
+        (0, [[], []]),
+        (1, [["c", "d"], ["b", "e"]]),
+        (2, [["b", "c", "d", "e"], ["a", "f"]]),
+        (9, [["a", "b", "c", "d", "e", "f"], []]),
+    ],
+)
+async def test_what_is_shown_once_gives_its_place_to_the_next_one(
+    store: Driver, neighbours: int, around: list[list[str]]
+) -> None:
+    await say(store, TALK)
+    hits = (await Recaller(store).find(Question("walrus eats", MINE, k=2, neighbours=neighbours))).hits
+    assert [hit.entry.text for hit in hits] == ["the walrus eats a walrus", "the walrus sleeps"]
+    assert [[entry.text for entry in hit.around] for hit in hits] == around
+
+
+async def test_threads_of_a_user_have_their_own_neighbours(store: Driver) -> None:
+    for thread_id in ("x", "y"):
+        await say(
+            store, [f"{word} {thread_id}" for word in ("a", "a walrus", "another walrus", "b")], thread_id=thread_id
+        )
+    hits = (await Recaller(store).find(Question("walrus", Scope("u"), k=4))).hits
+    shown = {(hit.entry.text, *(entry.text for entry in hit.around)) for hit in hits}
+    assert shown == {
+        (f"{word} walrus {thread_id}", *beside)
+        for thread_id in ("x", "y")
+        for word, beside in (("a", (f"a {thread_id}", f"b {thread_id}")), ("another", ()))
+    }
+
+
 async def test_no_more_stands_around_a_hit_than_there_is(store: Driver) -> None:
     await say(store, ["one", "two", "the old question", "the old answer"])
     await say(store, ["the walrus question"], parent=2)
@@ -244,8 +279,8 @@ async def test_no_more_stands_around_a_hit_than_there_is(store: Driver) -> None:
 
 async def test_what_the_model_sees_anyway_does_not_stand_around_a_hit(store: Driver) -> None:
     await say(store, ["one", "the walrus", "which walrus?", "this one"])
-    asked = Question("walrus", MINE, neighbours=2, before=EntryPlace("t", 3))
-    [hit] = (await Recaller(store).find(asked)).hits[:1]
+    asked = Question("walrus", MINE, k=1, neighbours=2, before=EntryPlace("t", 3))
+    [hit] = (await Recaller(store).find(asked)).hits
     assert (hit.entry.text, [entry.text for entry in hit.around]) == ("the walrus", ["one"])
 
 

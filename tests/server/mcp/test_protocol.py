@@ -76,6 +76,8 @@ async def test_a_conversation_is_held_found_and_shown(open_analyst: Open, era: s
 
         recalled = await called(client, "recall", query="火箭 家族", thread=answer["thread"], top_k=3, around=1)
         assert recalled["found"][0]["thread"] == answer["thread"]
+        shown = [each["seq"] for hit in recalled["found"] for each in (hit, *hit.get("around", ()))]
+        assert len(shown) == len(set(shown)) >= 2
         seen = await called(client, "view", thread=answer["thread"], call=1)
         assert seen["messages"][0]["text"] == "运载火箭有哪些？"
 

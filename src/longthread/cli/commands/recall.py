@@ -180,18 +180,34 @@ def _print(found: _Found, wanted: set[str]) -> None:
         console.print(
             f"[bold]{escape(found.titles[thread_id])}[/bold]  [dim]{escape(thread_id)}[/dim]", highlight=False
         )
-        for hit in its:
-            _print_hit(console, hit, wanted)
+        _print_hits(console, list(its), wanted)
 
 
-def _print_hit(console: Console, hit: Hit, wanted: set[str]) -> None:
-    for entry in sorted([hit.entry, *hit.around], key=lambda each: each.seq):
-        own = entry is hit.entry
-        aside = "  on another branch" if own and not hit.active else ""
+def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None:
+    """Hits of one conversation, each with what stands around it. Those that stand together are printed in their order,
+    where the best of them is."""
+    own = {hit.entry.seq: hit for hit in hits}
+    for entry in _by_stretch([[hit.entry, *hit.around] for hit in hits]):
+        hit = own.get(entry.seq)
+        aside = "  on another branch" if hit and not hit.active else ""
         line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
-        shown = visible(_shown(entry, wanted, _CHARS if own else _AROUND_CHARS))
-        line.append_text(_marked(shown, wanted) if own else Text(shown))
+        shown = visible(_shown(entry, wanted, _CHARS if hit else _AROUND_CHARS))
+        line.append_text(_marked(shown, wanted) if hit else Text(shown))
         console.print(line, highlight=False)
+
+
+def _by_stretch(ranked: Sequence[Sequence[Entry]]) -> list[Entry]:
+    """Entries by the stretches that they stand in, first that of the best, and in each in their order."""
+    rank = {entry.seq: at for at, some in enumerate(ranked) for entry in some}
+    entries = sorted((entry for some in ranked for entry in some), key=lambda each: each.seq)
+    stretches: list[list[Entry]] = []
+    for entry in entries:
+        if stretches and entry.seq == stretches[-1][-1].seq + 1:
+            stretches[-1].append(entry)
+        else:
+            stretches.append([entry])
+    stretches.sort(key=lambda stretch: min(rank[entry.seq] for entry in stretch))
+    return [entry for stretch in stretches for entry in stretch]
 
 
 def _marked(text: str, wanted: set[str]) -> Text:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from longthread.store.index import recall
 
@@ -30,19 +31,27 @@ class Branches:
         """Whether an entry stands on the active branch."""
         return recall.is_active(seq, self._active)
 
-    def around(self, seq: int, count: int) -> list[int]:
-        """The `count` entries before an entry and behind it, in their order. Where several branches go on from one, the
-        active one does, else the oldest. Entries that retention has deleted are among them."""
-        before, behind, at = list[int](), list[int](), seq
-        while len(before) < count and (at := self.apart.get(at, at - 1)) > 0:
-            before.append(at)
-        at = seq
-        while len(behind) < count and (following := self._following(at)) is not None:
-            behind.append(following)
-            at = following
-        return [*reversed(before), *behind]
+    def around(self, seq: int, count: int, shown: Container[int] = ()) -> list[int]:
+        """The `count` entries before an entry and behind it, in their order, that are not `shown` already: for each of
+        those the next one further out. Where several branches go on from one, the active one does, else the oldest.
+        Entries that retention has deleted are among them."""
+        before = islice((each for each in self._earlier(seq) if each not in shown), count)
+        behind = islice((each for each in self._later(seq) if each not in shown), count)
+        return [*reversed(list(before)), *behind]
+
+    def _earlier(self, seq: int) -> Iterator[int]:
+        while (seq := self.apart.get(seq, seq - 1)) > 0:
+            yield seq
+
+    def _later(self, seq: int) -> Iterator[int]:
+        while (following := self._following(seq)) is not None:
+            yield (seq := following)
 
     def _following(self, seq: int) -> int | None:
-        next_one = [seq + 1] if seq < self.last and seq + 1 not in self.apart else []
-        found = [*next_one, *sorted(self._behind.get(seq, ()))]
-        return next((each for each in found if self.is_active(each)), found[0] if found else None)
+        next_one = seq + 1 if seq < self.last and seq + 1 not in self.apart else None
+        if seq not in self._behind:
+            return next_one
+        found = sorted(self._behind[seq])
+        if next_one is not None:
+            found.insert(0, next_one)
+        return next((each for each in found if self.is_active(each)), found[0])

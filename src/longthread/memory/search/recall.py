@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 
@@ -15,16 +16,15 @@ from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.index.compaction import bind_user, drop_volumes
-from longthread.memory.index.indexer import content_of, index_thread, is_recallable
+from longthread.memory.index.indexer import content_of, index_thread
 from longthread.memory.index.postings import FORM, by_bucket, places_between
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
 from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, named, sign_thread
-from longthread.memory.search.branches import Branches
 from longthread.memory.search.keywords import EntryPlace, by_keywords
 from longthread.memory.search.nearest import Guess, Nearest, Sought
-from longthread.memory.search.versions import present_versions
+from longthread.memory.search.surroundings import Surroundings, Tips
 from longthread.memory.summary.spans import ranges_of
 from longthread.model.entry import Entry
 from longthread.store import log
@@ -46,8 +46,6 @@ BESIDE = 0.9
 
 _logger = logging.getLogger(__name__)
 
-Tips = Mapping[str, tuple[int, int]]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -59,7 +57,7 @@ class Question:
         k: how many entries at most, from 1 on.
         since, until: only entries written in this stretch of time, without its end.
         before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
-        neighbours: how many entries around each hit come with it.
+        neighbours: how many entries on either side of each hit come with it. Those that are shown already do not count.
         topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
 
     Raises:
@@ -416,74 +414,36 @@ async def load(
 ) -> list[Hit]:
     """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
     threads that are known, each with its last entry."""
-    hits: list[Hit] = []
-    branches: dict[str, Branches] = {}
-    seen: set[EntryPlace] = set()
+    known = Surroundings(tx, question.scope.user_id, tips or {}, neighbours=question.neighbours, before=question.before)
+    hits: dict[EntryPlace, Hit] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
-        await _know_branches(tx, question, {place.thread_id for place, _ in some}, tips or {}, branches)
-        some, shown = await _present(tx, some, branches, question)
+        await known.read_branches({place.thread_id for place, _ in some})
+        # Most of what is around them is shown, and is read with them.
+        await known.read_entries([place, *known.around(place)] for place, _ in some)
         for place, value in some:
-            around, there = shown[place]
-            entry = there.get(place.seq)
-            if place in seen or entry is None or not is_recallable(entry) or not content_of(entry).strip():
-                continue
-            seen.add(place)
-            beside = {there[seq].seq: there[seq] for seq in around if seq in there and is_recallable(there[seq])}
-            beside.pop(entry.seq, None)  # an earlier version of it that says the same may stand there
-            active = branches[place.thread_id].is_active(entry.seq)
-            hits.append(Hit(entry, score=value, active=active, around=list(beside.values())))
+            entry = known.shown(place)
+            if entry is not None and content_of(entry).strip():
+                active = known.branches[place.thread_id].is_active(entry.seq)
+                hits.setdefault(EntryPlace(place.thread_id, entry.seq), Hit(entry, value, active))
         if len(hits) >= question.k:
             break
-    return hits[: question.k]
+    return await _with_neighbours(known, dict(islice(hits.items(), question.k)))
 
 
-async def _present(
-    tx: Transaction, some: Sequence[tuple[EntryPlace, float]], branches: Mapping[str, Branches], question: Question
-) -> tuple[Sequence[tuple[EntryPlace, float]], dict[EntryPlace, tuple[list[int], Mapping[int, Entry]]]]:
-    """The places of the present versions of what was found, each with the entries on its either side: their numbers,
-    and what is shown of them and of itself."""
-    moved = list(some)
-    for _ in range(2):  # where a place was moved, others stand around it
-        around = {place: _around(place, branches[place.thread_id], question) for place, _ in moved}
-        entries = await _entries(tx, around)
-        shown = {
-            thread_id: await present_versions(tx, thread_id, branches[thread_id], there.values())
-            for thread_id, there in entries.items()
-        }
-        places = [(place, value, shown[place.thread_id].get(place.seq)) for place, value in moved]
-        if all(entry is None for _, _, entry in places):
-            break
-        moved = [
-            (place if entry is None else EntryPlace(place.thread_id, entry.seq), value)
-            for place, value, entry in places
-        ]
-    told = {thread_id: {**there, **shown[thread_id]} for thread_id, there in entries.items()}
-    there = {thread_id: {seq: entry for seq, entry in each.items() if entry} for thread_id, each in told.items()}
-    return moved, {place: (seqs, there[place.thread_id]) for place, seqs in around.items()}
-
-
-async def _know_branches(
-    tx: Transaction, question: Question, threads: Set[str], tips: Tips, branches: dict[str, Branches]
-) -> None:
-    """Read the branches of threads that are not known yet."""
-    new = sorted(threads - branches.keys())
-    unknown = [thread_id for thread_id in new if thread_id not in tips]
-    tips = {**tips, **await recall.tips(tx, question.scope.user_id, unknown)} if unknown else tips
-    for thread_id in new:
-        branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(tx, thread_id))
-
-
-def _around(place: EntryPlace, branches: Branches, question: Question) -> list[int]:
-    """The entries on either side of a place. What the question says is before it ends there."""
-    before = question.before
-    end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
-    return [seq for seq in branches.around(place.seq, question.neighbours) if seq < end]
-
-
-async def _entries(tx: Transaction, around: Mapping[EntryPlace, Sequence[int]]) -> dict[str, dict[int, Entry]]:
-    """The entries at places and around them, by thread and number."""
-    wanted: dict[str, set[int]] = {}
-    for place, beside in around.items():
-        wanted.setdefault(place.thread_id, set()).update((place.seq, *beside))
-    return {thread_id: await log.entries_at(tx, thread_id, seqs) for thread_id, seqs in wanted.items()}
+async def _with_neighbours(known: Surroundings, hits: Mapping[EntryPlace, Hit]) -> list[Hit]:
+    """Hits, the best first, with the entries around each. No entry is shown twice."""
+    around = known.around_each(hits)
+    await known.read_entries(around.values())
+    there = set(hits)
+    found = []
+    for place, hit in hits.items():
+        beside: dict[EntryPlace, Entry] = {}
+        for each in around[place]:
+            entry = known.shown(each)
+            at = each if entry is None else EntryPlace(each.thread_id, entry.seq)
+            if entry is not None and at not in there:  # of several versions one is shown
+                beside[at] = entry
+        there |= beside.keys()
+        found.append(replace(hit, around=list(beside.values())))
+    return found

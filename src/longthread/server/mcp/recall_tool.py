@@ -122,6 +122,6 @@ def _entry(entry: Entry, wanted: set[str], size: int) -> dict[str, Any]:
 
 
 def _line(hit: Mapping[str, Any]) -> str:
-    around = "".join(f"\n  {each['role']}: {each['text']}" for each in hit.get("around", ()))
+    around = "".join(f"\n  message {each['seq']}, {each['role']}: {each['text']}" for each in hit.get("around", ()))
     head = f"{hit['time']} {hit['role']} in thread {hit['thread']} ({hit['title']}), message {hit['seq']}"
     return f"{head}:\n{hit['text']}{around}"

@@ -1,0 +1,84 @@
+"""The entries that recall shows: of each its present version, and what stands around it on its branch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+from itertools import chain
+
+from longthread.memory.index.indexer import is_recallable
+from longthread.memory.search.branches import Branches
+from longthread.memory.search.keywords import EntryPlace
+from longthread.memory.search.versions import present_versions
+from longthread.model.entry import Entry
+from longthread.store import log
+from longthread.store.driver import Transaction
+from longthread.store.index import recall
+
+Tips = Mapping[str, tuple[int, int]]
+"""Where threads are, each with its last entry."""
+
+
+class Surroundings:
+    """Branches of a user's threads, and present versions of their entries; each is read once.
+
+    Args:
+        tips: those of threads that are known.
+        neighbours: how many entries on either side of one are shown with it.
+        before: of this entry's thread only those before it are.
+    """
+
+    def __init__(
+        self, tx: Transaction, user_id: str, tips: Tips, *, neighbours: int, before: EntryPlace | None
+    ) -> None:
+        self.branches: dict[str, Branches] = {}
+        self._tx = tx
+        self._user_id = user_id
+        self._tips = tips
+        self._neighbours = neighbours
+        self._before = before
+        self._entries: defaultdict[str, dict[int, Entry | None]] = defaultdict(dict)
+
+    async def read_branches(self, threads: Set[str]) -> None:
+        """Read the branches of threads."""
+        new = sorted(threads - self.branches.keys())
+        unknown = [thread_id for thread_id in new if thread_id not in self._tips]
+        tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
+        for thread_id in new:
+            self.branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(self._tx, thread_id))
+
+    async def read_entries(self, places: Iterable[Iterable[EntryPlace]]) -> None:
+        """Read the entries at places, whose branches are read."""
+        wanted: defaultdict[str, set[int]] = defaultdict(set)
+        for place in chain.from_iterable(places):
+            wanted[place.thread_id].add(place.seq)
+        for thread_id, seqs in wanted.items():
+            missing = seqs - self._entries[thread_id].keys()
+            if missing:
+                there = await log.entries_at(self._tx, thread_id, missing)
+                present = await present_versions(self._tx, thread_id, self.branches[thread_id], there.values())
+                self._entries[thread_id] |= {**dict.fromkeys(missing), **there, **present}
+
+    def around(self, place: EntryPlace, shown: Set[int] = frozenset()) -> list[EntryPlace]:
+        """The places on either side of one, in their order; of its thread's entries those that are not `shown` yet."""
+        before = self._before
+        end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
+        seqs = self.branches[place.thread_id].around(place.seq, self._neighbours, shown)
+        return [EntryPlace(place.thread_id, seq) for seq in seqs if seq < end]
+
+    def around_each(self, places: Iterable[EntryPlace]) -> dict[EntryPlace, list[EntryPlace]]:
+        """The places around each of several, the best first. Each place is there once: where it would be a second
+        time, the next one further out is."""
+        found: dict[EntryPlace, list[EntryPlace]] = {place: [] for place in places}
+        shown: defaultdict[str, set[int]] = defaultdict(set)
+        for place in found:
+            shown[place.thread_id].add(place.seq)
+        for place in found:
+            found[place] = self.around(place, shown[place.thread_id])
+            shown[place.thread_id].update(each.seq for each in found[place])
+        return found
+
+    def shown(self, place: EntryPlace) -> Entry | None:
+        """What is shown for the entry at a place that was read: its present version, if it may be recalled."""
+        entry = self._entries[place.thread_id][place.seq]
+        return entry if entry is not None and is_recallable(entry) else None
