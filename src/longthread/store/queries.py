@@ -3,7 +3,7 @@
 `sql/common` is what every backend understands; a backend's own folder overrides by name. `quick` behind the name
 says that the query finds what it reads or writes by its key, and that it is little: it may run where others wait.
 `bulky` says that it finds many bytes, beside texts and whole numbers: a server need not write them as text.
-`IN (TEXTS :x)` and `IN (NUMBERS :x)` stand for membership in a parameter that is a JSON list.
+A word such as `JSON[…]` stands for what the dialects say differently (`_WORDS`).
 """
 
 from __future__ import annotations
@@ -45,22 +45,29 @@ def queries(dialect: str) -> Queries:
     found = Queries()
     for folder in ("common", dialect):
         for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
-            found[name] = _TEXTS.sub(_LISTS[dialect][0], _NUMBERS.sub(_LISTS[dialect][1], sql))
+            found[name] = _WORD.sub(lambda word: _WORDS[word[1]][dialect == "postgres"].format(word[2]), sql)
             if kind:
                 (found.quick if kind == "quick" else found.bulky).add(name)
     return found
 
 
-_TEXTS = re.compile(r"IN \(TEXTS (:\w+)\)")
-_NUMBERS = re.compile(r"IN \(NUMBERS (:\w+)\)")
-_LISTS = {
-    "sqlite": (r"IN (SELECT value FROM json_each(\1))",) * 2,
-    "postgres": (
-        r"IN (SELECT json_array_elements_text(CAST(\1 AS JSON)))",
-        r"= ANY(CAST(translate(\1, '[]', '{}') AS BIGINT[]))",
+_WORDS = {
+    "AMONG_TEXTS": ("IN (SELECT value FROM json_each({}))", "IN (SELECT json_array_elements_text(CAST({} AS JSON)))"),
+    "AMONG_NUMBERS": (
+        "IN (SELECT value FROM json_each({}))",
+        "= ANY(CAST(translate({}, '[]', '{{}}') AS BIGINT[]))",
     ),
+    "FLAG": ("{}", "CAST(CAST({} AS INTEGER) AS BOOLEAN)"),
+    "JSON": ("{}", "CAST({} AS JSONB)"),
+    "LIST_OF": ("json_group_array({})", "CAST(coalesce(json_agg({}), '[]') AS TEXT)"),
+    "MOMENT": ("julianday({})", "CAST({} AS TIMESTAMPTZ)"),
+    "STAMP": ("{}", "CAST({} AS TIMESTAMPTZ)"),
+    "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
 }
-"""How a dialect says that something is in a JSON list of texts, or of whole numbers, that is a parameter."""
+"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL. AMONG_…: whether
+something is in a JSON list. FLAG, JSON, STAMP and TEXTS: a value as a column of such a type takes it. MOMENT: a time
+to compare with others. LIST_OF: the values of all rows as a JSON list."""
+_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 
 @cache

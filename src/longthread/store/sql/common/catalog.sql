@@ -1,10 +1,3 @@
--- name: put_source
-INSERT INTO sources (id, name, description, address, is_active, terms, examples, created_at, updated_at)
-VALUES (:id, :name, :description, :address, CAST(:is_active AS INTEGER), :terms, :examples, :now, :now)
-ON CONFLICT (id) DO UPDATE
-SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
-    terms = excluded.terms, examples = excluded.examples;
-
 -- name: delete_agent
 DELETE FROM agents WHERE id = :id;
 
@@ -49,3 +42,51 @@ SELECT (SELECT count(*) FROM threads WHERE agent_id = :id) AS threads,
 
 -- name: set_agent
 UPDATE threads SET agent_id = :agent_id WHERE id = :id;
+
+-- name: put_agent
+INSERT INTO agents (id, name, description, system_prompt, config, skills, sub_agents, is_active, created_at, updated_at)
+VALUES (:id, :name, :description, :system_prompt, JSON[:config],
+        TEXTS[:skills],
+        TEXTS[:sub_agents],
+        FLAG[:is_active], STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, system_prompt = excluded.system_prompt,
+    config = excluded.config, skills = excluded.skills, sub_agents = excluded.sub_agents, is_active = excluded.is_active;
+
+-- name: put_skill
+INSERT INTO skills (id, name, description, trigger_keywords, tools, config, is_builtin, created_at, updated_at)
+VALUES (:id, :name, :description, TEXTS[:trigger_keywords],
+        JSON[:tools], JSON[:config], FALSE, STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, trigger_keywords = excluded.trigger_keywords,
+    tools = excluded.tools, config = excluded.config;
+
+-- name: put_tool
+INSERT INTO tools (id, name, type, description, schema, implementation, is_active, created_at, updated_at)
+VALUES (:id, :name, :type, :description, JSON[:schema], JSON[:implementation],
+        FLAG[:is_active], STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, type = excluded.type, description = excluded.description, schema = excluded.schema,
+    implementation = excluded.implementation, is_active = excluded.is_active;
+
+-- name: put_source
+INSERT INTO sources (id, name, description, address, is_active, terms, examples, created_at, updated_at)
+VALUES (:id, :name, :description, :address, FLAG[:is_active], JSON[:terms],
+        JSON[:examples], STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
+    terms = excluded.terms, examples = excluded.examples;
+
+-- name: insert_builtin_agent
+INSERT INTO agents (id, name, description, system_prompt, config, skills, sub_agents, is_active, created_at, updated_at)
+VALUES (:id, :name, :description, :system_prompt, JSON[:config],
+        TEXTS[:skills],
+        TEXTS[:sub_agents],
+        FLAG[:is_active], STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO NOTHING;
+
+-- name: insert_builtin_skill
+INSERT INTO skills (id, name, description, trigger_keywords, tools, config, is_builtin, created_at, updated_at)
+VALUES (:id, :name, :description, TEXTS[:trigger_keywords],
+        JSON[:tools], JSON[:config], TRUE, STAMP[:now], STAMP[:now])
+ON CONFLICT DO NOTHING;

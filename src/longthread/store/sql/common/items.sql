@@ -74,5 +74,5 @@ DELETE FROM item_vectors WHERE user_id = :user_id AND namespace = :namespace AND
 -- name: select_item_terms
 SELECT t.term, t.namespace, t.key, t.count, i.words
 FROM item_terms t JOIN items i ON i.user_id = t.user_id AND i.namespace = t.namespace AND i.key = t.key
-WHERE t.user_id = :user_id AND t.term IN (NUMBERS :terms)
+WHERE t.user_id = :user_id AND t.term AMONG_NUMBERS[:terms]
   AND (t.namespace = :namespace OR (t.namespace >= :first AND t.namespace < :last));

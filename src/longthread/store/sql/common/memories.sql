@@ -89,3 +89,44 @@ ORDER BY u.how DESC, u.place, u.memory_id;
 
 -- name: select_any_memory
 SELECT id FROM memories WHERE user_id = :user_id LIMIT 1;
+
+-- name: select_memories
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+       (SELECT s.origin FROM memory_sources s
+        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
+        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+FROM memories
+WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)
+  AND (expires_at IS NULL OR MOMENT[expires_at] > MOMENT[:now])
+  AND (CAST(:memory_type AS TEXT) IS NULL OR memory_type = :memory_type)
+ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id
+LIMIT :limit;
+
+-- name: select_memory_terms
+SELECT id, content, memory_type, importance, created_at, form, words, terms, model IS NOT NULL AS embedded FROM memories
+WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)
+  AND (expires_at IS NULL OR MOMENT[expires_at] > MOMENT[:now])
+ORDER BY id;
+
+-- name: select_memories_said_otherwise
+SELECT id, content FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id AND substr(said, 1, length(CAST(:form AS TEXT))) <> :form
+ORDER BY id;
+
+-- name: count_memories
+SELECT count(*) AS memories FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id
+  AND (expires_at IS NULL OR MOMENT[expires_at] > MOMENT[:now]);
+
+-- name: delete_memory_that_says
+DELETE FROM memories
+WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said
+  AND expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now];
+
+-- name: delete_expired_memories
+DELETE FROM memories
+WHERE expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now]
+  AND (CAST(:user_id AS TEXT) IS NULL OR user_id = :user_id);
+
+-- name: count_expired_memories
+SELECT count(*) AS memories FROM memories WHERE expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now];

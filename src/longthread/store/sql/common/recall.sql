@@ -81,16 +81,16 @@ DELETE FROM recall_signatures WHERE thread_id = :thread_id AND block * 1024 < :c
 
 -- name: select_recall_postings bulky
 SELECT p.thread_id, p.segment, p.bucket, p.data FROM recall_postings p
-WHERE p.thread_id = :thread_id AND p.bucket IN (NUMBERS :buckets)
+WHERE p.thread_id = :thread_id AND p.bucket AMONG_NUMBERS[:buckets]
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
 ORDER BY p.segment, p.bucket;
 
 -- name: select_entries_at
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e
-WHERE e.thread_id = :thread_id AND e.seq IN (NUMBERS :seqs) ORDER BY e.seq;
+WHERE e.thread_id = :thread_id AND e.seq AMONG_NUMBERS[:seqs] ORDER BY e.seq;
 
 -- name: select_recall_texts_at
 SELECT seq, role, name, text, tool_calls, metadata, created_at,
     CASE WHEN length(payload) <= :most THEN payload END AS payload, COALESCE(length(payload), 0) AS size
-FROM entries WHERE thread_id = :thread_id AND seq IN (NUMBERS :seqs) ORDER BY seq;
+FROM entries WHERE thread_id = :thread_id AND seq AMONG_NUMBERS[:seqs] ORDER BY seq;

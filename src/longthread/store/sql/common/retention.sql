@@ -84,4 +84,4 @@ DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id AND ns = :ns;
 
 -- name: prune_prompts
 -- Those that are not among the :kept.
-DELETE FROM prompts WHERE thread_id = :thread_id AND id NOT IN (TEXTS :kept);
+DELETE FROM prompts WHERE thread_id = :thread_id AND id NOT AMONG_TEXTS[:kept];

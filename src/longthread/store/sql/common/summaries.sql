@@ -24,3 +24,14 @@ ON CONFLICT (thread_id) DO UPDATE SET
 
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE thread_id = :thread_id;
+
+-- name: select_summary quick
+SELECT s.summary, s.message_count, s.config_hash, s.first_seq, s.last_seq, s.model,
+    CASE WHEN s.model IS NULL THEN s.digest END AS digest,
+    coalesce(s.digest LIKE '%"unwritten":%', FALSE) AS unwritten, (
+    SELECT LIST_OF[topic] FROM (
+        SELECT topic FROM memory_topics WHERE thread_id = :thread_id
+        ORDER BY mention_count DESC, last_seen_at DESC, topic LIMIT :topics
+    ) AS named
+) AS topics
+FROM conversation_summaries s WHERE s.thread_id = :thread_id;

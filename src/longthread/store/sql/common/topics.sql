@@ -37,3 +37,17 @@ WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thre
   AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   AND s.topic = :topic
 ORDER BY s.thread_id, s.first_seq;
+
+-- name: count_topic
+INSERT INTO memory_topics (thread_id, topic, mention_count, last_seen_at)
+SELECT s.thread_id, s.topic, CAST(sum(s.mentions) AS INT), STAMP[max(s.seen_at)]
+FROM memory_topic_spans s WHERE s.thread_id = :thread_id AND s.topic = :topic GROUP BY s.thread_id, s.topic
+ON CONFLICT (thread_id, topic) DO UPDATE SET
+    mention_count = excluded.mention_count, last_seen_at = excluded.last_seen_at;
+
+-- name: recount_topics
+UPDATE memory_topics SET (mention_count, last_seen_at) = (
+    SELECT CAST(sum(s.mentions) AS INT), STAMP[max(s.seen_at)] FROM memory_topic_spans s
+    WHERE s.thread_id = :thread_id AND s.topic = memory_topics.topic
+)
+WHERE thread_id = :thread_id;

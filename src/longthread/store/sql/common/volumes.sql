@@ -41,20 +41,20 @@ DELETE FROM recall_volumes WHERE user_id = :user_id AND id = :id;
 
 -- name: select_volume_members
 SELECT id, members FROM recall_volumes
-WHERE user_id = :user_id AND id IN (TEXTS :volumes);
+WHERE user_id = :user_id AND id AMONG_TEXTS[:volumes];
 
 -- name: select_volume_postings bulky
 SELECT volume, bucket, data FROM recall_volume_postings
-WHERE user_id = :user_id AND bucket IN (NUMBERS :buckets)
+WHERE user_id = :user_id AND bucket AMONG_NUMBERS[:buckets]
 ORDER BY volume, bucket;
 
 -- name: select_bindable_threads
 SELECT t.id, coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') AS agent_id, t.first_seq, t.entry_count,
        t.incarnation, b.volume
 FROM threads t LEFT JOIN recall_bound b ON b.thread_id = t.id
-WHERE t.user_id = :user_id AND t.id IN (TEXTS :threads)
+WHERE t.user_id = :user_id AND t.id AMONG_TEXTS[:threads]
 ORDER BY t.id;
 
 -- name: select_tips
 SELECT id, tip, entry_count FROM threads
-WHERE user_id = :user_id AND id IN (TEXTS :threads);
+WHERE user_id = :user_id AND id AMONG_TEXTS[:threads];
