@@ -15,7 +15,8 @@ from longthread.errors import LongthreadError
 from longthread.model.entry import Draft
 from longthread.store import log
 from longthread.store.open import open_store
-from longthread.store.queries import queries, schema
+from longthread.store.queries import queries
+from longthread.store.schema import schema
 
 NOBODY = 65_534
 _FOR_IMPORT = (

@@ -70,32 +70,6 @@ to compare with others. LIST_OF: the values of all rows as a JSON list."""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 
-@cache
-def schema(dialect: str, part: str) -> str:
-    """A part of the dialect's schema, as SQL: `tables`, `views`, or `upgrade_N`, which brings version N up."""
-    own = _schema_file(dialect, part)
-    if part != "tables":
-        return own
-    shared = _schema_file("common", part)
-    return (shared if dialect == "sqlite" else _SQLITE_TYPE.sub(lambda found: _POSTGRES[found[0]], shared)) + own
-
-
-_POSTGRES = {
-    "TEXT": 'TEXT COLLATE "C"',
-    "INTEGER": "BIGINT",
-    "REAL": "DOUBLE PRECISION",
-    "BLOB": "BYTEA",
-    " WITHOUT ROWID": "",
-}
-"""What stands in PostgreSQL's tables for what is SQLite's. "C" orders text by its bytes, as SQLite does, whatever the
-database's own collation is."""
-_SQLITE_TYPE = re.compile(r"\b(?:TEXT|INTEGER|REAL|BLOB)\b| WITHOUT ROWID")
-
-
-def _schema_file(folder: str, part: str) -> str:
-    return (files("longthread.store") / "sql" / folder / "schema" / f"{part}.sql").read_text("utf-8")
-
-
 def _read_folder(folder: Traversable) -> Iterator[tuple[str, str | None, str]]:
     for file in sorted(folder.iterdir(), key=lambda f: f.name) if folder.is_dir() else []:
         if file.name.endswith(".sql"):

@@ -24,7 +24,7 @@ from longthread.store.backends import migrate, sqlite
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.open import open_store
-from longthread.store.queries import schema
+from longthread.store.schema import schema
 from longthread.store.transfer.archive import export_lines
 from longthread.testing.contract.history import KINDS, run_id, turn
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.errors import StoreTooNew, StoreUnavailable
 from longthread.store.old_bundles import TAKE, insertion, unpacked
-from longthread.store.queries import schema
+from longthread.store.schema import schema
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection

@@ -29,7 +29,8 @@ from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.completion import to_the_end
 from longthread.store.driver import CHANGED, QueryCall, Row, sentence, storable
 from longthread.store.old_bundles import TAKE, insertion, unpacked
-from longthread.store.queries import queries, schema
+from longthread.store.queries import queries
+from longthread.store.schema import schema
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process's transaction before it gives up."""

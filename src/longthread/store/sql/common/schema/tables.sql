@@ -1,5 +1,6 @@
--- The tables that are alike on both backends, as a new store gets them, in SQLite's types; `longthread.store.queries` puts
--- PostgreSQL's in their place. JSON is text; a time is text in UTC, as `2026-01-31T12:00:00.000000+00:00`.
+-- The tables, as a new store gets them, in PostgreSQL's types: `longthread.store.schema` puts SQLite's in their place, and has
+-- PostgreSQL order text by its bytes, as SQLite does. JSON of Longthread's own tables is text; a time of theirs is text in
+-- UTC, as `2026-01-31T12:00:00.000000+00:00`.
 
 -- A conversation. The first columns are those of document 000, the others those of document 002.
 CREATE TABLE threads (
@@ -7,8 +8,8 @@ CREATE TABLE threads (
     user_id          TEXT NOT NULL DEFAULT 'default',
     title            TEXT,
     source           TEXT,
-    tip              INTEGER NOT NULL DEFAULT 0,
-    entry_count      INTEGER NOT NULL DEFAULT 0,
+    tip              BIGINT NOT NULL DEFAULT 0,
+    entry_count      BIGINT NOT NULL DEFAULT 0,
     tool_categories  TEXT NOT NULL DEFAULT '[]',
     tags             TEXT NOT NULL DEFAULT '[]',
     created_at       TEXT NOT NULL,
@@ -19,9 +20,9 @@ CREATE TABLE threads (
     ended_at         TEXT,
     expires_at       TEXT,
     -- Retention deleted the entries before this one. An entry whose parent is gone begins its branch.
-    first_seq        INTEGER NOT NULL DEFAULT 1,
+    first_seq        BIGINT NOT NULL DEFAULT 1,
     -- Document 003 numbers its conversations. The number belongs to this database: an import does not keep it.
-    number           INTEGER,
+    number           BIGINT,
     -- A thread that is deleted and imported again looks as old as before. Each row gets its own mark, which no copy takes
     -- along, so that a process does not mistake one for the other.
     incarnation      TEXT,
@@ -39,17 +40,17 @@ CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expire
 -- Nothing updates an entry, and only retention and the deletion of its thread delete it.
 CREATE TABLE entries (
     thread_id    TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    seq          INTEGER NOT NULL,
-    parent_seq   INTEGER NOT NULL,
+    seq          BIGINT NOT NULL,
+    parent_seq   BIGINT NOT NULL,
     id           TEXT NOT NULL,
     role         TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant', 'tool')),
     text         TEXT NOT NULL,
     tool_calls   TEXT,
     tool_call_id TEXT,
     name         TEXT,
-    payload      BLOB,
-    tokens       INTEGER,
-    latency_ms   INTEGER,
+    payload      BYTEA,
+    tokens       BIGINT,
+    latency_ms   BIGINT,
     run_id       TEXT,
     metadata     TEXT,
     created_at   TEXT NOT NULL,
@@ -62,7 +63,7 @@ CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq -
 -- What people note about a message, as a JSON object. The entry itself does not change.
 CREATE TABLE message_metadata (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    seq       INTEGER NOT NULL,
+    seq       BIGINT NOT NULL,
     data      TEXT NOT NULL,
     PRIMARY KEY (thread_id, seq)
 ) WITHOUT ROWID;
@@ -71,9 +72,9 @@ CREATE TABLE message_metadata (
 -- last query label; it is apart because it changes with every query.
 CREATE TABLE folds (
     thread_id TEXT PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
-    seq       INTEGER NOT NULL,
+    seq       BIGINT NOT NULL,
     data      TEXT NOT NULL,
-    queries   INTEGER NOT NULL DEFAULT 0
+    queries   BIGINT NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- A run of an agent. What it did is stored once: questions, replies and results are entries, and runs and steps refer to
@@ -86,27 +87,27 @@ CREATE TABLE runs (
     source         TEXT,
     model          TEXT NOT NULL,
     protocol       TEXT NOT NULL,
-    max_steps      INTEGER NOT NULL,
+    max_steps      BIGINT NOT NULL,
     continues      TEXT,
-    first_step     INTEGER NOT NULL,
+    first_step     BIGINT NOT NULL,
     owner          TEXT,
     lease_until    TEXT,
     outcome        TEXT NOT NULL DEFAULT '{}',
     started_at     TEXT NOT NULL,
     ended_at       TEXT,
     -- The entry of the question, and the entry that the run ended with: its text is the outcome's answer or summary.
-    question_seq   INTEGER,
-    entry_seq      INTEGER,
+    question_seq   BIGINT,
+    entry_seq      BIGINT,
     told           TEXT NOT NULL DEFAULT '[]',
-    last_event     INTEGER NOT NULL DEFAULT 0,
+    last_event     BIGINT NOT NULL DEFAULT 0,
     -- NULL while the run may make more steps: the index after its last step, the prompts that its steps name, and its
     -- outcome, steps and events, compressed.
-    stop_step      INTEGER,
+    stop_step      BIGINT,
     prompts        TEXT,
-    body           BLOB,
+    body           BYTEA,
     -- The agent and its version, NULL for the analyst, and the versions of its parts: `{"skill":{id:version},…}`.
     agent_id       TEXT,
-    agent_version  INTEGER,
+    agent_version  BIGINT,
     agent_parts    TEXT,
     -- Since when the run waits for a person's decisions. No process executes it meanwhile.
     waiting_since  TEXT,
@@ -122,7 +123,7 @@ CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    idx         INTEGER NOT NULL,
+    idx         BIGINT NOT NULL,
     run_id      TEXT NOT NULL,
     kind        TEXT NOT NULL CHECK (kind IN ('model', 'tool')),
     status      TEXT NOT NULL CHECK (status IN ('running', 'done', 'failed')),
@@ -134,13 +135,13 @@ CREATE TABLE steps (
     usage       TEXT NOT NULL DEFAULT '{}',
     manifest    TEXT NOT NULL DEFAULT '[]',
     started_at  TEXT NOT NULL,
-    elapsed_ms  INTEGER,
+    elapsed_ms  BIGINT,
     -- The entry that is the step's reply or result: its text is the thought, or the observation.
-    entry_seq   INTEGER,
+    entry_seq   BIGINT,
     -- The row of `prompts` that went with the view of a model call.
     prompt      TEXT,
     told        TEXT NOT NULL DEFAULT '[]',
-    last_event  INTEGER NOT NULL DEFAULT 0,
+    last_event  BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (thread_id, idx)
 );
 
@@ -148,7 +149,7 @@ CREATE TABLE steps (
 CREATE TABLE events (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     run_id    TEXT NOT NULL,
-    seq       INTEGER NOT NULL,
+    seq       BIGINT NOT NULL,
     type      TEXT NOT NULL,
     data      TEXT NOT NULL,
     at        TEXT NOT NULL,
@@ -160,7 +161,7 @@ CREATE TABLE events (
 CREATE TABLE prompts (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     id        TEXT NOT NULL,
-    body      BLOB NOT NULL,
+    body      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, id)
 );
 
@@ -172,7 +173,7 @@ CREATE TABLE approvals (
     run_id      TEXT NOT NULL,
     message_id  TEXT NOT NULL,
     call_id     TEXT NOT NULL,
-    place       INTEGER NOT NULL,
+    place       BIGINT NOT NULL,
     tool        TEXT NOT NULL,
     description TEXT NOT NULL,
     args        TEXT NOT NULL,
@@ -195,13 +196,13 @@ CREATE TABLE approvals (
 CREATE TABLE checkpoints (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns        TEXT NOT NULL,
-    n         INTEGER NOT NULL,
-    parent_n  INTEGER,
-    writes    INTEGER NOT NULL DEFAULT 0,
+    n         BIGINT NOT NULL,
+    parent_n  BIGINT,
+    writes    BIGINT NOT NULL DEFAULT 0,
     id        TEXT NOT NULL,
     parent_id TEXT,
     metadata  TEXT NOT NULL,
-    body      BLOB NOT NULL,
+    body      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, ns, n)
 ) WITHOUT ROWID;
 
@@ -209,9 +210,9 @@ CREATE TABLE checkpoints (
 CREATE TABLE checkpoint_blobs (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     ns        TEXT NOT NULL,
-    n         INTEGER NOT NULL,
+    n         BIGINT NOT NULL,
     channel   TEXT NOT NULL,
-    body      BLOB NOT NULL,
+    body      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, ns, n, channel)
 );
 
@@ -222,16 +223,78 @@ CREATE TABLE checkpoint_writes (
     checkpoint_id TEXT NOT NULL,
     task_id       TEXT NOT NULL,
     task_path     TEXT NOT NULL DEFAULT '',
-    writes        INTEGER NOT NULL,
-    body          BLOB NOT NULL,
+    writes        BIGINT NOT NULL,
+    body          BYTEA NOT NULL,
     PRIMARY KEY (thread_id, ns, checkpoint_id, task_id)
 ) WITHOUT ROWID;
+
+-- The tables of the source documents: agents, skills, tools, memories. The types are the documents'.
+
+CREATE TABLE agents (
+    id            UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name          VARCHAR(100) NOT NULL,
+    description   TEXT,
+    system_prompt TEXT NOT NULL,
+    config        JSONB DEFAULT '{"model":"gpt-4o","temperature":0.7,"max_tokens":4096,"timeout_seconds":120}',
+    skills        TEXT[] DEFAULT '{}',
+    sub_agents    TEXT[] DEFAULT '{}',
+    is_active     BOOLEAN DEFAULT TRUE,
+    created_at    TIMESTAMPTZ DEFAULT now(),
+    updated_at    TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_agents_name ON agents (name);
+CREATE INDEX idx_agents_active ON agents (is_active) WHERE is_active = TRUE;
+
+CREATE TABLE skills (
+    id               UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name             VARCHAR(100) NOT NULL UNIQUE,
+    description      TEXT,
+    trigger_keywords TEXT[] DEFAULT '{}',
+    tools            JSONB NOT NULL DEFAULT '[]',
+    config           JSONB DEFAULT '{}',
+    is_builtin       BOOLEAN DEFAULT FALSE,
+    created_at       TIMESTAMPTZ DEFAULT now(),
+    updated_at       TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_skills_name ON skills (name);
+CREATE INDEX idx_skills_builtin ON skills (is_builtin);
+
+CREATE TABLE tools (
+    id             UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name           VARCHAR(100) NOT NULL UNIQUE,
+    type           VARCHAR(50) NOT NULL CHECK (type IN ('api', 'code', 'query', 'mcp')),
+    description    TEXT,
+    schema         JSONB NOT NULL,
+    implementation JSONB NOT NULL,
+    is_active      BOOLEAN DEFAULT TRUE,
+    created_at     TIMESTAMPTZ DEFAULT now(),
+    updated_at     TIMESTAMPTZ DEFAULT now()
+);
+
+CREATE INDEX idx_tools_name ON tools (name);
+CREATE INDEX idx_tools_type ON tools (type);
+
+-- A database that may be asked. A password in its address is the name of a secret, `${NAME}`. `terms` and `examples` are
+-- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`.
+CREATE TABLE sources (
+    id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name        VARCHAR(100) NOT NULL UNIQUE,
+    description TEXT,
+    address     TEXT NOT NULL,
+    is_active   BOOLEAN DEFAULT TRUE,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    updated_at  TIMESTAMPTZ DEFAULT now(),
+    terms       JSONB DEFAULT '[]',
+    examples    JSONB DEFAULT '[]'
+);
 
 -- What agents, skills, tools and sources were from a moment on; `body` is NULL after a deletion. Rows are only added.
 CREATE TABLE catalog_versions (
     kind    TEXT NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source')),
     item_id TEXT NOT NULL,
-    version INTEGER NOT NULL,
+    version BIGINT NOT NULL,
     name    TEXT NOT NULL,
     body    TEXT,
     made_at TEXT NOT NULL,
@@ -241,14 +304,109 @@ CREATE TABLE catalog_versions (
 
 CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
 
+-- A memory is one user's with one agent, and is deleted with the thread that it comes from. `said` tells two that say the
+-- same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
+-- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
+CREATE TABLE memories (
+    id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    agent_id    UUID NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    session_id  TEXT REFERENCES threads (id) ON DELETE CASCADE,
+    content     TEXT NOT NULL,
+    embedding   VECTOR(1536),
+    memory_type VARCHAR(50) DEFAULT 'episodic' CHECK (memory_type IN ('episodic', 'semantic', 'procedural')),
+    importance  FLOAT DEFAULT 0.5,
+    metadata    JSONB DEFAULT '{}',
+    expires_at  TIMESTAMPTZ,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    user_id     TEXT,
+    said        TEXT,
+    form        TEXT,
+    words       BIGINT,
+    terms       BYTEA,
+    model       TEXT,
+    numbers     VECTOR
+);
+
+CREATE INDEX idx_memories_agent ON memories (agent_id);
+CREATE INDEX idx_memories_type ON memories (memory_type);
+CREATE INDEX idx_memories_importance ON memories (importance DESC);
+CREATE INDEX memories_of_thread ON memories (session_id) WHERE session_id IS NOT NULL;
+CREATE UNIQUE INDEX memories_of_user ON memories (user_id, agent_id, said);
+CREATE INDEX memories_expire ON memories (expires_at) WHERE expires_at IS NOT NULL;
+
+-- The entries that a memory comes from, for each thread that said it, with the words of that thread. `origin` is what a
+-- model had read when it wrote the memory, as JSON: `{"source", "results"}`; NULL: nothing but the conversation.
+CREATE TABLE memory_sources (
+    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    session_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seqs       TEXT NOT NULL,
+    content    TEXT NOT NULL,
+    said_at    TEXT NOT NULL,
+    origin     TEXT,
+    PRIMARY KEY (memory_id, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX memory_sources_of_thread ON memory_sources (session_id);
+
+-- The memories that a run's model was given, as the line that it saw, or has looked up.
+CREATE TABLE memory_uses (
+    session_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id     TEXT NOT NULL,
+    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+    how        TEXT NOT NULL CHECK (how IN ('given', 'found')),
+    place      BIGINT NOT NULL,
+    shown      TEXT NOT NULL,
+    PRIMARY KEY (session_id, run_id, memory_id),
+    FOREIGN KEY (session_id, run_id) REFERENCES runs (thread_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE INDEX memory_uses_of_memory ON memory_uses (memory_id);
+
+-- A thread's summary tells of the entries of a branch from `first_seq` to `last_seq`; the window begins after the last.
+-- `digest` is what is reported of them without a model, as JSON; `model` wrote the summary, or NULL.
+CREATE TABLE conversation_summaries (
+    thread_id     TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    summary       TEXT NOT NULL,
+    message_count INT DEFAULT 0,
+    config_hash   TEXT,
+    updated_at    TIMESTAMPTZ DEFAULT now(),
+    first_seq     BIGINT,
+    last_seq      BIGINT,
+    model         TEXT,
+    digest        TEXT
+);
+
+-- The vectors of entries: `seq` is the entry, `model` made the vector, of any number of dimensions.
+CREATE TABLE memory_vectors (
+    id         TEXT PRIMARY KEY NOT NULL,
+    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    chunk      TEXT NOT NULL,
+    topics     TEXT[] DEFAULT '{}',
+    embedding  VECTOR,
+    created_at TIMESTAMPTZ DEFAULT now(),
+    seq        BIGINT,
+    model      TEXT
+);
+
+CREATE INDEX idx_memory_vectors_thread ON memory_vectors (thread_id);
+CREATE INDEX memory_vectors_of_entries ON memory_vectors (thread_id, model, seq) WHERE seq IS NOT NULL;
+
+CREATE TABLE memory_topics (
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    topic         TEXT NOT NULL,
+    mention_count INT DEFAULT 1,
+    last_seen_at  TIMESTAMPTZ DEFAULT now(),
+    PRIMARY KEY (thread_id, topic)
+) WITHOUT ROWID;
+
 -- The stretches of a thread that are about a topic: `memory_topics` adds them up, and recall by a topic is narrowed to
 -- them.
 CREATE TABLE memory_topic_spans (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     topic     TEXT NOT NULL,
-    first_seq INTEGER NOT NULL,
-    last_seq  INTEGER NOT NULL,
-    mentions  INTEGER NOT NULL,
+    first_seq BIGINT NOT NULL,
+    last_seq  BIGINT NOT NULL,
+    mentions  BIGINT NOT NULL,
     seen_at   TEXT NOT NULL,
     PRIMARY KEY (thread_id, topic, first_seq)
 );
@@ -259,7 +417,7 @@ CREATE TABLE thread_clients (
     client_type    TEXT NOT NULL DEFAULT 'unknown'
         CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
     last_signature TEXT,
-    access_count   INTEGER NOT NULL DEFAULT 0
+    access_count   BIGINT NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
@@ -267,8 +425,8 @@ CREATE TABLE thread_clients (
 CREATE TABLE context_windows (
     model      TEXT NOT NULL,
     endpoint   TEXT NOT NULL,
-    assumed    INTEGER NOT NULL,
-    tokens     INTEGER NOT NULL,
+    assumed    BIGINT NOT NULL,
+    tokens     BIGINT NOT NULL,
     learned_at TEXT NOT NULL,
     PRIMARY KEY (model, endpoint, assumed)
 );
@@ -278,21 +436,21 @@ CREATE TABLE context_windows (
 -- The entries from `first_seq` to `last_seq` are indexed, by the terms of `form`. `times` has their places and times.
 CREATE TABLE recall_segments (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    first_seq INTEGER NOT NULL,
-    last_seq  INTEGER NOT NULL,
-    form      INTEGER NOT NULL,
-    entries   INTEGER NOT NULL,
-    words     INTEGER NOT NULL,
-    times     BLOB NOT NULL,
+    first_seq BIGINT NOT NULL,
+    last_seq  BIGINT NOT NULL,
+    form      BIGINT NOT NULL,
+    entries   BIGINT NOT NULL,
+    words     BIGINT NOT NULL,
+    times     BYTEA NOT NULL,
     PRIMARY KEY (thread_id, first_seq)
 );
 
 -- The postings of one bucket's terms in the segment that begins with entry `segment`.
 CREATE TABLE recall_postings (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    bucket    INTEGER NOT NULL,
-    segment   INTEGER NOT NULL,
-    data      BLOB NOT NULL,
+    bucket    BIGINT NOT NULL,
+    segment   BIGINT NOT NULL,
+    data      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, bucket, segment)
 );
 
@@ -301,9 +459,9 @@ CREATE TABLE recall_postings (
 CREATE TABLE recall_signatures (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     model     TEXT NOT NULL,
-    block     INTEGER NOT NULL,
+    block     BIGINT NOT NULL,
     stamp     TEXT NOT NULL,
-    data      BLOB NOT NULL,
+    data      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, model, block)
 );
 
@@ -312,9 +470,9 @@ CREATE TABLE recall_signatures (
 CREATE TABLE recall_embedded (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     model       TEXT NOT NULL,
-    last_seq    INTEGER NOT NULL,
-    signed_from INTEGER,
-    refused     INTEGER NOT NULL,
+    last_seq    BIGINT NOT NULL,
+    signed_from BIGINT,
+    refused     BIGINT NOT NULL,
     PRIMARY KEY (thread_id, model)
 );
 
@@ -323,9 +481,9 @@ CREATE TABLE recall_embedded (
 CREATE TABLE recall_volumes (
     user_id TEXT NOT NULL,
     id      TEXT NOT NULL,
-    form    INTEGER NOT NULL,
-    entries INTEGER NOT NULL,
-    words   INTEGER NOT NULL,
+    form    BIGINT NOT NULL,
+    entries BIGINT NOT NULL,
+    words   BIGINT NOT NULL,
     members TEXT NOT NULL,
     PRIMARY KEY (user_id, id)
 );
@@ -333,9 +491,9 @@ CREATE TABLE recall_volumes (
 -- The postings of one bucket's terms in a volume.
 CREATE TABLE recall_volume_postings (
     user_id TEXT NOT NULL,
-    bucket  INTEGER NOT NULL,
+    bucket  BIGINT NOT NULL,
     volume  TEXT NOT NULL,
-    data    BLOB NOT NULL,
+    data    BYTEA NOT NULL,
     PRIMARY KEY (user_id, bucket, volume)
 );
 
@@ -368,10 +526,10 @@ CREATE TABLE items (
     created_at  TEXT NOT NULL,
     updated_at  TEXT NOT NULL,
     expires_at  TEXT,
-    ttl_minutes REAL,
+    ttl_minutes DOUBLE PRECISION,
     fields      TEXT NOT NULL,
-    form        INTEGER NOT NULL,
-    words       INTEGER NOT NULL,
+    form        BIGINT NOT NULL,
+    words       BIGINT NOT NULL,
     embedded    TEXT NOT NULL,
     PRIMARY KEY (user_id, namespace, key)
 );
@@ -382,12 +540,23 @@ CREATE INDEX items_expiring ON items (user_id, expires_at) WHERE expires_at IS N
 -- How often an item says a term, which is stored as a hash.
 CREATE TABLE item_terms (
     user_id   TEXT NOT NULL,
-    term      INTEGER NOT NULL,
+    term      BIGINT NOT NULL,
     namespace TEXT NOT NULL,
     key       TEXT NOT NULL,
-    count     INTEGER NOT NULL,
+    count     BIGINT NOT NULL,
     PRIMARY KEY (user_id, term, namespace, key),
     FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
 );
 
 CREATE INDEX item_terms_of_items ON item_terms (user_id, namespace, key);
+
+-- A vector of a text of an item's value, of any number of dimensions.
+CREATE TABLE item_vectors (
+    user_id   TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    field     TEXT NOT NULL,
+    embedding VECTOR NOT NULL,
+    PRIMARY KEY (user_id, namespace, key, field),
+    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
+);

@@ -1,48 +1,4 @@
--- The tables, indexes, triggers and functions that are PostgreSQL's own, as a new store gets them after
--- `common/schema/tables.sql`.
-
--- Folds the case of every language's letters, whatever the database's own collation is. Which of these there is depends
--- on the server's version and on how it was built; the last two do not know the few letters whose lower case is two
--- letters, or depends on what follows.
-DO $$
-DECLARE
-    given TEXT;
-BEGIN
-    SELECT c.collname INTO given
-    FROM unnest(ARRAY['pg_unicode_fast', 'und-x-icu', 'pg_c_utf8', 'C.utf8']) WITH ORDINALITY AS known (name, place)
-    JOIN pg_collation c ON c.collname = known.name AND c.collnamespace = 'pg_catalog'::regnamespace
-        AND c.collencoding IN (-1, pg_char_to_encoding('UTF8'))
-    ORDER BY known.place LIMIT 1;
-    IF given IS NULL THEN
-        RAISE EXCEPTION 'the server folds the case of English letters only: use PostgreSQL 17 or newer, or one with ICU';
-    END IF;
-    EXECUTE format('CREATE COLLATION letters FROM pg_catalog.%I', given);
-END
-$$;
-
-DO $$
-DECLARE
-    version TEXT := CAST(current_setting('server_version_num') AS INT) / 10000;
-    place TEXT;
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
-        RAISE EXCEPTION 'the server lacks pgvector. Install it there (the package postgresql-%-pgvector on Debian and Ubuntu, '
-            'pgvector_% on Red Hat, both from postgresql.org, or https://github.com/pgvector/pgvector) and try again',
-            version, version;
-    END IF;
-    BEGIN
-        CREATE EXTENSION IF NOT EXISTS vector;
-    EXCEPTION WHEN insufficient_privilege THEN
-        RAISE EXCEPTION 'the user % may not add pgvector to the database. Let its owner run: CREATE EXTENSION vector',
-            current_user;
-    END;
-    IF to_regtype('vector') IS NULL THEN
-        SELECT n.nspname INTO place FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-        WHERE e.extname = 'vector';
-        RAISE EXCEPTION 'pgvector is in the schema %, which is not on the search_path. Add it there', place;
-    END IF;
-END
-$$;
+-- The indexes, triggers and functions that are PostgreSQL's own, as a new store gets them after `common/schema/tables.sql`.
 
 -- Entries are found by a hash of their ids: whole ids of threads and entries were a tenth of the database. That a thread
 -- has each id once is checked under the thread's lock, before an entry is written.
@@ -56,8 +12,6 @@ CREATE INDEX entries_by_message ON entries (
 -- Checkpoints are found by a hash of their thread's id: whole ids of threads were half of the index.
 CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (hashtextextended(thread_id, 0), ns, id) WITH (fillfactor = 100);
 
--- The tables of the source documents: agents, skills, tools, memories. The types are the documents'.
-
 CREATE FUNCTION update_updated_at() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     NEW.updated_at = now();
@@ -65,157 +19,10 @@ BEGIN
 END
 $$;
 
-CREATE TABLE agents (
-    id            UUID PRIMARY KEY DEFAULT gen_random_uuid(),
-    name          VARCHAR(100) COLLATE "C" NOT NULL,
-    description   TEXT COLLATE "C",
-    system_prompt TEXT COLLATE "C" NOT NULL,
-    config        JSONB DEFAULT '{"model":"gpt-4o","temperature":0.7,"max_tokens":4096,"timeout_seconds":120}',
-    skills        TEXT[] COLLATE "C" DEFAULT '{}',
-    sub_agents    TEXT[] COLLATE "C" DEFAULT '{}',
-    is_active     BOOLEAN DEFAULT TRUE,
-    created_at    TIMESTAMPTZ DEFAULT now(),
-    updated_at    TIMESTAMPTZ DEFAULT now()
-);
-
-CREATE INDEX idx_agents_name ON agents (name);
-CREATE INDEX idx_agents_active ON agents (is_active) WHERE is_active = TRUE;
-
-CREATE TABLE skills (
-    id               UUID PRIMARY KEY DEFAULT gen_random_uuid(),
-    name             VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
-    description      TEXT COLLATE "C",
-    trigger_keywords TEXT[] COLLATE "C" DEFAULT '{}',
-    tools            JSONB NOT NULL DEFAULT '[]',
-    config           JSONB DEFAULT '{}',
-    is_builtin       BOOLEAN DEFAULT FALSE,
-    created_at       TIMESTAMPTZ DEFAULT now(),
-    updated_at       TIMESTAMPTZ DEFAULT now()
-);
-
-CREATE INDEX idx_skills_name ON skills (name);
-CREATE INDEX idx_skills_builtin ON skills (is_builtin);
-
-CREATE TABLE tools (
-    id             UUID PRIMARY KEY DEFAULT gen_random_uuid(),
-    name           VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
-    type           VARCHAR(50) COLLATE "C" NOT NULL CHECK (type IN ('api', 'code', 'query', 'mcp')),
-    description    TEXT COLLATE "C",
-    schema         JSONB NOT NULL,
-    implementation JSONB NOT NULL,
-    is_active      BOOLEAN DEFAULT TRUE,
-    created_at     TIMESTAMPTZ DEFAULT now(),
-    updated_at     TIMESTAMPTZ DEFAULT now()
-);
-
-CREATE INDEX idx_tools_name ON tools (name);
-CREATE INDEX idx_tools_type ON tools (type);
-
--- A database that may be asked. A password in its address is the name of a secret, `${NAME}`. `terms` and `examples` are
--- what people taught: business terms `[{"name","meaning","sql","synonyms"}]`, examples `[{"question","sql"}]`.
-CREATE TABLE sources (
-    id          UUID PRIMARY KEY DEFAULT gen_random_uuid(),
-    name        VARCHAR(100) COLLATE "C" NOT NULL UNIQUE,
-    description TEXT COLLATE "C",
-    address     TEXT COLLATE "C" NOT NULL,
-    is_active   BOOLEAN DEFAULT TRUE,
-    created_at  TIMESTAMPTZ DEFAULT now(),
-    updated_at  TIMESTAMPTZ DEFAULT now(),
-    terms       JSONB DEFAULT '[]',
-    examples    JSONB DEFAULT '[]'
-);
-
--- A memory is one user's with one agent, and is deleted with the thread that it comes from. `said` tells two that say the
--- same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
--- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
-CREATE TABLE memories (
-    id          UUID PRIMARY KEY DEFAULT gen_random_uuid(),
-    agent_id    UUID NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
-    session_id  TEXT COLLATE "C" REFERENCES threads (id) ON DELETE CASCADE,
-    content     TEXT COLLATE "C" NOT NULL,
-    embedding   VECTOR(1536),
-    memory_type VARCHAR(50) COLLATE "C" DEFAULT 'episodic'
-        CHECK (memory_type IN ('episodic', 'semantic', 'procedural')),
-    importance  FLOAT DEFAULT 0.5,
-    metadata    JSONB DEFAULT '{}',
-    expires_at  TIMESTAMPTZ,
-    created_at  TIMESTAMPTZ DEFAULT now(),
-    user_id     TEXT COLLATE "C",
-    said        TEXT COLLATE "C",
-    form        TEXT COLLATE "C",
-    words       BIGINT,
-    terms       BYTEA,
-    model       TEXT COLLATE "C",
-    numbers     VECTOR
-);
-
--- Not IVFFlat: it takes its lists from the rows that exist when it is made, and there are none yet.
+-- An index is for one number of dimensions. Vectors without an index are compared one by one. Not IVFFlat: it takes its
+-- lists from the rows that exist when it is made, and there are none yet.
 CREATE INDEX idx_memories_embedding ON memories USING hnsw (embedding vector_cosine_ops);
-CREATE INDEX idx_memories_agent ON memories (agent_id);
-CREATE INDEX idx_memories_type ON memories (memory_type);
-CREATE INDEX idx_memories_importance ON memories (importance DESC);
-CREATE INDEX memories_of_thread ON memories (session_id) WHERE session_id IS NOT NULL;
-CREATE UNIQUE INDEX memories_of_user ON memories (user_id, agent_id, said);
-CREATE INDEX memories_expire ON memories (expires_at) WHERE expires_at IS NOT NULL;
-
--- The entries that a memory comes from, for each thread that said it, with the words of that thread. `origin` is what a
--- model had read when it wrote the memory, as JSON: `{"source", "results"}`; NULL: nothing but the conversation.
-CREATE TABLE memory_sources (
-    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-    session_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    seqs       TEXT COLLATE "C" NOT NULL,
-    content    TEXT COLLATE "C" NOT NULL,
-    said_at    TEXT COLLATE "C" NOT NULL,
-    origin     TEXT COLLATE "C",
-    PRIMARY KEY (memory_id, session_id)
-);
-
-CREATE INDEX memory_sources_of_thread ON memory_sources (session_id);
-
--- The memories that a run's model was given, as the line that it saw, or has looked up.
-CREATE TABLE memory_uses (
-    session_id TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    run_id     TEXT COLLATE "C" NOT NULL,
-    memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-    how        TEXT COLLATE "C" NOT NULL CHECK (how IN ('given', 'found')),
-    place      BIGINT NOT NULL,
-    shown      TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (session_id, run_id, memory_id),
-    FOREIGN KEY (session_id, run_id) REFERENCES runs (thread_id, id) ON DELETE CASCADE
-);
-
-CREATE INDEX memory_uses_of_memory ON memory_uses (memory_id);
-
--- A thread's summary tells of the entries of a branch from `first_seq` to `last_seq`; the window begins after the last.
--- `digest` is what is reported of them without a model, as JSON; `model` wrote the summary, or NULL.
-CREATE TABLE conversation_summaries (
-    thread_id     TEXT COLLATE "C" PRIMARY KEY REFERENCES threads (id) ON DELETE CASCADE,
-    summary       TEXT COLLATE "C" NOT NULL,
-    message_count INT DEFAULT 0,
-    config_hash   TEXT COLLATE "C",
-    updated_at    TIMESTAMPTZ DEFAULT now(),
-    first_seq     BIGINT,
-    last_seq      BIGINT,
-    model         TEXT COLLATE "C",
-    digest        TEXT COLLATE "C"
-);
-
--- The vectors of entries: `seq` is the entry, `model` made the vector, of any number of dimensions. An index is for one
--- number of dimensions. Vectors without an index are compared one by one.
-CREATE TABLE memory_vectors (
-    id         TEXT COLLATE "C" PRIMARY KEY,
-    thread_id  TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    chunk      TEXT COLLATE "C" NOT NULL,
-    topics     TEXT[] COLLATE "C" DEFAULT '{}',
-    embedding  VECTOR,
-    created_at TIMESTAMPTZ DEFAULT now(),
-    seq        BIGINT,
-    model      TEXT COLLATE "C"
-);
-
-CREATE INDEX idx_memory_vectors_thread ON memory_vectors (thread_id);
 CREATE INDEX idx_memory_vectors_topics ON memory_vectors USING gin (topics);
-CREATE INDEX memory_vectors_of_entries ON memory_vectors (thread_id, model, seq) WHERE seq IS NOT NULL;
 CREATE INDEX memory_vectors_384 ON memory_vectors USING hnsw ((embedding::VECTOR(384)) vector_cosine_ops)
     WHERE vector_dims(embedding) = 384;
 CREATE INDEX memory_vectors_512 ON memory_vectors USING hnsw ((embedding::VECTOR(512)) vector_cosine_ops)
@@ -226,25 +33,6 @@ CREATE INDEX memory_vectors_1024 ON memory_vectors USING hnsw ((embedding::VECTO
     WHERE vector_dims(embedding) = 1024;
 CREATE INDEX memory_vectors_1536 ON memory_vectors USING hnsw ((embedding::VECTOR(1536)) vector_cosine_ops)
     WHERE vector_dims(embedding) = 1536;
-
-CREATE TABLE memory_topics (
-    thread_id     TEXT COLLATE "C" NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    topic         TEXT COLLATE "C" NOT NULL,
-    mention_count INT DEFAULT 1,
-    last_seen_at  TIMESTAMPTZ DEFAULT now(),
-    PRIMARY KEY (thread_id, topic)
-);
-
--- A vector of a text of an item's value, of any number of dimensions.
-CREATE TABLE item_vectors (
-    user_id   TEXT COLLATE "C" NOT NULL,
-    namespace TEXT COLLATE "C" NOT NULL,
-    key       TEXT COLLATE "C" NOT NULL,
-    field     TEXT COLLATE "C" NOT NULL,
-    embedding VECTOR NOT NULL,
-    PRIMARY KEY (user_id, namespace, key, field),
-    FOREIGN KEY (user_id, namespace, key) REFERENCES items (user_id, namespace, key) ON DELETE CASCADE
-);
 
 -- Messages are compressed where that is worth it, and stay with their rows: rows of a kilobyte or two fill pages badly.
 ALTER TABLE entries ALTER COLUMN text SET STORAGE MAIN;
