@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import certifi
 import psycopg
 import pytest
 from hypothesis import settings
@@ -47,12 +48,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     gc.disable()  # until all is imported
     worker = hasattr(config, "workerinput")
+    if not worker:
+        _trust_little(config)
     if not worker and not config.option.basetemp and os.access(MEMORY, os.W_OK):
         if shutil.disk_usage(MEMORY).free < ROOM:
             return
         folder = tempfile.mkdtemp(prefix="lt-", dir=MEMORY)
         config.option.basetemp = Path(folder) / "t"
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _trust_little(config: pytest.Config) -> None:
+    """One certificate is trusted, in this process and all that it starts: to read those of the world takes each client
+    of a server 50 ms, and no test asks the world."""
+    with tempfile.NamedTemporaryFile("w", prefix="lt-", suffix=".pem", delete=False) as file:
+        file.write(Path(certifi.where()).read_text("utf-8").partition("-----END CERTIFICATE-----")[0])
+        file.write("-----END CERTIFICATE-----\n")
+    os.environ["SSL_CERT_FILE"] = file.name
+    config.add_cleanup(lambda: Path(file.name).unlink(missing_ok=True))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -114,7 +114,7 @@ def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
         thread = threading.Thread(target=server.run, name="server", daemon=True)
         thread.start()
         assert waiting.wait(30), "the server did not start"
-        client = httpx.Client(base_url=ready[0], timeout=30, trust_env=False)
+        client = httpx.Client(base_url=ready[0], timeout=30, trust_env=False, verify=False)
         running = Running(ready[0], client, server, tmp_path, thread, model)
         started.append(running)
         return running

@@ -45,7 +45,7 @@ async def listening(analyst: Analyst, choice: ClientRights | None = None) -> Asy
 async def over_http(url: str, era: str = "auto", **headers: str) -> AsyncIterator[Client]:
     """A client of a URL."""
     async with (
-        httpx2.AsyncClient(trust_env=False, headers=headers, timeout=120) as http,
+        httpx2.AsyncClient(trust_env=False, verify=False, headers=headers, timeout=120) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
     ],
 )
 async def test_pages_of_others_are_kept_out(open_analyst: Open, headers: dict[str, str], status: int) -> None:
-    async with listening(await open_analyst()) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+    async with listening(await open_analyst()) as (url, _), httpx.AsyncClient(trust_env=False, verify=False) as client:
         answer = await client.post(url, json=PING, headers=ACCEPT | headers)
         assert answer.status_code == status, answer.text
         if status != 200:
@@ -56,7 +56,7 @@ async def test_pages_of_others_are_kept_out(open_analyst: Open, headers: dict[st
 async def test_a_token_is_asked_of_everybody(open_analyst: Open) -> None:
     analyst = await open_analyst(mcp_token=TOKEN)
     async with listening(analyst) as (url, _):
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
             for wrong in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": TOKEN}, {"X-Api-Key": "é"}):
                 raw = {name.encode(): value.encode() for name, value in wrong.items()}
                 answer = await client.post(url, json=PING, headers={b"Accept": ACCEPT["Accept"].encode()} | raw)
@@ -72,7 +72,7 @@ async def test_a_token_is_asked_of_everybody(open_analyst: Open) -> None:
 
 async def test_what_is_too_large_or_no_message_is_refused(open_analyst: Open) -> None:
     analyst = await open_analyst(max_question=1_000)
-    async with listening(analyst) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+    async with listening(analyst) as (url, _), httpx.AsyncClient(trust_env=False, verify=False) as client:
         assert (await client.post(url, content=b"x" * 100_000, headers=ACCEPT)).status_code == 413
         for content in (b"{", b"[]", b"\xff\xfe", b'{"jsonrpc": "2.0"}'):
             headers = ACCEPT | {"Content-Type": "application/json"}
