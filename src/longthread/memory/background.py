@@ -31,7 +31,7 @@ class Background:
                 await work()
             except StoreClosed:
                 return  # the program has ended; what is left is made up for
-            except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for
+            except Exception as error:  # noqa: BLE001 - no caller waits for it, so it is logged; a later pass repeats it
                 _logger.warning("%s: %s", failing, reason_of(error))
 
         task = asyncio.get_running_loop().create_task(run(), name=name)

@@ -73,7 +73,7 @@ class Pruner:
             )
         except StoreClosed:
             return  # the program has ended; the next one makes up for it
-        except Exception as error:  # noqa: BLE001 - nobody waits for it, and it is made up for
+        except Exception as error:  # noqa: BLE001 - no caller waits for it, so it is logged; a later pass repeats it
             _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from longthread.llm.chat import ChatModel
+from longthread.llm.failures import ProviderError
 from longthread.llm.models import DEMO, failure_reason
 from longthread.llm.overflow import asked_in_room
 from longthread.messages.message import Message
@@ -91,7 +92,7 @@ class Budget:
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises, the digest is there
+        except ProviderError as error:  # the digest serves instead
             _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
             return ""
 

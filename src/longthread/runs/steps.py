@@ -44,7 +44,7 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     started, clock = datetime.now(UTC), time.monotonic()
     try:
         message = await _answered(context, models, request)
-    except BaseException as error:
+    except BaseException as error:  # also when it is cancelled: the step is stored as failed
         problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
         await _note_failure(context, started, clock, problem)
         raise

@@ -126,7 +126,7 @@ class ThreadCache:
             yield
         except ThreadNotFound:
             raise  # nothing was prepared, and what is remembered tells this to the run's other tasks too
-        except BaseException:
+        except BaseException:  # also when it is cancelled: the transaction may have been committed
             self.forget(thread_id)
             raise
 

@@ -76,7 +76,7 @@ async def answer(make: Callable[[], Awaitable[Any]], seconds: float) -> Vectors:
         if is_cancelled():
             raise
         raise EmbedderFailed(RuntimeError("what it waited for was cancelled")) from error
-    except Exception as error:
+    except Exception as error:  # each embedder raises what it likes, and recall goes on with keywords
         raise EmbedderFailed(error) from error
     return given
 

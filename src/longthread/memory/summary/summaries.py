@@ -178,7 +178,7 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
             raise
         _logger.warning("The summary by %s failed: what it waited for was cancelled", summarizer.name)
         return ""
-    except Exception as error:  # noqa: BLE001 - whatever keeps a model from writing, there is a digest
+    except Exception as error:  # noqa: BLE001 - any provider may fail here; the digest serves instead
         _logger.warning("The summary by %s failed: %s", summarizer.name, str(error) or type(error).__name__)
         return ""
     said = clean(without_thinking(said)).strip()

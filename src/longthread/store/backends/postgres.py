@@ -299,7 +299,7 @@ class PostgresDriver:
             connection = await _connect(conninfo)
             try:
                 found = await migrate_postgres(connection, where, creates=creates, migrates=migrates)
-            except BaseException:
+            except BaseException:  # also when it is cancelled: nobody else closes the connection
                 await connection.close()
                 raise
         except (psycopg.Error, OSError) as error:

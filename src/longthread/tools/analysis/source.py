@@ -243,7 +243,7 @@ class _Job(Generic[T]):
         """Does the work in this thread; its outcome is SqlTimeout when its time was up."""
         try:
             result = self._run()
-        except BaseException as error:
+        except BaseException as error:  # the task that waits for the outcome is told, whatever ended this thread
             self._settle(error)
             raise
         else:
