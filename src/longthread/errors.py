@@ -23,8 +23,7 @@ class _WithFields(Exception):
     message: ClassVar[str] = ""
     """What happened and what to do. Each `{name}` is a field of the error."""
     code: ClassVar[str]
-    """Stable, machine-readable name; the `type` of an error observation and of an HTTP problem. By default that of the
-    class: `thread_not_found`."""
+    """The `type` of an observation and of an HTTP problem; by default the class's name, as `thread_not_found`."""
     exit_code: ClassVar[int] = 1
     """What the command line exits with."""
     reason = ""
@@ -67,8 +66,6 @@ class LongthreadError(_WithFields, code="error"):
 
 
 # The store.
-
-
 class StoreError(LongthreadError, exit_code=5):
     message = "The conversation store failed: {reason}"
 
@@ -256,8 +253,6 @@ class NothingToStop(NothingToResume):
 
 
 # Input and settings.
-
-
 class InvalidInput(LongthreadError, exit_code=2):
     message = "{reason}"
 
@@ -306,8 +301,6 @@ class NotCopied(StoreError):
 
 
 # LangGraph.
-
-
 class SaverClosed(LongthreadError):
     message = """The saver or store cannot be used: {reason} Use it inside its block, or open another with
     LongthreadSaver.from_conn_string(…)."""
@@ -367,8 +360,6 @@ class ImportIncomplete(LongthreadError):
 
 
 # Models.
-
-
 class ModelUnavailable(LongthreadError, exit_code=6):
     message = "The model {model} cannot be used: {reason} Or use `--model demo`, which needs no key and no network."
     model: str
@@ -406,8 +397,6 @@ class JsonParseFailed(LongthreadError, code="json_parse_error"):
 
 
 # Sources and SQL.
-
-
 class SourceError(LongthreadError, exit_code=3):
     message = "A source failed. {reason}"
 
@@ -524,8 +513,6 @@ class WorkerFailed(SourceError):
 
 
 # Tools that users define.
-
-
 class ToolInvalid(InvalidInput):
     message = "The tool {tool} cannot be used: {problem}"
     tool: str = ""
@@ -586,8 +573,6 @@ class McpToolFailed(LongthreadError):
 
 
 # The catalog.
-
-
 class CatalogInvalid(InvalidInput):
     message = "Nothing was changed, for this is not right: {problems}"
     problems: Sequence[str]
@@ -646,8 +631,6 @@ class DefinitionInUse(LongthreadError, exit_code=4):
 
 
 # The server.
-
-
 class ServerError(LongthreadError, exit_code=7):
     message = "The server cannot start: {reason}"
 
