@@ -45,7 +45,7 @@ class Waiting(ScriptedChatModel):
 
     async def _astream(self, *args: Any, **kwargs: Any) -> Any:
         say(asked=len(args[0]))
-        while not await asyncio.to_thread(Path(str((self.metadata or {})["gate"])).exists):  # noqa: ASYNC110 - a file rings no bell
+        while not await asyncio.to_thread(Path(str((self.metadata or {})["gate"])).exists):  # noqa: ASYNC110 - a file rings no notifier
             await asyncio.sleep(0.02)
         async for chunk in super()._astream(*args, **kwargs):
             yield chunk

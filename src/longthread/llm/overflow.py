@@ -107,9 +107,7 @@ async def asked_in_room(ask: Callable[[str], Awaitable[str]], text: str) -> str:
     while True:
         try:
             return await ask(text)
-        except (
-            Exception
-        ) as error:  # a LangChain model raises what it likes; all but one kind goes on
+        except Exception as error:  # a LangChain model raises what it likes; all but one kind goes on
             if overflow_of(error) is None or len(text) < _LEAST_TEXT:
                 raise
         text = cut_middle(text, len(text) // 2)

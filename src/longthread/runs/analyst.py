@@ -42,12 +42,14 @@ class Analyst:
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
         self.store = store
         self.settings = settings
-        self.bell = Notifier()
+        self.notifier = Notifier()
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
         cache, windows = WindowCache(settings.memory_max_messages_per_thread), ContextWindows(store, settings)
-        services = RunServices(store, settings, self.bell, self.recaller, self.memories, self.pruner, cache, windows)
+        services = RunServices(
+            store, settings, self.notifier, self.recaller, self.memories, self.pruner, cache, windows
+        )
         self.threads = Threads(store, cache)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)

@@ -27,16 +27,16 @@ class Notifier:
     """Wakes the watchers of this process when a run has told something new."""
 
     def __init__(self) -> None:
-        self._rung: dict[str, asyncio.Event] = {}
+        self._events: dict[str, asyncio.Event] = {}
 
-    def ring(self, run_id: str) -> None:
+    def notify(self, run_id: str) -> None:
         """Something new is stored."""
-        if run_id in self._rung:
-            self._rung.pop(run_id).set()
+        if run_id in self._events:
+            self._events.pop(run_id).set()
 
     async def wait(self, run_id: str) -> None:
-        """Wait for the next ring, or for as long as a poll may take."""
-        event = self._rung.setdefault(run_id, asyncio.Event())
+        """Wait for the next notification, or for as long as a poll may take."""
+        event = self._events.setdefault(run_id, asyncio.Event())
         try:
             async with asyncio.timeout(_POLL_SECONDS):
                 await event.wait()
@@ -60,10 +60,10 @@ class EventStream:
     here. Text that has become a reply is told by the reply's step from then on (`reply`).
     """
 
-    def __init__(self, store: Driver, lease: Lease, bell: Notifier, *, last: int = 0) -> None:
+    def __init__(self, store: Driver, lease: Lease, notifier: Notifier, *, last: int = 0) -> None:
         self._store = store
         self._lease = lease
-        self._bell = bell
+        self._notifier = notifier
         self._last = last
         self._message_id: str | None = None
         self._pieces: list[_Piece] = []
@@ -74,9 +74,9 @@ class EventStream:
         self._last += 1
         return self._last
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake those who watch, after a commit."""
-        self._bell.ring(self._lease.run_id)
+        self._notifier.notify(self._lease.run_id)
 
     async def tell(self, event_type: EventType, **data: Any) -> None:
         """Store an event and wake those who watch."""
@@ -84,7 +84,7 @@ class EventStream:
             await runs.check(tx, self._lease)
             await self.flush_with(tx)
             await self._append(tx, self.number(), event_type, data, datetime.now(UTC))
-        self.ring()
+        self.notify()
 
     async def tell_text(self, message_id: str, delta: str) -> None:
         """Tell a piece of the answer. Pieces that come in quick succession are told as one."""
@@ -118,10 +118,10 @@ class EventStream:
         async with self._store.writing() as tx:
             await runs.check(tx, self._lease)
             await self.flush_with(tx)
-        self.ring()
+        self.notify()
 
     async def flush_with(self, tx: Transaction) -> None:
-        """Tell the text that has been gathered, in a transaction that has checked the lease. Call `ring` after it."""
+        """Tell the text that has been gathered, in a transaction that has checked the lease. Call `notify` after it."""
         waiting = self._waiting()
         if waiting is not None:
             self._pieces[-1] = replace(waiting, seq=self.number())
@@ -169,7 +169,7 @@ class EventStream:
             await runs.end(tx, self._lease, status, outcome, said=said, event=self.number(), held=held)
             if also is not None:
                 await also(tx)
-        self.ring()
+        self.notify()
 
     async def wait(self, calls: Sequence[Approval]) -> None:
         """Let the run wait for decisions about these calls, and tell them; its lease is given back."""
@@ -180,7 +180,7 @@ class EventStream:
             data = {"calls": [call.request() for call in calls]}
             await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
             await approvals.let_wait(tx, self._lease.thread_id, self._lease.run_id, calls)
-        self.ring()
+        self.notify()
 
     def _waiting(self) -> _Piece | None:
         """The text that has been gathered and is not stored."""
@@ -205,7 +205,7 @@ def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_P
 
 async def watch(
     store: Driver,
-    bell: Notifier,
+    notifier: Notifier,
     thread_id: str,
     run_id: str,
     *,
@@ -228,4 +228,4 @@ async def watch(
         if not events:
             if not alive:
                 return
-            await bell.wait(run_id)
+            await notifier.wait(run_id)

@@ -24,7 +24,7 @@ class RunHandle:
     run: Run
     task: asyncio.Task[None]
     store: Driver
-    bell: Notifier
+    notifier: Notifier
     after: int = 0
 
     @property
@@ -39,7 +39,7 @@ class RunHandle:
             LeaseLost: another process took the run over.
             StoreError: the store failed, so that not even the end could be told.
         """
-        events = watch(self.store, self.bell, self.thread_id, self.run.id, after=self.after, lives=self._lives)
+        events = watch(self.store, self.notifier, self.thread_id, self.run.id, after=self.after, lives=self._lives)
         async for event in events:
             if event.type in HALTS:
                 await asyncio.wait({self.task})  # who has seen the end may close the store

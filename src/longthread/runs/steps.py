@@ -116,7 +116,7 @@ async def _note_reply(
     context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
     context.note(entries, [message])
     if marks:
-        context.stream.ring()
+        context.stream.notify()
 
 
 async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
@@ -163,7 +163,7 @@ async def _run_call(
         marks = [Mark(context.stream.number(), "step_started", 0)]
         about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
         index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
-    context.stream.ring()
+    context.stream.notify()
     if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
         refused = _interrupted(tool) if interrupted else away
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
@@ -221,7 +221,7 @@ async def _note_result(
                     await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
         context.note(entries, [each.message for each in due])
         context.categories |= {category}
-    context.stream.ring()
+    context.stream.notify()
 
 
 async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message, *, interrupted: bool) -> Observation:

@@ -78,9 +78,9 @@ class RunStream:
     `longthread.interrupted` when the run's process is gone.
     """
 
-    def __init__(self, store: Driver, bell: Notifier, run: Run, *, read: Position, closing: asyncio.Event) -> None:
+    def __init__(self, store: Driver, notifier: Notifier, run: Run, *, read: Position, closing: asyncio.Event) -> None:
         self._store = store
-        self._bell = bell
+        self._notifier = notifier
         self._run = run
         self._read = read
         self._closing = closing
@@ -105,7 +105,7 @@ class RunStream:
 
     async def _events(self) -> AsyncIterator[Event | None]:
         """The run's events from the first on, and None whenever it has been silent for long."""
-        events = watch(self._store, self._bell, self._run.thread_id, self._run.id, lives=lambda: self._lives)
+        events = watch(self._store, self._notifier, self._run.thread_id, self._run.id, lives=lambda: self._lives)
         closing = asyncio.ensure_future(self._closing.wait())
         upcoming = asyncio.ensure_future(anext(events, None))
         spoke = time.monotonic()

@@ -33,7 +33,7 @@ class Approvals:
 
     def __init__(self, services: RunServices, threads: Threads, runs: Runs) -> None:
         self._store = services.store
-        self._bell = services.bell
+        self._notifier = services.notifier
         self._threads = threads
         self._runs = runs
 
@@ -84,7 +84,7 @@ class Approvals:
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
         thread = await self._threads.find(thread_id, user_id=user_id)
         run, lease = await _decide(self._store, thread, checked, by=by or user_id)
-        self._bell.ring(run.id)
+        self._notifier.notify(run.id)
         if lease is None:
             return None
         # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.

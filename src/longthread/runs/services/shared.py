@@ -20,7 +20,7 @@ class RunServices:
 
     store: Driver
     settings: Settings
-    bell: Notifier
+    notifier: Notifier
     recaller: Recaller
     memories: Memories
     pruner: Pruner
