@@ -1,4 +1,4 @@
-"""A run's event stream: numbered, stored before it is told, readable again by anyone from any number on."""
+"""A run's event stream: numbered, stored before it is published, readable again from any number on."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from longthread.store.runs import Lease
 _POLL_SECONDS = 0.25
 """How often a watcher looks for events that another process wrote."""
 _TEXT_SECONDS = 0.06
-"""Pieces of text that come faster than this are told together."""
+"""Pieces of text that come faster than this are published together."""
 
 
 class Notifier:
-    """Wakes the watchers of this process when a run has told something new."""
+    """Wakes the watchers of this process when a run has stored a new event."""
 
     def __init__(self) -> None:
         self._events: dict[str, asyncio.Event] = {}
@@ -54,7 +54,7 @@ class _Piece:
 
 
 class EventStream:
-    """Tells the events of one run, in order.
+    """Publishes the events of one run, in order.
 
     What is said of a step or the run is a mark on that, which its owner stores (`number`); warnings and text are stored
     here. Text that has become a reply is told by the reply's step from then on (`reply`).
@@ -78,7 +78,7 @@ class EventStream:
         """Wake those who watch, after a commit."""
         self._notifier.notify(self._lease.run_id)
 
-    async def tell(self, event_type: EventType, **data: Any) -> None:
+    async def publish(self, event_type: EventType, **data: Any) -> None:
         """Store an event and wake those who watch."""
         async with self._store.writing() as tx:
             await runs.check(tx, self._lease)
@@ -86,8 +86,8 @@ class EventStream:
             await self._append(tx, self.number(), event_type, data, datetime.now(UTC))
         self.notify()
 
-    async def tell_text(self, message_id: str, delta: str) -> None:
-        """Tell a piece of the answer. Pieces that come in quick succession are told as one."""
+    async def publish_text(self, message_id: str, delta: str) -> None:
+        """Publish a piece of the answer. Pieces in quick succession become one event."""
         waiting = self._waiting()
         if waiting and message_id == self._message_id:
             self._pieces[-1] = replace(waiting, text=waiting.text + delta)
@@ -101,7 +101,7 @@ class EventStream:
             await self.flush()
 
     async def withdraw_text(self, message_id: str) -> None:
-        """Take back what was told of a reply: it was thinking. Who has read it already is told the reply as it is."""
+        """Take back the published text of a reply: it was thinking. The event of the reply corrects it for its readers."""
         if message_id != self._message_id:
             return
         stored = [piece.seq for piece in self._pieces if piece.seq is not None]
@@ -112,7 +112,7 @@ class EventStream:
                 await runs.remove_text(tx, self._lease, stored[0], stored[-1])
 
     async def flush(self) -> None:
-        """Tell the text that has been gathered."""
+        """Publish the text that has been gathered."""
         if self._waiting() is None:
             return
         async with self._store.writing() as tx:
@@ -121,7 +121,7 @@ class EventStream:
         self.notify()
 
     async def flush_with(self, tx: Transaction) -> None:
-        """Tell the text that has been gathered, in a transaction that has checked the lease. Call `notify` after it."""
+        """Publish the gathered text in a transaction that has checked the lease. Call `notify` after the commit."""
         waiting = self._waiting()
         if waiting is not None:
             self._pieces[-1] = replace(waiting, seq=self.number())

@@ -98,7 +98,7 @@ async def _keep_facts(context: RunContext, known: KnownFacts, tx: Transaction) -
 async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict[str, Any]]:
     try:
         for note in context.source_notes:
-            await context.stream.tell("warning", message=note)
+            await context.stream.publish("warning", message=note)
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
             context.terms = await context.teaching() if context.teaching is not None else ()

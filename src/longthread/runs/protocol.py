@@ -55,7 +55,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
         # too long is told there.
         if overflow_of(error) is None:
             reason = failure_reason(error, context.settings)
-            await context.stream.tell("warning", message=f"The model call failed: {reason}")
+            await context.stream.publish("warning", message=f"The model call failed: {reason}")
         raise
 
 
@@ -71,14 +71,14 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
         if context.protocol != "auto" or not refuses_tools(error):
             raise
         context.protocol = "json"
-        await context.stream.tell("warning", message="The model has no tool calls: asking it for JSON text.")
+        await context.stream.publish("warning", message="The model has no tool calls: asking it for JSON text.")
         return await _in_json(context, request)
     if problem := check_calls(message):
         return _read(context, message, problem)
     if message.tool_calls:
         return _with_own_ids(_without_thinking(message), context.call_ids())
     if cut_off(message):
-        await context.stream.tell("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
+        await context.stream.publish("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
     text = str(message.text)
     reply = _parsed(context, message, strict=False)
     if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():

@@ -30,7 +30,7 @@ async def composed(context: RunContext, model: ChatModel) -> ChatRequest:
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
-        await context.stream.tell("warning", message=f"{window}: its middle is left out. {advice}")
+        await context.stream.publish("warning", message=f"{window}: its middle is left out. {advice}")
     return ChatRequest(model, context.system_prompt, view.messages, list(context.tools.values()))
 
 
@@ -79,7 +79,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
     context.system_prompt = ""
     smaller = await composed(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
-    await context.stream.tell("warning", message=said)
+    await context.stream.publish("warning", message=said)
     return smaller
 
 

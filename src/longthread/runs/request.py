@@ -27,6 +27,6 @@ class ChatRequest:
             ProviderError: the model failed.
         """
         sent = [Message("system", self.system), *self.messages]
-        message = await reply_of(self.model, sent, self.tools, self.options, context.tell_text)
+        message = await reply_of(self.model, sent, self.tools, self.options, context.publish_text)
         await context.end_text()
         return message

@@ -129,8 +129,8 @@ class RunContext:
         """The memories that the run's model is given, as they are noted."""
         return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
-    async def tell_text(self, text: str) -> None:
-        """Tell the text of a reply while it is written. Thinking, and what may still turn out to be a call, is not."""
+    async def publish_text(self, text: str) -> None:
+        """Publish the text of a reply while it is written, without thinking, and without what may become a call."""
         if self.protocol == "json":
             return
         told, withdrawn = self._live_text().take(storable(text))
@@ -138,15 +138,15 @@ class RunContext:
             if withdrawn:
                 await self.stream.withdraw_text(self.message_id)
             if told:
-                await self.stream.tell_text(self.message_id, told)
+                await self.stream.publish_text(self.message_id, told)
 
     async def end_text(self) -> None:
-        """Tell what was kept back of a reply that is written now."""
+        """Publish what was held back of the reply that is written now."""
         if self.protocol == "json" or self.message_id not in self._live:
             return
         if rest := self._live.pop(self.message_id).rest():
             with contextlib.suppress(LeaseLost):
-                await self.stream.tell_text(self.message_id, rest)
+                await self.stream.publish_text(self.message_id, rest)
 
     def _live_text(self) -> LiveText:
         """The current reply's. Whether its thinking begins without a tag is known from the model's last one."""
