@@ -15,7 +15,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 
 
-async def call_off(store: Driver, thread: Thread, hot: WindowCache, *, by: str) -> Run:
+async def call_off(store: Driver, thread: Thread, cache: WindowCache, *, by: str) -> Run:
     """End the thread's run, which waits, as one that was stopped, with a result for each call that it left open. In one
     transaction: whoever decides at the same time comes before it or too late.
 
@@ -32,7 +32,7 @@ async def call_off(store: Driver, thread: Thread, hot: WindowCache, *, by: str) 
             if run is not None and await runs.is_held(tx, run, alive=may_be_alive):
                 raise RunElsewhere(thread=thread.id, run=run.id)
             raise NothingToStop(thread=thread.id)
-        window = [spot.entry for spot in (await hot.read(tx, thread)).spots]
+        window = [spot.entry for spot in (await cache.read(tx, thread)).spots]
         drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         first = next((n for n, entry in enumerate(window) if entry.metadata.get("run") == run.id), 0)

@@ -27,7 +27,7 @@ from longthread.view.tokens import family_of
 def run_context(services: RunServices, started: StartedRun, assignment: Assignment) -> RunContext:
     """The context of a run, with all its tools but those of its sub-agents."""
     run, models, role, past = started.run, assignment.models, assignment.role, started.past
-    source, summary = assignment.sources.own, started.hot.summary
+    source, summary = assignment.sources.own, started.cached.summary
     asked = source if role.asks_data else None
     skills = role.disclose(run.agent, window=assignment.window)
     factor = services.factors.get(models.name, 1.0)
@@ -54,7 +54,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         summary=summary.summary if summary else "",
         digest=summary.digest if summary else {},
         topics=summary.topics if summary else (),
-        mark=started.hot.mark,
+        mark=started.cached.mark,
         earlier={step.call_id: step for step in started.earlier if step.call_id},
         approvals=started.approvals,
         categories=set(started.thread.tool_categories),

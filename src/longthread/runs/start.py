@@ -58,7 +58,7 @@ class StartedRun:
     `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
     the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
     has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
-    died. `past` is the thread's last model call, `hot` the window as it was found, with the thread's summary.
+    died. `past` is the thread's last model call, `cached` the window as it was found, with the thread's summary.
     """
 
     thread: Thread
@@ -66,7 +66,7 @@ class StartedRun:
     lease: Lease
     window: Window
     known: KnownFacts
-    hot: CachedWindow
+    cached: CachedWindow
     last_event: int
     shown: int = 0
     earlier: Sequence[Step] = ()
@@ -76,12 +76,12 @@ class StartedRun:
     def behind(self, spots: Sequence[WindowMessage]) -> int:
         """How many messages stand behind the summary's mark, as the window is by now; where it does not reach back to
         the mark, no fewer than there are."""
-        if spots[0].entry.parent_seq <= self.hot.mark:
+        if spots[0].entry.parent_seq <= self.cached.mark:
             return len(spots)
-        return spots[-1].entry.seq - max(self.hot.mark, self.thread.first_seq - 1)
+        return spots[-1].entry.seq - max(self.cached.mark, self.thread.first_seq - 1)
 
 
-async def begin(store: Driver, ask: RunRequest, hot: WindowCache) -> StartedRun:
+async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRun:
     """Store the user's message and start a run on it. When this returns, both survive anything.
 
     Calls that waited for a decision are not made, and said to have been superseded.
@@ -103,7 +103,7 @@ async def begin(store: Driver, ask: RunRequest, hot: WindowCache) -> StartedRun:
             raise RunWaiting(thread=thread.id, run=before.id)
         run_id = new_id_after(before.id if before else None)
         ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
-        found = await hot.read(tx, thread)
+        found = await cache.read(tx, thread)
         window = [spot.entry for spot in found.spots]
         closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
         asked = thread.entry_count + len(closing) + 1
@@ -112,7 +112,7 @@ async def begin(store: Driver, ask: RunRequest, hot: WindowCache) -> StartedRun:
         drafts = [*closing, _question(ask, plan)]
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
-        past = (hot.past(thread, before.id) or await past_of(tx, before)) if before else None
+        past = (cache.past(thread, before.id) or await past_of(tx, before)) if before else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     spots = _whole_units([*found.spots, *spots_of(added)])
@@ -120,7 +120,7 @@ async def begin(store: Driver, ask: RunRequest, hot: WindowCache) -> StartedRun:
 
 
 async def take_over(
-    store: Driver, thread: Thread, hot: WindowCache, claim: Lease | None = None, *, model: str
+    store: Driver, thread: Thread, cache: WindowCache, claim: Lease | None = None, *, model: str
 ) -> StartedRun:
     """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
     goes on just there, with this model, and is this model's from now on.
@@ -143,8 +143,8 @@ async def take_over(
         )
         run = replace(run, model=model)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
-        found = await hot.read(tx, thread)
-        spots, place = await _spots_with_start(tx, thread, run, found, hot.limit)
+        found = await cache.read(tx, thread)
+        spots, place = await _spots_with_start(tx, thread, run, found, cache.limit)
         facts = await known(tx, thread, [spot.entry for spot in spots[: place + 1]], [])
         earlier = [step for step in await runs.steps_of(tx, run) if step.call_id]
         told = await runs.last_event(tx, thread.id, run.id)
@@ -175,10 +175,10 @@ async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
 
 
 async def _spots_with_start(
-    tx: Transaction, thread: Thread, run: Run, hot: CachedWindow, limit: int
+    tx: Transaction, thread: Thread, run: Run, cached: CachedWindow, limit: int
 ) -> tuple[list[WindowMessage], int]:
     """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
-    spots = hot.spots
+    spots = cached.spots
     while True:
         for place, spot in enumerate(spots):
             if spot.entry.metadata.get("run") == run.id:

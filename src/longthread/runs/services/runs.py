@@ -249,7 +249,7 @@ class Runs:
             Scope(started.thread.user_id, started.thread.id),
             count=started.behind(context.window.spots),
             view=context.past.segments if context.past else (),
-            kept=started.hot.summary,
-            stale=started.hot.stale,
+            kept=started.cached.summary,
+            stale=started.cached.stale,
             summarizer=summarizer_of(models.name, models.model),
         )
