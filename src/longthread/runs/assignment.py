@@ -1,4 +1,4 @@
-"""What executes a run, and what it works with."""
+"""What a run works with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.tools.sources import RunSources
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A role, its models, the sources that are open for it, its tools from the catalog, and where its run stands.
+    """A role, its models, the sources that are open for it, its tools from the catalog, and the scope of its run.
 
     `window` is the context window of its models, in tokens: that of the smaller one.
     """
@@ -21,5 +21,5 @@ class Assignment:
     models: RunModels
     sources: RunSources
     agent_tools: AgentTools
-    standing: DelegationScope
+    scope: DelegationScope
     window: int

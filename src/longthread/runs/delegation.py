@@ -28,7 +28,7 @@ from longthread.tools.spelling import spelled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 if TYPE_CHECKING:
-    from longthread.runs.services.runs import Runs  # which gives a run its delegates
+    from longthread.runs.services.runs import Runs  # which makes the sub-agents of a run
 
 LONGEST = 64_000
 """Characters of an answer that the caller is given, as of other tools' results."""
@@ -53,26 +53,24 @@ _PARAMETERS = {
 }
 
 
-class Delegates:
+class SubAgents:
     """The agents that one run may ask.
 
     Args:
-        standing: that of the agents: whom they answer is added for each call.
+        scope: the limits of their runs, without the call that each answers.
     """
 
-    def __init__(
-        self, runs_: Runs, services: RunServices, lease: Lease, user_id: str, standing: DelegationScope
-    ) -> None:
+    def __init__(self, runs_: Runs, services: RunServices, lease: Lease, user_id: str, scope: DelegationScope) -> None:
         self._runs = runs_
         self._services = services
         self._lease = lease
         self._user = user_id
-        self._standing = standing
+        self._scope = scope
         self._running: dict[str, RunHandle] = {}
 
     def tools(self, agents: Sequence[Agent], taken: Collection[str]) -> list[Tool]:
         """A tool for each agent, by a name that no other tool has; none where agents may ask no deeper."""
-        if self._standing.depth > self._services.settings.max_delegation_depth:
+        if self._scope.depth > self._services.settings.max_delegation_depth:
             return []
         return [self._tool(agent, name) for agent, name in zip(agents, tool_names(agents, taken), strict=True)]
 
@@ -90,7 +88,7 @@ class Delegates:
                 run = await self._ended(agent, given["task"], given.get("thread_id"), call_id)
             except LongthreadError as error:
                 return failed(error)
-            return _observed(agent, name, run, self._standing)
+            return _observed(agent, name, run, self._scope)
 
         async def call(args: Mapping[str, Any]) -> Observation:
             raise RuntimeError(f"{name} is called by its run")
@@ -119,13 +117,13 @@ class Delegates:
 
     async def _start(self, agent: Agent, task: str, thread_id: str | None, call_id: str, run: Run | None) -> None:
         """Begin the run that answers a call, or go on with it where its process died."""
-        standing = self._standing.answering(DelegatingCall(self._lease, call_id))
+        scope = self._scope.for_call(DelegatingCall(self._lease, call_id))
         if run is None:
             await self._expect_own(agent, thread_id)
-            handle = await self._runs.ask(task, thread_id=thread_id, user_id=self._user, agent=agent.id, scope=standing)
+            handle = await self._runs.ask(task, thread_id=thread_id, user_id=self._user, agent=agent.id, scope=scope)
         else:
             try:
-                handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=standing)
+                handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=scope)
             except (RunInProgress, NothingToResume):  # somebody else was faster
                 return
         self._running[call_id] = handle
@@ -147,7 +145,7 @@ class Delegates:
         Raises:
             InvalidInput: the thread is none in which this one has asked the agent, or no model call is left.
         """
-        below = self._standing.below
+        below = self._scope.below
         if not below.left:
             raise InvalidInput(reason=_used_up(below.size))
         if thread_id is None:
@@ -189,7 +187,7 @@ def _answers(run: Run, call_id: str) -> bool:
     return run.answers is not None and run.answers.call_id == call_id
 
 
-def _observed(agent: Agent, tool: str, run: Run, standing: DelegationScope) -> Observation:
+def _observed(agent: Agent, tool: str, run: Run, scope: DelegationScope) -> Observation:
     """What the caller is told of a run that has ended."""
     outcome, thread_id, queries = run.outcome, run.thread_id, run.outcome.get("queries") or ()
     if run.status == "finished":
@@ -209,10 +207,10 @@ def _observed(agent: Agent, tool: str, run: Run, standing: DelegationScope) -> O
         return _not_done("agent_waits", said, thread_id)
     so_far = _without_labels(str(outcome.get("summary") or ""), queries)[:LONGEST]
     said = f"{agent.name} was paused before it had an answer: {_why(str(outcome.get('reason')))}."
-    if standing.below.left:
+    if scope.below.left:
         said += f" To let it go on, call {tool} with this thread_id and the task: continue."
     else:
-        said += f" {_used_up(standing.below.size)}"
+        said += f" {_used_up(scope.below.size)}"
     return _not_done("agent_paused", f"{said}\n\n{so_far}".strip(), thread_id)
 
 

@@ -1,4 +1,4 @@
-"""Where a run stands among agents that ask each other: how deep, for whose call, and what it may use."""
+"""The limits of a run among agents that ask each other: its depth, its caller, and the model calls left."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DelegatingCall:
 
 @dataclass(frozen=True, slots=True)
 class DelegationScope:
-    """Where a run stands. `depth` is how many threads its thread is below; `below` is what those that it asks may use,
+    """The limits of a run. `depth` is how many threads its thread is below; `below` is what those that it asks may use,
     and `own` what it takes its own model calls from (None: only its own steps count). `source`, `model` and `protocol`
     are its caller's, for an agent that names no other."""
 
@@ -49,19 +49,19 @@ class DelegationScope:
     model: str | None = None
     protocol: Protocol = "auto"
 
-    def answering(self, caller: DelegatingCall) -> DelegationScope:
-        """The standing of a run that answers a call."""
+    def for_call(self, caller: DelegatingCall) -> DelegationScope:
+        """The scope of a run that answers a call."""
         return replace(self, caller=caller)
 
-    def below_it(self, run: Run, source: str | None) -> DelegationScope:
-        """The standing of those that a run with this one asks; `source` is what it asks itself, without password."""
+    def for_sub_agents(self, run: Run, source: str | None) -> DelegationScope:
+        """The scope of the agents that this run asks; `source` is the run's own, without its password."""
         return DelegationScope(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
 
 
-async def standing_of(
+async def scope_of(
     store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None
 ) -> DelegationScope:
-    """Where a run on a thread stands that no agent has asked for; `goes_on` is one that has begun already."""
+    """The scope of a run that no agent asked for; `goes_on` is one that has begun already."""
     depth, used = 0, 0
     if thread is not None and (thread.parent_id is not None or goes_on is not None):
         async with store.reading() as tx:

@@ -130,7 +130,7 @@ class RunContext:
         return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
     async def publish_text(self, text: str) -> None:
-        """Publish the text of a reply while it is written, without thinking, and without what may become a call."""
+        """Publish the text of a reply while it is written, but no thinking, and nothing that may become a call."""
         if self.protocol == "json":
             return
         told, withdrawn = self._live_text().take(storable(text))

@@ -58,7 +58,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         earlier={step.call_id: step for step in started.earlier if step.call_id},
         approvals=started.approvals,
         categories=set(started.thread.tool_categories),
-        allowance=assignment.standing.own,
+        allowance=assignment.scope.own,
         missing=assignment.agent_tools.missing,
         source_notes=_source_notes(started, source),
     )

@@ -16,8 +16,8 @@ from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.runs.assignment import Assignment
 from longthread.runs.cancel import call_off
-from longthread.runs.delegation import Delegates
-from longthread.runs.delegation_scope import DelegationScope, standing_of
+from longthread.runs.delegation import SubAgents
+from longthread.runs.delegation_scope import DelegationScope, scope_of
 from longthread.runs.execute import execute
 from longthread.runs.handle import RunHandle, report
 from longthread.runs.run_context import RunContext
@@ -86,7 +86,7 @@ class Runs:
         role = await role_for(self._store, agent, thread)
         config = role.agent.config
         if scope is None:
-            scope = await standing_of(self._store, self._settings, thread)
+            scope = await scope_of(self._store, self._settings, thread)
         elif not config.get("model"):
             model, protocol = scope.model, scope.protocol
         models, caller = self._models.models(model, config), scope.caller
@@ -149,7 +149,7 @@ class Runs:
                 protocol=run.protocol,
                 user_id=user_id,
             )
-        scope = scope or await standing_of(self._store, self._settings, thread, run)
+        scope = scope or await scope_of(self._store, self._settings, thread, run)
         models = self._models.models(model or run.model, role.agent.config)
 
         async def begun(own: Source | None) -> StartedRun:
@@ -212,13 +212,13 @@ class Runs:
     def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
         context = run_context(self._services, started, assignment)
         own = assignment.sources.own
-        scope = assignment.standing.below_it(started.run, own.spec if own else None)
-        delegates = Delegates(self, self._services, started.lease, started.thread.user_id, scope)
-        added = delegates.tools(assignment.role.sub_agents, context.tools)
+        scope = assignment.scope.for_sub_agents(started.run, own.spec if own else None)
+        sub_agents = SubAgents(self, self._services, started.lease, started.thread.user_id, scope)
+        added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
         # Here as well as at the end: a process that was closed may have left this undone.
         self._prune(context, started, assignment.models)
-        work = self._work(context, started, assignment, delegates)
+        work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
         handle = RunHandle(started.run, task, self._store, self._services.notifier, after=started.shown)
@@ -226,13 +226,13 @@ class Runs:
         return handle
 
     async def _work(
-        self, context: RunContext, started: StartedRun, assignment: Assignment, delegates: Delegates
+        self, context: RunContext, started: StartedRun, assignment: Assignment, sub_agents: SubAgents
     ) -> None:
         services, thread, models = self._services, started.thread, assignment.models
         try:
             await execute(context, models, started.known)
         finally:
-            await delegates.stop()
+            await sub_agents.stop()
             services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
             services.factors[models.name] = context.factor
             await assignment.sources.close()
