@@ -101,7 +101,7 @@ class EventStream:
             await self.flush()
 
     async def withdraw_text(self, message_id: str) -> None:
-        """Take back the published text of a reply: it was thinking. The event of the reply corrects it for its readers."""
+        """Take back the published text of a reply: it was thinking. The event of the reply corrects it."""
         if message_id != self._message_id:
             return
         stored = [piece.seq for piece in self._pieces if piece.seq is not None]
