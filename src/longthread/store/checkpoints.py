@@ -10,11 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.errors import ThreadNotFound, ThreadTaken
-from longthread.model.entry import Draft
 from longthread.store import incarnation, log
 from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import QueryCall, Row, Transaction, one
-from longthread.store.encoding import dump
 
 _ENDLESS = 2**62
 _FEW = 16
@@ -443,28 +441,6 @@ async def messages_of_branch(tx: Transaction, thread_id: str, tip: int, *, limit
 def _seq(row: Row) -> int:
     seq: int = row["seq"]
     return seq
-
-
-def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> dict[str, Any]:
-    """The row of a new entry."""
-    calls = [call.to_json() for call in draft.tool_calls]
-    return {
-        "thread_id": thread_id,
-        "seq": seq,
-        "parent_seq": parent_seq,
-        "id": draft.id,
-        "role": draft.role,
-        "text": draft.text,
-        "tool_calls": dump(calls) if calls else None,
-        "tool_call_id": draft.tool_call_id,
-        "name": draft.name,
-        "payload": draft.payload,
-        "tokens": draft.tokens,
-        "latency_ms": draft.latency_ms,
-        "run_id": draft.run_id,
-        "metadata": dump(draft.metadata) if draft.metadata else None,
-        "created_at": log.now(),
-    }
 
 
 async def copy_thread(tx: Transaction, source: str, target: str, *, user_id: str) -> None:

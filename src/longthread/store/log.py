@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry
@@ -16,7 +15,7 @@ from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.log_rows import entries_of, entry_of, of_thread, parent_of, thread_of, threads_of
+from longthread.store.log_rows import entries_of, entry_of, entry_row, of_thread, parent_of, thread_of, threads_of
 
 _LAST = "\U0010ffff"
 """Sorts behind every time and id: where a listing starts."""
@@ -384,23 +383,7 @@ def _sibling_id(draft: Draft, parent_seq: int) -> str:
 
 
 async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
-    values: dict[str, Any] = {
-        "thread_id": thread_id,
-        "seq": seq,
-        "parent_seq": parent_seq,
-        "id": draft.id,
-        "role": draft.role,
-        "text": draft.text,
-        "tool_calls": dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
-        "tool_call_id": draft.tool_call_id,
-        "name": draft.name,
-        "payload": draft.payload,
-        "tokens": draft.tokens,
-        "latency_ms": draft.latency_ms,
-        "run_id": draft.run_id,
-        "metadata": dump(draft.metadata) if draft.metadata else None,
-        "created_at": now(),
-    }
+    values = entry_row(thread_id, draft, parent_seq=parent_seq, seq=seq, at=now())
     await tx.run("insert_entry", **values)
     return entry_of(values)
 

@@ -11,10 +11,32 @@ from operator import itemgetter
 from typing import Any
 
 from longthread.errors import RowDamaged
-from longthread.model.entry import Entry, ToolCall
+from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.thread import Thread
 from longthread.store.decoding import UNREADABLE, Decoding, decoder
 from longthread.store.driver import Row
+from longthread.store.encoding import dump
+
+
+def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str) -> dict[str, Any]:
+    """The row of a new entry, written at a moment."""
+    return {
+        "thread_id": thread_id,
+        "seq": seq,
+        "parent_seq": parent_seq,
+        "id": draft.id,
+        "role": draft.role,
+        "text": draft.text,
+        "tool_calls": dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
+        "tool_call_id": draft.tool_call_id,
+        "name": draft.name,
+        "payload": draft.payload,
+        "tokens": draft.tokens,
+        "latency_ms": draft.latency_ms,
+        "run_id": draft.run_id,
+        "metadata": dump(draft.metadata) if draft.metadata else None,
+        "created_at": at,
+    }
 
 
 @decoder

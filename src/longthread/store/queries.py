@@ -51,22 +51,29 @@ def queries(dialect: str) -> Queries:
     return found
 
 
+_IS_UUID = f"length({{0}}) = 36 AND substr({{0}}, -8) GLOB '{8 * '[0-9a-f]'}'"
 _WORDS = {
     "AMONG_TEXTS": ("IN (SELECT value FROM json_each({}))", "IN (SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "AMONG_NUMBERS": (
         "IN (SELECT value FROM json_each({}))",
         "= ANY(CAST(translate({}, '[]', '{{}}') AS BIGINT[]))",
     ),
+    "ENTRY_KEY": (f"CASE WHEN {_IS_UUID} THEN substr({{0}}, 11, 3) || substr({{0}}, -8) ELSE {{0}} END", "{0}"),
     "FLAG": ("{}", "CAST(CAST({} AS INTEGER) AS BOOLEAN)"),
     "JSON": ("{}", "CAST({} AS JSONB)"),
     "LIST_OF": ("json_group_array({})", "CAST(coalesce(json_agg({}), '[]') AS TEXT)"),
     "MOMENT": ("julianday({})", "CAST({} AS TIMESTAMPTZ)"),
     "STAMP": ("{}", "CAST({} AS TIMESTAMPTZ)"),
+    "THREAD_KEY": (f"CASE WHEN {_IS_UUID} THEN substr({{0}}, -6) ELSE {{0}} END", "{0} || ' '"),
     "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
+    "UUID": ("{}", "CAST(CAST({} AS TEXT) AS UUID)"),
 }
-"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL. AMONG_…: whether
-something is in a JSON list. FLAG, JSON, STAMP and TEXTS: a value as a column of such a type takes it. MOMENT: a time
-to compare with others. LIST_OF: the values of all rows as a JSON list."""
+"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL.
+
+AMONG_…: whether something is in a JSON list. FLAG, JSON, STAMP, TEXTS and UUID: a value as a column of such a type takes
+it. MOMENT: a time to compare with others. LIST_OF: the values of all rows as a JSON list. THREAD_KEY and ENTRY_KEY: what
+the index `entries_by_id` is of.
+"""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 

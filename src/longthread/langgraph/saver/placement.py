@@ -13,8 +13,9 @@ from longthread.langgraph.saver.message_list import CachedMessage, MessageList, 
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import Locked, entry_row
+from longthread.store.checkpoints import Locked
 from longthread.store.driver import Transaction
+from longthread.store.log_rows import entry_row
 
 FEW = 16
 """So many messages are taken for new without looking."""
@@ -70,7 +71,7 @@ class LogGrowth:
         if is_free and draft.id not in self._ids:
             self.size += 1
             seq = self.size
-            self.rows.append(entry_row(self.thread.id, draft, parent_seq=parent, seq=seq))
+            self.rows.append(entry_row(self.thread.id, draft, parent_seq=parent, seq=seq, at=log.now()))
             self._ids.add(draft.id)
         else:
             await self.flush()

@@ -14,8 +14,9 @@ from longthread.model.fold import STEP
 from longthread.store import incarnation, log, memories
 from longthread.store.driver import Driver, Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
+from longthread.store.imports.extracted import Conversation, ImportReport
 from longthread.store.imports.memory import Beside, MemoryChunk
+from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
 from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.rows import count_rows, write_rows
@@ -123,7 +124,13 @@ class ImportWriter:
         found: dict[str, list[Row]] = {
             THREADS: [_thread_row(conversation, self.owner(conversation))],
             ENTRIES: [
-                entry_row(conversation.id, place + 1, 0 if each.parent is None else each.parent + 1, each)
+                entry_row(
+                    conversation.id,
+                    each.draft,
+                    parent_seq=0 if each.parent is None else each.parent + 1,
+                    seq=place + 1,
+                    at=each.at,
+                )
                 for place, each in enumerate(conversation.entries)
             ],
         }
@@ -228,9 +235,8 @@ class ImportWriter:
             id_ = str(uuid.uuid5(_PIECES, f"{taken.thread_id}\n{piece.id}"))
             kind = _SUMMARY if piece.id == _SUMMARY else "chunk"
             draft = Draft(id=id_, role="system", text=piece.text, metadata={"kind": kind})
-            entries.append(
-                entry_row(taken.thread_id, seq, seq - 1 if entries else 0, ExtractedEntry(draft, None, piece.at))
-            )
+            parent_seq = seq - 1 if entries else 0
+            entries.append(entry_row(taken.thread_id, draft, parent_seq=parent_seq, seq=seq, at=piece.at))
             place = {
                 "thread_id": taken.thread_id,
                 "first_seq": seq,
@@ -303,27 +309,6 @@ def _thread_row(conversation: Conversation, owner: str) -> Row:
         "metadata": dump(conversation.metadata),
         "ended_at": conversation.ended_at,
         "expires_at": conversation.expires_at,
-    }
-
-
-def entry_row(thread_id: str, seq: int, parent_seq: int, placed: ExtractedEntry) -> Row:
-    """An entry's row."""
-    draft = placed.draft
-    return {
-        "thread_id": thread_id,
-        "seq": seq,
-        "parent_seq": parent_seq,
-        "id": draft.id,
-        "role": draft.role,
-        "text": draft.text,
-        "tool_calls": dump([call.to_json() for call in draft.tool_calls]) if draft.tool_calls else None,
-        "tool_call_id": draft.tool_call_id,
-        "name": draft.name,
-        "payload": draft.payload,
-        "tokens": draft.tokens,
-        "latency_ms": draft.latency_ms,
-        "metadata": dump(draft.metadata) if draft.metadata else None,
-        "created_at": placed.at,
     }
 
 

@@ -37,8 +37,8 @@ UPDATE catalog_versions SET made_by = NULL WHERE made_by = :user_id;
 
 -- name: count_belongings
 -- What goes with an agent.
-SELECT (SELECT count(*) FROM threads WHERE agent_id = :id) AS threads,
-       (SELECT count(*) FROM memories WHERE agent_id = :id) AS memories;
+SELECT (SELECT count(*) FROM threads WHERE agent_id = CAST(:id AS TEXT)) AS threads,
+       (SELECT count(*) FROM memories WHERE agent_id = UUID[:id]) AS memories;
 
 -- name: set_agent
 UPDATE threads SET agent_id = :agent_id WHERE id = :id;

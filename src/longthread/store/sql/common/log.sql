@@ -135,3 +135,16 @@ FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq 
 -- name: select_entries_range
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :last ORDER BY e.seq;
+
+-- name: select_entry quick
+-- `first_seq` tells which parents retention has deleted. A plain comparison of the thread's id could have the whole thread
+-- read.
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+FROM entries e
+WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS TEXT)] || ENTRY_KEY[CAST(:id AS TEXT)]
+  AND e.thread_id || '' = :thread_id AND e.id = :id;
+
+-- name: select_entry_seq quick
+SELECT e.seq FROM entries e
+WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS TEXT)] || ENTRY_KEY[CAST(:id AS TEXT)]
+  AND e.thread_id || '' = :thread_id AND e.id = :id;

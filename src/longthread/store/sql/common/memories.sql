@@ -25,7 +25,7 @@ WHERE id = :id AND NOT EXISTS (
 -- name: insert_memory_agent
 -- Of an agent that the catalog does not know. Always the same row: a store may be copied into another that has it too.
 INSERT INTO agents (id, name, system_prompt, config, is_active, created_at, updated_at)
-VALUES (:id, CAST(:id AS TEXT), '', '{}', FALSE, '2026-01-01T00:00:00.000000+00:00', '2026-01-01T00:00:00.000000+00:00')
+VALUES (UUID[:id], CAST(:id AS TEXT), '', '{}', FALSE, '2026-01-01T00:00:00.000000+00:00', '2026-01-01T00:00:00.000000+00:00')
 ON CONFLICT (id) DO NOTHING;
 
 -- name: insert_memory

@@ -13,16 +13,3 @@ WHERE t.user_id = :user_id
   AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
-
--- name: select_entry_seq
-SELECT e.seq FROM entries e
-WHERE e.thread_id || ' ' || e.id = CAST(:thread_id AS TEXT) || ' ' || CAST(:id AS TEXT)
-  AND e.thread_id || '' = :thread_id AND e.id = :id;
-
--- name: select_entry
--- `first_seq` tells which parents retention has deleted. Without statistics, a plain comparison of the thread's id would
--- have the whole thread read.
-SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
-FROM entries e
-WHERE e.thread_id || ' ' || e.id = CAST(:thread_id AS TEXT) || ' ' || CAST(:id AS TEXT)
-  AND e.thread_id || '' = :thread_id AND e.id = :id;
