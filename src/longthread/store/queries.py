@@ -68,12 +68,10 @@ _WORDS = {
     "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "UUID": ("{}", "CAST(CAST({} AS TEXT) AS UUID)"),
 }
-"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL.
-
-AMONG_…: whether something is in a JSON list. FLAG, JSON, STAMP, TEXTS and UUID: a value as a column of such a type takes
-it. MOMENT: a time to compare with others. LIST_OF: the values of all rows as a JSON list. THREAD_KEY and ENTRY_KEY: what
-the index `entries_by_id` is of.
-"""
+"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL. AMONG_…: whether
+something is in a JSON list. FLAG, JSON, STAMP, TEXTS, UUID: a value as a column of such a type takes it. MOMENT: a time
+to compare with others. LIST_OF: the values of all rows as a JSON list. THREAD_KEY and ENTRY_KEY: what the index
+`entries_by_id` is of."""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 
