@@ -83,6 +83,17 @@ class Spy(AgentMiddleware[Any, Any, Any]):
         return await handler(request)
 
 
+class Settling(AgentMiddleware[Any, Any, Any]):
+    """Waits, before each model call, for what goes on in the background: when it comes then depends on nothing."""
+
+    def __init__(self, saver: LongthreadSaver) -> None:
+        super().__init__()
+        self.saver = saver
+
+    async def abefore_model(self, state: Any, runtime: Any) -> None:
+        await settle(self.saver)
+
+
 def table(rows: int) -> str:
     """A table's rows."""
     return json.dumps([{"id": n, "name": f"row {n}", "note": "很长的说明 and more"} for n in range(rows)])
@@ -155,11 +166,14 @@ async def test_a_long_conversation_never_has_a_view_that_does_not_fit_or_is_not_
     talker, spy = Talker(style), Spy(window=16_000)
     talker.watch = spy.watch
     async with LongthreadSaver.from_conn_string(store_address) as saver:
-        settings = {"memory_max_messages_per_thread": 30, "system_prompt": "Be brief. " * 20}
+        settings = {
+            "memory_max_messages_per_thread": 30,
+            "system_prompt": "Be brief. " * 20,
+            "extra": [Settling(saver)],
+        }
         agent = agent_of(saver, talker, table, picture, spy=spy, **settings)
         for n in range(36):
             state = await agent.ainvoke(asked(f"Question {n}: " + "payments " * (n % 40)), on())
-            await settle(saver)
             assert len(state["messages"]) <= 30 + 8  # the turn that makes it too long ends first
     assert spy.over == []
     assert spy.watch.orphans == 0

@@ -55,7 +55,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     for module in (health, agents, conversations, chat, approvals):
-        app.include_router(module.router)
+        app.router.routes.extend(module.router.routes)
     _add_page(app)
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
