@@ -7,18 +7,18 @@ import importlib
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
 from longthread.llm.failures import BadRequest, ProviderError
-from longthread.llm.http import Endpoint
-from longthread.llm.openai import BASE_URL, NO_KEY, bearer
-from longthread.memory.embedders.bert import Bert
 from longthread.memory.embedders.embedder import Embedder, Vectors
 from longthread.settings import Settings
+
+if TYPE_CHECKING:
+    from longthread.memory.embedders.bert import Bert
 
 LOCAL = "local"
 """The provider whose models are folders of this machine, or packages that hold one."""
@@ -72,6 +72,8 @@ class LocalEmbedder:
         return found
 
     async def _bert(self) -> Bert:
+        from longthread.memory.embedders.bert import Bert
+
         async with self._making:
             if self._made is None:
                 self._made = await asyncio.to_thread(Bert, self._folder())
@@ -134,6 +136,9 @@ class OpenAIEmbedder:
     """A model of OpenAI, or of a server that speaks its embeddings."""
 
     def __init__(self, model: str, settings: Settings) -> None:
+        from longthread.llm.http import Endpoint  # here and not above: httpx takes time to load
+        from longthread.llm.openai import BASE_URL, NO_KEY, bearer
+
         self.name = f"{_OPENAI}{model}"
         self._model = model
         url = settings.memory_embedding_base_url or settings.base_url

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.errors import ToolInvalid
 from longthread.model.catalog import ToolDefinition
-from longthread.tools import api, code, mcp, query
 from longthread.tools.analysis.source import Source
+from longthread.tools.code import Interpreters
 from longthread.tools.definition import DefinedTool
+from longthread.tools.mcp import Servers
 from longthread.tools.tool import Observation, Tool
 
 SourcesByName = Callable[[str], Awaitable[Source]]
@@ -24,8 +26,8 @@ class ToolParts:
     """What tools are built with: where their sources come from, what runs their code, and the MCP servers."""
 
     sources: SourcesByName
-    interpreters: code.Interpreters
-    servers: mcp.Servers
+    interpreters: Interpreters
+    servers: Servers
 
 
 Build = Callable[[DefinedTool, ToolParts], Awaitable[Sequence[Tool]]]
@@ -117,18 +119,43 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
     return replace(tool, parameters={**tool.parameters, "properties": properties, "required": required}, call=call)
 
 
-def _one(build: Callable[[DefinedTool, ToolParts], Tool]) -> Build:
-    """A type whose definitions make one tool, and wait for nothing."""
+# A type is loaded when a tool is of it: its libraries take time, and most agents have none of most types.
 
-    async def built(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
-        return [build(definition, parts)]
 
-    return built
+def _check(type_: str) -> Check:
+    def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        importlib.import_module(f"longthread.tools.{type_}.tool").check(implementation, parameters)
+
+    return check
+
+
+async def _api(definition: DefinedTool, _: ToolParts) -> list[Tool]:
+    from longthread.tools.api.tool import build
+
+    return [build(definition)]
+
+
+async def _code(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+    from longthread.tools.code.tool import build
+
+    return [build(definition, workshop.interpreters)]
+
+
+async def _query(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+    from longthread.tools.query.tool import build
+
+    return [build(definition, workshop.sources)]
+
+
+async def _mcp(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+    from longthread.tools.mcp.tool import build
+
+    return await build(definition, workshop.servers)
 
 
 _TYPES: Mapping[str, _Type] = {
-    "api": _Type(api.check, _one(lambda definition, _: api.build(definition))),
-    "code": _Type(code.check, _one(lambda definition, parts: code.build(definition, parts.interpreters))),
-    "query": _Type(query.check, _one(lambda definition, parts: query.build(definition, parts.sources))),
-    "mcp": _Type(mcp.check, lambda definition, parts: mcp.build(definition, parts.servers)),
+    "api": _Type(_check("api"), _api),
+    "code": _Type(_check("code"), _code),
+    "query": _Type(_check("query"), _query),
+    "mcp": _Type(_check("mcp"), _mcp),
 }

@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.tools.api.conftest import Request, Server, answer, server
 
-from longthread.tools import mcp
+from longthread.tools.mcp import Servers
+from longthread.tools.mcp.tool import build
 from longthread.tools.secrets import Secrets
 
 __all__ = ["server"]
@@ -56,8 +57,8 @@ async def test_a_session_that_was_forgotten_is_begun_anew_and_the_secret_goes_to
             "allow_private": True,
         },
     )
-    async with mcp.Servers() as servers:
-        [tool] = await mcp.build(definition, servers, secrets=Secrets({"TOKEN": "s3cret-token"}))
+    async with Servers() as servers:
+        [tool] = await build(definition, servers, secrets=Secrets({"TOKEN": "s3cret-token"}))
         first = await tool.call({})
         old.session = 2
         second = await tool.call({})

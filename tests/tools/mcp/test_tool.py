@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from longthread.errors import ToolInvalid
-from longthread.tools import mcp
 from longthread.tools.api.exchange import Network
+from longthread.tools.mcp import Servers
+from longthread.tools.mcp.tool import build, check
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool
 
@@ -47,8 +48,8 @@ def defined(parameters: dict[str, Any] | None = None, **implementation: Any) -> 
 
 
 @pytest.fixture
-async def servers() -> AsyncIterator[mcp.Servers]:
-    async with mcp.Servers() as found:
+async def servers() -> AsyncIterator[Servers]:
+    async with Servers() as found:
         yield found
 
 
@@ -92,8 +93,8 @@ async def running() -> AsyncIterator[Running]:
     await found.stop()
 
 
-async def the(servers: mcp.Servers, tool_name: str, **implementation: Any) -> Tool:
-    [tool] = await mcp.build(defined(tool_name=tool_name, **implementation), servers)
+async def the(servers: Servers, tool_name: str, **implementation: Any) -> Tool:
+    [tool] = await build(defined(tool_name=tool_name, **implementation), servers)
     return tool
 
 
@@ -101,7 +102,7 @@ def names(tools: Sequence[Tool]) -> set[str]:
     return {tool.name for tool in tools}
 
 
-async def test_a_tool_has_the_schema_of_its_server_and_is_called_with_its_defaults(servers: mcp.Servers) -> None:
+async def test_a_tool_has_the_schema_of_its_server_and_is_called_with_its_defaults(servers: Servers) -> None:
     tool = await the(servers, "add", **PROGRAM)
     assert (tool.name, tool.description) == ("example", "Adds two numbers")
     assert tool.parameters["properties"]["b"]["default"] == 1
@@ -111,19 +112,19 @@ async def test_a_tool_has_the_schema_of_its_server_and_is_called_with_its_defaul
         assert (seen["ok"], seen["error"]["type"]) == (False, "arguments_invalid")
 
 
-async def test_all_tools_are_found_and_chosen_by_name(servers: mcp.Servers) -> None:
-    every = names(await mcp.build(defined(**PROGRAM), servers))
+async def test_all_tools_are_found_and_chosen_by_name(servers: Servers) -> None:
+    every = names(await build(defined(**PROGRAM), servers))
     assert {"example_add", "example_wait", "example_picture"} <= every
-    some = await mcp.build(defined(**PROGRAM, tools=["a*", "fail"], exclude=["ab*"]), servers)
+    some = await build(defined(**PROGRAM, tools=["a*", "fail"], exclude=["ab*"]), servers)
     assert names(some) == {"example_add", "example_fail"}
     with pytest.raises(ToolInvalid, match="no tool that `tools`"):
-        await mcp.build(defined(**PROGRAM, tools=["nothing"]), servers)
+        await build(defined(**PROGRAM, tools=["nothing"]), servers)
     with pytest.raises(ToolInvalid, match=r"no tool subtract\. There are: .*add"):
         await the(servers, "subtract", **PROGRAM)
 
 
-async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: mcp.Servers) -> None:
-    tools = {tool.name: tool for tool in await mcp.build(defined(**offering(*HOSTILE)), servers)}
+async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: Servers) -> None:
+    tools = {tool.name: tool for tool in await build(defined(**offering(*HOSTILE)), servers)}
     assert tools.keys() == {
         "example_fine", "example_slow", "example_names", "example_fi__2J_ne", "example_", f"example_{'long' * 14}"
     }  # fmt: skip
@@ -131,12 +132,10 @@ async def test_what_a_server_says_of_its_tools_hurts_nobody(servers: mcp.Servers
     assert (await tools["example_slow"].call({"a": "a" * 1000}))["ok"]
     assert (await tools["example_names"].call({"a" * 1000 + "!": 1}))["ok"]
     with pytest.raises(ToolInvalid, match="is not as the protocol has it"):
-        await mcp.build(
-            defined(**offering({"name": "wrong", "inputSchema": {**OBJECT, "properties": "none"}})), servers
-        )
+        await build(defined(**offering({"name": "wrong", "inputSchema": {**OBJECT, "properties": "none"}})), servers)
 
 
-async def test_over_http_the_same_tools_are_used(servers: mcp.Servers, running: Running) -> None:
+async def test_over_http_the_same_tools_are_used(servers: Servers, running: Running) -> None:
     tool = await the(servers, "add", url=running.url, allow_private=True)
     assert (await tool.call({"a": 2, "b": 3}))["data"]["structured"] == {"result": 5}
     many = await asyncio.gather(*(tool.call({"a": number}) for number in range(20)))
@@ -144,7 +143,7 @@ async def test_over_http_the_same_tools_are_used(servers: mcp.Servers, running: 
 
 
 @pytest.mark.parametrize(("server", "tool", "version"), [(PROGRAM, "add", "2026-07-28"), (OLD, "greet", "2025-03-26")])
-async def test_both_eras_are_spoken(servers: mcp.Servers, server: dict[str, Any], tool: str, version: str) -> None:
+async def test_both_eras_are_spoken(servers: Servers, server: dict[str, Any], tool: str, version: str) -> None:
     found = await the(servers, tool, **server)
     seen = await found.call({"who": "you"} if tool == "greet" else {"a": 1})
     assert seen["ok"], seen
@@ -154,27 +153,27 @@ async def test_both_eras_are_spoken(servers: mcp.Servers, server: dict[str, Any]
 
 
 async def test_a_program_has_the_environment_that_is_listed_and_no_other(
-    servers: mcp.Servers, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTHER_SECRET", "not for it")
     secrets = Secrets({"TOKEN": "s3cret-token"})
     implementation = {**PROGRAM, "env": {"LISTED": "yes", "KEY": "${TOKEN}"}, "tool_name": "environment"}
-    [tool] = await mcp.build(defined(**implementation), servers, secrets=secrets)
+    [tool] = await build(defined(**implementation), servers, secrets=secrets)
     seen = (await tool.call({}))["data"]["structured"]
     seen = seen.get("result", seen)
     assert {name: seen[name] for name in ("LISTED", "KEY")} == {"LISTED": "yes", "KEY": "***"}
     assert set(seen) <= {"LISTED", "KEY", "LC_CTYPE"}, "Python itself sets LC_CTYPE"
 
 
-async def test_an_error_of_the_tool_is_an_observation(servers: mcp.Servers) -> None:
+async def test_an_error_of_the_tool_is_an_observation(servers: Servers) -> None:
     secrets = Secrets({"TOKEN": "s3cret-token"})
-    [tool] = await mcp.build(defined(**PROGRAM, tool_name="fail", env={"T": "${TOKEN}"}), servers, secrets=secrets)
+    [tool] = await build(defined(**PROGRAM, tool_name="fail", env={"T": "${TOKEN}"}), servers, secrets=secrets)
     seen = await tool.call({"why": "it was s3cret-token"})
     assert (seen["ok"], seen["error"]["type"]) == (False, "mcp_tool_failed")
     assert "it was ***" in seen["error"]["message"]
 
 
-async def test_a_picture_is_named_and_a_long_text_is_cut(servers: mcp.Servers) -> None:
+async def test_a_picture_is_named_and_a_long_text_is_cut(servers: Servers) -> None:
     picture = await the(servers, "picture", **PROGRAM)
     [content] = (await picture.call({}))["data"]["content"]
     assert content == {"type": "image", "mime_type": "image/png", "bytes": 70}
@@ -184,7 +183,7 @@ async def test_a_picture_is_named_and_a_long_text_is_cut(servers: mcp.Servers) -
     assert seen["notes"]
 
 
-async def test_a_message_that_is_too_large_ends_the_session(servers: mcp.Servers, running: Running) -> None:
+async def test_a_message_that_is_too_large_ends_the_session(servers: Servers, running: Running) -> None:
     for server in (PROGRAM, {"url": running.url, "allow_private": True}):
         tool = await the(servers, "long", max_bytes=20_000, **server)
         seen = await tool.call({"size": 100_000})
@@ -193,7 +192,7 @@ async def test_a_message_that_is_too_large_ends_the_session(servers: mcp.Servers
         assert (await tool.call({"size": 3}))["ok"]
 
 
-async def test_a_program_that_dies_is_told_and_the_next_call_starts_it_anew(servers: mcp.Servers) -> None:
+async def test_a_program_that_dies_is_told_and_the_next_call_starts_it_anew(servers: Servers) -> None:
     about, die = await the(servers, "about", **PROGRAM), await the(servers, "die", **PROGRAM)
     first = (await about.call({"name": "x"}))["data"]["structured"]
     seen = await die.call({})
@@ -207,7 +206,7 @@ async def test_a_program_that_dies_is_told_and_the_next_call_starts_it_anew(serv
     assert again["data"]["structured"]["pid"] != second["pid"]
 
 
-async def test_a_program_that_hangs_is_left_and_ended(servers: mcp.Servers) -> None:
+async def test_a_program_that_hangs_is_left_and_ended(servers: Servers) -> None:
     about = await the(servers, "about", timeout_ms=20_000, **PROGRAM)
     first = (await about.call({"name": "x"}))["data"]["structured"]
     wait = await the(servers, "wait", timeout_ms=300, **PROGRAM)
@@ -221,18 +220,18 @@ async def test_a_program_that_hangs_is_left_and_ended(servers: mcp.Servers) -> N
             os.kill(pid, 0)
 
 
-async def test_a_program_that_does_not_start_is_told(servers: mcp.Servers, tmp_path: Path) -> None:
+async def test_a_program_that_does_not_start_is_told(servers: Servers, tmp_path: Path) -> None:
     with pytest.raises(ToolInvalid, match="there is no program no-such-program"):
-        await mcp.build(defined(command="no-such-program"), servers)
+        await build(defined(command="no-such-program"), servers)
     with pytest.raises(ToolInvalid, match="ended with code 7"):
-        await mcp.build(defined(command=sys.executable, args=["-c", "raise SystemExit(7)"]), servers)
+        await build(defined(command=sys.executable, args=["-c", "raise SystemExit(7)"]), servers)
     with pytest.raises(ToolInvalid, match=r"did not answer within 0\.5 s"):
-        await mcp.build(
+        await build(
             defined(command=sys.executable, args=["-c", "import time; time.sleep(60)"], timeout_ms=500), servers
         )
 
 
-async def test_a_server_that_starts_anew_is_connected_to_anew(servers: mcp.Servers, running: Running) -> None:
+async def test_a_server_that_starts_anew_is_connected_to_anew(servers: Servers, running: Running) -> None:
     about = await the(servers, "about", url=running.url, allow_private=True)
     first = (await about.call({"name": "x"}))["data"]["structured"]
     await running.stop()
@@ -247,9 +246,9 @@ async def test_a_server_that_starts_anew_is_connected_to_anew(servers: mcp.Serve
     "host",
     ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "10.0.0.1", "169.254.169.254", "[::ffff:7f00:1]"],
 )
-async def test_private_addresses_are_not_asked(servers: mcp.Servers, host: str) -> None:
+async def test_private_addresses_are_not_asked(servers: Servers, host: str) -> None:
     with pytest.raises(ToolInvalid, match="The request was not sent"):
-        await mcp.build(defined(url=f"http://{host}:9/mcp"), servers)
+        await build(defined(url=f"http://{host}:9/mcp"), servers)
 
 
 async def test_a_name_that_changes_its_address_is_judged_each_time(running: Running) -> None:
@@ -258,7 +257,7 @@ async def test_a_name_that_changes_its_address_is_judged_each_time(running: Runn
     async def resolve(host: str, port: int) -> Sequence[str]:
         return answers.pop() if answers else ["169.254.169.254"]
 
-    async with mcp.Servers(Network(resolve=resolve)) as servers:
+    async with Servers(Network(resolve=resolve)) as servers:
         url = running.url.replace("127.0.0.1", "localhost")
         with pytest.raises(ToolInvalid, match=r"no connection|not sent"):
             answers.clear()
@@ -291,27 +290,27 @@ async def test_a_name_that_changes_its_address_is_judged_each_time(running: Runn
 )
 def test_what_cannot_work_is_refused(implementation: dict[str, Any], said: str) -> None:
     with pytest.raises(ToolInvalid, match=said.replace("(", r"\(")):
-        mcp.check(implementation, {})
+        check(implementation, {})
 
 
 def test_parameters_need_the_tool_that_takes_them() -> None:
     with pytest.raises(ToolInvalid, match="`tool_name` is missing"):
-        mcp.check({"command": "x"}, {"type": "object", "properties": {"a": {"type": "string"}}})
-    mcp.check(
+        check({"command": "x"}, {"type": "object", "properties": {"a": {"type": "string"}}})
+    check(
         {"server": "files", "transport": "stdio", "command": "npx", "args": ["-y", "server"], "env": {},
          "tool_name": "read", "timeout_ms": 5000}, {}
     )  # fmt: skip
 
 
 async def test_without_the_library_the_message_says_what_to_install(
-    servers: mcp.Servers, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "longthread.tools.mcp.session", None)
     with pytest.raises(ToolInvalid, match=r"pip install 'mcp"):
-        await mcp.build(defined(command="x"), servers)
+        await build(defined(command="x"), servers)
 
 
-async def test_a_server_that_cannot_be_used_is_news_once_and_told_in_one_line(servers: mcp.Servers) -> None:
+async def test_a_server_that_cannot_be_used_is_news_once_and_told_in_one_line(servers: Servers) -> None:
     code = "def begin():\n    raise RuntimeError('no key')\nbegin()"
     broken = {"command": sys.executable, "args": ["-c", code]}
     news = []

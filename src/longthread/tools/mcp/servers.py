@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longthread.errors import ExtraMissing, McpFailed
-from longthread.tools.api.exchange import Network
-from longthread.tools.mcp.endpoint import McpEndpoint
 from longthread.tools.mcp.offer import ServerTool
 
 if TYPE_CHECKING:
+    from longthread.tools.api.exchange import Network
+    from longthread.tools.mcp.endpoint import McpEndpoint
     from longthread.tools.mcp.session import Session
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Servers:
     is begun when it is first needed, and anew when it has ended."""
 
     def __init__(self, network: Network | None = None) -> None:
-        self._network = network or Network()
+        self._network = network
         self._sessions: dict[McpEndpoint, Session] = {}
         self._ending: set[Session] = set()
         self._broken: set[McpEndpoint] = set()
@@ -80,7 +80,7 @@ class Servers:
             return known
         if known is not None:
             self._retire(endpoint, known)
-        session = self._sessions[endpoint] = _session_type()(endpoint, self._network)
+        session = self._sessions[endpoint] = _new_session(endpoint, self._network)
         return session
 
     def _retire(self, endpoint: McpEndpoint, session: Session) -> None:
@@ -91,10 +91,12 @@ class Servers:
             del self._sessions[endpoint]
 
 
-def _session_type() -> type[Session]:
-    """The class, with which the MCP library is loaded: an extra, and a second's work."""
+def _new_session(endpoint: McpEndpoint, network: Network | None) -> Session:
+    """A session, with which the MCP library is loaded: an extra, and a second's work."""
+    from longthread.tools.api.exchange import Network
+
     try:
         from longthread.tools.mcp.session import Session
     except ImportError as error:
         raise ExtraMissing(what="A tool of type mcp", package="mcp", extra="mcp") from error
-    return Session
+    return Session(endpoint, network or Network())
