@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from longthread.errors import WindowTooSmall
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
-from longthread.llm.overflow import Overflow, overflow_of
 from longthread.messages.message import Message
 from longthread.runs.attempts import retried
 from longthread.runs.request import ChatRequest
@@ -15,6 +15,9 @@ from longthread.runs.run_context import RunContext
 from longthread.runs.views import view_of
 from longthread.view.budget import reply_reserve
 from longthread.view.correction import CEILING
+
+if TYPE_CHECKING:
+    from longthread.llm.overflow import Overflow
 
 _RAISED = 1.5
 """What estimates are raised by where a provider counts more than fits, and does not say how much."""
@@ -46,6 +49,8 @@ async def fitted(context: RunContext, request: ChatRequest, retries: int) -> Mes
         try:
             reply = await retried(context, _bounded(context, request), retries)
         except ProviderError as error:
+            from longthread.llm.overflow import overflow_of  # its patterns take time to compile, and seldom count
+
             overflow = overflow_of(error)
             if overflow is None:
                 raise

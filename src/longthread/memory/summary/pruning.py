@@ -10,13 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longthread.errors import EntryNotFound
-from longthread.memory.summary import topics
 from longthread.memory.summary.digest import Digest, digest_entries, joined
 from longthread.memory.summary.summaries import Summarizer, SummaryConfig, SummaryPart, is_current, summarise
-from longthread.memory.summary.topic_names import Extract, Mentions
 from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
 from longthread.settings import Settings
@@ -26,6 +24,9 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
 from longthread.store.summaries import UNWRITTEN, Summarised, ThreadSummary
 from longthread.store.topics import Span
+
+if TYPE_CHECKING:  # they take time to load, and most turns move no window
+    from longthread.memory.summary.topic_names import Extract, Mentions
 
 BUFFER = 20
 """Messages that a pruned window has less than it may have (document 004 §3.1); of a small one half."""
@@ -111,7 +112,7 @@ async def prune_thread(
     *,
     view: Sequence[Segment] | None = None,
     summarizer: Summarizer | None = None,
-    extract: Extract = topics.extract,
+    extract: Extract | None = None,
     prepare: Prepare | None = None,
     progress: PruningProgress | None = None,
 ) -> ThreadSummary | None:
@@ -124,7 +125,7 @@ async def prune_thread(
 
     Args:
         view: the manifest of the thread's last view; None: that of its last run.
-        extract: what gives topics where no model does.
+        extract: what gives topics where no model does; None: statistics.
         prepare: awaited before anything leaves the window.
         progress: told how many entries have been read.
 
@@ -260,12 +261,14 @@ class _Making:
     store: Driver
     thread_id: str
     policy: PruningPolicy
-    extract: Extract
+    extract: Extract | None
     progress: PruningProgress
     owed: bool
 
     def reading(self, known: Sequence[str]) -> _Reading:
-        mentions = Mentions(known, self.extract)
+        from longthread.memory.summary.topic_names import Mentions
+
+        mentions = Mentions(known, self.extract) if self.extract else Mentions(known)
         return _Reading(self.store, self.thread_id, mentions, self.policy.summary.max_tokens * _WIDE, self.progress)
 
 
