@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.policy.document import Policies
 from longthread.tools.analysis.source import Source
+
+if TYPE_CHECKING:
+    from longthread.tools.analysis.policy.document import Policies
 
 
 class Opener:
@@ -23,7 +27,7 @@ class Opener:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._policies = Policies.read(settings.source_policies) if settings.source_policies else None
+        self._policies = _policies(settings.source_policies) if settings.source_policies else None
         self._limits = Limits(
             seconds=settings.sql_timeout,
             rows=settings.sql_rows,
@@ -36,6 +40,12 @@ class Opener:
         """A source as `open_source` takes it, for a user. Whoever gets it closes it. Raises SourceError."""
         policy = self._policies.of(spec, user_id) if self._policies is not None else None
         return await open_source(spec, limits=self._limits, policy=policy)
+
+
+def _policies(path: Path) -> Policies:
+    from longthread.tools.analysis.policy.document import Policies  # here: most have none
+
+    return Policies.read(path)
 
 
 class RunSources:

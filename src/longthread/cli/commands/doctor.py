@@ -123,7 +123,7 @@ async def _embedder(settings: Settings) -> Finding:
 
 async def _source(settings: Settings) -> Finding:
     from longthread.tools.analysis.open import open_source
-    from longthread.tools.catalog.catalog import named_address
+    from longthread.tools.catalog.source_address import named_address
 
     if settings.source is None:
         return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"

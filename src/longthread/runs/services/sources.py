@@ -14,8 +14,8 @@ from longthread.store.driver import Driver
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.address import filled
-from longthread.tools.catalog.catalog import Catalog, address_again, named_address
 from longthread.tools.catalog.role import AgentRole
+from longthread.tools.catalog.source_address import address_again, address_of, named_address
 from longthread.tools.sources import Opener, RunSources
 
 
@@ -65,7 +65,7 @@ class Sources:
         own = await self._own(role, spec, thread, user_id, scope)
 
         async def open_named(name: str) -> Source:
-            return await self._opener.open(await Catalog(self._store).address(name), user_id)
+            return await self._opener.open(await address_of(self._store, name), user_id)
 
         async with AsyncExitStack() as stack:
             sources = RunSources(own, open_named)

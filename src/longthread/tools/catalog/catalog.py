@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from longthread.errors import (
     CatalogInvalid,
     DefinitionBuiltIn,
     DefinitionInUse,
-    DefinitionNotFound,
     InvalidInput,
     VersionNotFound,
 )
@@ -38,7 +36,7 @@ from longthread.store.catalog import NOTHING, Belongings, StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.open import open_store
-from longthread.tools.analysis.address import is_url, remembered
+from longthread.tools.analysis.address import remembered
 from longthread.tools.catalog import address
 from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
@@ -46,14 +44,9 @@ from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
 from longthread.tools.catalog.names import Names
 from longthread.tools.catalog.plan import KnownCatalog, planned
 from longthread.tools.catalog.role import version_of
+from longthread.tools.catalog.source_address import address_of, may_be_name
 from longthread.tools.catalog.teach import name_of, taught, untaught
 from longthread.tools.skills.folder import exported, write_skill
-
-_BARE = re.compile(r"[^/\\\\.:]{1,100}")
-"""What may be a name in the catalog, and no path and no URL."""
-
-
-_OFF = "It is switched off: is_active is false."
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,12 +259,7 @@ class Catalog:
             DefinitionNotFound: there is none, or it is switched off.
             SecretUnusable: one of its secrets is not set.
         """
-        async with self._store.reading() as tx:
-            stored = await catalog_store.some(tx, "source", names=[name], ids=[name.lower()])
-        found = source_of(Names(each.definition for each in stored).one("source", name))
-        if not found.is_active:
-            raise DefinitionNotFound(kind="source", name=name, nearest=_OFF)
-        return address.filled(found.address)
+        return await address_of(self._store, name)
 
     async def teach(
         self, source: str, given: Mapping[str, Any], gone: Mapping[str, Sequence[str]] | None = None
@@ -342,41 +330,6 @@ class Catalog:
         await catalog_store.record(tx, gone)
 
 
-async def named_address(store: Driver, spec: str) -> str:
-    """The address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none.
-
-    Raises:
-        SecretUnusable: one of its secrets is not set.
-    """
-    spec = spec.strip()
-    if not _BARE.fullmatch(spec) or spec == "demo" or await asyncio.to_thread(Path(spec).exists):
-        return spec
-    async with store.reading() as tx:
-        found = [each.definition for each in await catalog_store.some(tx, "source", names=[spec])]
-    return address.filled(source_of(found[0]).address) if found and found[0].is_active else spec
-
-
-async def address_again(store: Driver, spec: str) -> str:
-    """The address that a conversation keeps without its secrets, as the catalog's source that has it now fills it in;
-    `spec` where none has.
-
-    Raises:
-        DefinitionNotFound: the source is switched off.
-        SecretUnusable: one of its secrets is not set.
-    """
-    if not is_url(spec):
-        return spec
-    async with store.reading() as tx:
-        sources = await catalog_store.sources(tx)
-    found = [each for each in sources if address.withheld(each.address, spec)]
-    if not found:
-        return spec
-    chosen = next((each for each in found if each.is_active), found[0])
-    if not chosen.is_active:
-        raise DefinitionNotFound(kind="source", name=chosen.name, nearest=_OFF)
-    return address.filled(chosen.address)
-
-
 def _source_named(names: Names, spec: str) -> Definition:
     """The source of a name or an address; one without an id where it is an address that no source has."""
     spec = spec.strip()
@@ -386,7 +339,7 @@ def _source_named(names: Names, spec: str) -> Definition:
         found = [each for each in there if address.is_of(str(each.body["address"]), remembered(spec))]
     if found:
         return found[0]
-    if _BARE.fullmatch(spec) and spec != "demo" and not Path(spec).exists():
+    if may_be_name(spec) and not Path(spec).exists():
         return names.one("source", spec)  # says that there is none
     name, taken = name_of(spec), set(names.names("source"))
     free = next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)
