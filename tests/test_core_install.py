@@ -11,6 +11,7 @@ import pytest
 PACKAGES = ("langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "openai")
 MISSING = f"import sys\nsys.modules.update(dict.fromkeys({PACKAGES}))\n"
 LOADED = "print([n for n in sys.modules if n.partition('.')[0].startswith(('langchain', 'langgraph', 'langsmith'))])"
+UNUSED = "print('unused:', sys.modules.keys() & {'httpx', 'duckdb', 'psycopg', 'yaml', 'fastapi', 'markdown_it'})"
 RUN = """
 from longthread.cli.start import main
 sys.argv = ['longthread', *{!r}]
@@ -37,8 +38,9 @@ def python(code: str, tmp_path: Path) -> str:
 def test_a_question_is_answered_and_threads_are_listed_without_them(tmp_path: Path) -> None:
     store = ["--database", str(tmp_path / "c.db")]
     ask = RUN.format(["ask", "How many rockets are there?", "--source", "demo", "--model", "demo", *store])
-    told = python(MISSING + ask, tmp_path)
+    told = python(MISSING + ask + UNUSED, tmp_path)
     assert "Demo model" in told
+    assert "unused: set()" in told
     listed = python("import sys\n" + RUN.format(["threads", "list", *store]) + LOADED, tmp_path)
     assert "How many rockets" in listed
     assert "Would delete" in python(
