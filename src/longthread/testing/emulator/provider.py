@@ -117,7 +117,10 @@ class ProviderEmulator:
         config = uvicorn.Config(
             app, log_config=None, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=0
         )
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        # asyncio sends small pieces at once on sockets that name their protocol alone.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(100)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="provider-emulator", daemon=True
