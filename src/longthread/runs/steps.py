@@ -24,10 +24,10 @@ from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
 from longthread.model.run import Step
 from longthread.runs.approvals import ask_for, decided, gone, rejected, told_of_edit
-from longthread.runs.refit import composed, fitted
 from longthread.runs.request import ChatRequest
 from longthread.runs.result_order import CallResult, Order
 from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
+from longthread.runs.view_overflow import compose_request, reply_in_window
 from longthread.runs.views import Prompt
 from longthread.store import log, runs
 from longthread.tools.tool import Observation, Tool, failed
@@ -40,7 +40,7 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     Raises:
         Exception: no model has answered.
     """
-    request = await composed(context, models.model)
+    request = await compose_request(context, models.model)
     started, clock = datetime.now(UTC), time.monotonic()
     try:
         message = await _answered(context, models, request)
@@ -54,11 +54,11 @@ async def call_model(context: RunContext, models: RunModels) -> None:
 async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> Message:
     """The reply of the run's model, or else of the one that takes over."""
     try:
-        return await fitted(context, request, models.retries)
+        return await reply_in_window(context, request, models.retries)
     except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
-        return await fitted(context, replace(request, model=models.fallback), models.retries)
+        return await reply_in_window(context, replace(request, model=models.fallback), models.retries)
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What a model call is sent, and what it is sent where its provider says that this does not fit."""
+"""The request of a model call, and a smaller one where the provider says that it does not fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RAISED = 1.5
 """What estimates are raised by where a provider counts more than fits, and does not say how much."""
 
 
-async def composed(context: RunContext, model: ChatModel) -> ChatRequest:
+async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """A request with the run's next view.
 
     Raises:
@@ -37,7 +37,7 @@ async def composed(context: RunContext, model: ChatModel) -> ChatRequest:
     return ChatRequest(model, context.system_prompt, view.messages, list(context.tools.values()))
 
 
-async def fitted(context: RunContext, request: ChatRequest, retries: int) -> Message:
+async def reply_in_window(context: RunContext, request: ChatRequest, retries: int) -> Message:
     """The reply to a request. Where the provider says that this does not fit into the context window, the view is made
     smaller, and the model is asked again in the same step. A window that was learned so is kept.
 
@@ -82,7 +82,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
         context.tokens = tokens // 2
         about = f"is smaller than {tokens:,} tokens: MEMORY_CONTEXT_WINDOW says how large it is"
     context.system_prompt = ""
-    smaller = await composed(context, request.model)
+    smaller = await compose_request(context, request.model)
     said = f"The context window of {context.run.model} {about}. The model is shown less, and asked again."
     await context.stream.publish("warning", message=said)
     return smaller
