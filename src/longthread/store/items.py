@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.index.vectors import numbers_of, told
+from longthread.store.index.numbers import vector_text
+from longthread.store.index.vectors import numbers_of
 
 VectorMeasure = Literal["cosine", "l2", "inner_product"]
 ItemPlace = tuple[str, str]
@@ -200,7 +201,7 @@ async def near(
 ) -> list[tuple[ItemPlace, NDArray[np.float32]]]:
     """Vectors of items that may be nearest to a vector: all of them, or those that are sure to hold the nearest
     `limit` items."""
-    asked = {"embedded": embedded, "dims": len(vector), "numbers": told(vector), "measure": measure}
+    asked = {"embedded": embedded, "dims": len(vector), "numbers": vector_text(vector), "measure": measure}
     most = _ALL if limit is None else limit + _MORE
     rows = await tx.fetch("select_item_vectors", **within.values, **asked, limit=most)
     return [((row["namespace"], row["key"]), numbers_of(row)) for row in rows]
@@ -212,7 +213,7 @@ async def _write_index(tx: Transaction, user_id: str, place: ItemPlace, index: I
     await tx.run("delete_item_vectors", **at)
     await tx.run_all("insert_item_term", [{**at, "term": term, "count": n} for term, n in sorted(index.terms.items())])
     vectors = [
-        {**at, "field": name, "embedding": vector.astype("<f4").tobytes(), "numbers": told(vector)}
+        {**at, "field": name, "embedding": vector.astype("<f4").tobytes(), "numbers": vector_text(vector)}
         for name, vector in index.vectors.items()
     ]
     await tx.run_all("insert_item_vector", vectors)

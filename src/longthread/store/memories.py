@@ -218,7 +218,7 @@ async def nearest(
     tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32], count_: int
 ) -> list[tuple[str, float]]:
     """The memories whose vectors are nearest to a vector of length 1, with the cosines; the nearest first."""
-    from longthread.store.index.numbers import numbers, told  # numpy: only with an embedder
+    from longthread.store.index.numbers import numbers, vector_text  # numpy: only with an embedder
 
     rows = await tx.fetch(
         "select_near_memories",
@@ -226,7 +226,7 @@ async def nearest(
         agent_id=owner.agent_id,
         model=model,
         dims=len(vector),
-        text=told(vector),
+        text=vector_text(vector),
         limit=count_,
         now=log.now(),
     )
@@ -245,11 +245,13 @@ async def without_vector(
 async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:
     """Keep the vectors of memories, given as (id, content, vector). One that is gone, or says something else now, is
     passed over."""
-    from longthread.store.index.numbers import told  # numpy: only with an embedder
+    from longthread.store.index.numbers import vector_text  # numpy: only with an embedder
 
     for memory_id, content, vector in rows:
         data = vector.astype("<f4").tobytes()
-        await tx.run("put_memory_vector", id=memory_id, content=content, model=model, data=data, text=told(vector))
+        await tx.run(
+            "put_memory_vector", id=memory_id, content=content, model=model, data=data, text=vector_text(vector)
+        )
 
 
 async def note_uses(tx: Transaction, thread_id: str, run_id: str, uses: Sequence[Used]) -> None:

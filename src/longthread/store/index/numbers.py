@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def told(vector: NDArray[np.float32]) -> str:
+def vector_text(vector: NDArray[np.float32]) -> str:
     """A vector as PostgreSQL reads it; nine digits tell any number of 32 bits."""
     return f"[{','.join(f'{number:.9g}' for number in vector)}]"
 

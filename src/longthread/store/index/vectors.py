@@ -16,6 +16,7 @@ import numpy as np
 
 from longthread.store import incarnation
 from longthread.store.driver import QueryCall, Row, Transaction, one
+from longthread.store.index.numbers import vector_text
 from longthread.store.index.recall import Scope
 from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
@@ -151,7 +152,7 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
             "chunk": row.chunk,
             "model": model,
             "embedding": row.data,
-            "numbers": told(np.frombuffer(row.data, "<f4")),
+            "numbers": vector_text(np.frombuffer(row.data, "<f4")),
         }
         for row in rows
     ]
@@ -297,13 +298,8 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: FloatArray,
     # The query must say the number of dimensions itself, for each has an index of its own.
     query = Sql(queries("postgres")["select_near_vectors"].replace("1536", str(len(vector))))
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
-    rows = await tx.fetch(query, **asked, model=model, numbers=told(vector), limit=count)
+    rows = await tx.fetch(query, **asked, model=model, numbers=vector_text(vector), limit=count)
     return _candidates(rows)
-
-
-def told(vector: FloatArray) -> str:
-    """A vector as PostgreSQL reads it; nine digits tell any number of 32 bits."""
-    return f"[{','.join(f'{number:.9g}' for number in vector)}]"
 
 
 def numbers_of(row: Row) -> FloatArray:
