@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import EXT_PYDANTIC_V2, JsonPlusSerializer
 
 from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpointDatabase, StoreError
-from longthread.store.imports.foreign import Foreign, open_foreign, shown_address, told
+from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
 from longthread.store.tables import Tables
 
 _NEEDED = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
@@ -91,7 +91,7 @@ class StockCheckpoints:
         """
         where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
         try:
-            with told():
+            with import_errors():
                 found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
         except (NotImplementedError, ValueError, TypeError, AttributeError, LookupError) as error:
             # Encrypted, pickled, or damaged.

@@ -46,14 +46,14 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
         StoreError: it cannot be opened or read; the message says why.
     """
     async with AsyncExitStack() as stack:
-        with told():
+        with import_errors():
             opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
             foreign = await stack.enter_async_context(opening)
         yield foreign
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def import_errors() -> Iterator[None]:
     """Errors of the database as errors of the one to import: those of a store would be taken for the one here."""
     try:
         yield

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.store.driver import Row
-from longthread.store.imports.foreign import Foreign, told
+from longthread.store.imports.foreign import Foreign, import_errors
 from longthread.store.queries import Sql
 
 _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
@@ -31,7 +31,7 @@ async def rows(foreign: Foreign, name: str, *, order: str = "", **where: str) ->
         StoreError: the database failed, or something in it is no text.
     """
     columns = ", ".join(f'{column.read} AS "{column.name}"' for column in foreign.tables[name].columns)
-    with told():
+    with import_errors():
         return await foreign.tx.fetch(
             Sql(f'SELECT {columns} FROM "{name}"{_where(foreign, name, where)}{_by(foreign, name, order)}'), **where
         )
@@ -44,7 +44,7 @@ async def values(foreign: Foreign, name: str, column: str, *, order: str = "") -
         by = f'GROUP BY "{column}" ORDER BY min("{order}"), CAST("{column}" AS TEXT)'
     else:
         by = f'GROUP BY "{column}" ORDER BY CAST("{column}" AS TEXT)'
-    with told():
+    with import_errors():
         found = await foreign.tx.fetch(
             Sql(f'SELECT CAST("{column}" AS TEXT) AS value FROM "{name}" WHERE "{column}" IS NOT NULL {by}')
         )
@@ -53,7 +53,7 @@ async def values(foreign: Foreign, name: str, column: str, *, order: str = "") -
 
 async def count(foreign: Foreign, name: str) -> int:
     """How many rows a table has."""
-    with told():
+    with import_errors():
         [row] = await foreign.tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{name}"'))
     return int(row["rows"])
 
