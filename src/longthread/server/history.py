@@ -79,7 +79,7 @@ def attributes_json(thread: Thread) -> dict[str, Any]:
 
 async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
     """A run as JSON. Its `status` is `interrupted` when it is unfinished and nobody executes it."""
-    status = await runs.standing(tx, run, alive=may_be_alive)
+    status = await runs.current_status(tx, run, alive=may_be_alive)
     asked = await approvals.of_run(tx, run.thread_id, run.id)
     calls = [call for call in asked if call.decision is None]
     warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")

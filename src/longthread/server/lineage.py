@@ -39,7 +39,7 @@ async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
             "run_id": each.id,
             "call_id": each.answers.call_id if each.answers else None,
             "agent": (await ran(tx, each) or {}).get("name"),
-            "status": await runs.standing(tx, each, alive=may_be_alive),
+            "status": await runs.current_status(tx, each, alive=may_be_alive),
         }
         for each in await runs.answers(tx, run.thread_id, run.id)
     ]

@@ -230,7 +230,7 @@ async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
     return await leases.executed(tx, run.thread_id, alive=alive) == run.id
 
 
-async def standing(tx: Transaction, run: Run, *, alive: IsAlive) -> str:
+async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> str:
     """A run's status: `interrupted` when it is unfinished and nobody executes it."""
     return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
 

@@ -74,7 +74,7 @@ async def _ran(
     below = await kept.answers(tx, run.thread_id, run.id) if deep else []
     asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
     calls = await approvals.of_run(tx, run.thread_id, run.id) if deep else ()
-    return _Ran(run, await kept.standing(tx, run, alive=may_be_alive), agent, answers, asked, calls)
+    return _Ran(run, await kept.current_status(tx, run, alive=may_be_alive), agent, answers, asked, calls)
 
 
 def _print(ran: _Ran, *, as_json: bool) -> None:

@@ -75,6 +75,6 @@ class ApprovalContract(Contract):
                 await runs.check(tx, lease)
             run = await runs.last_run(tx, "t")
             assert run is not None
-            assert await runs.standing(tx, run, alive=alive) == "interrupted"
+            assert await runs.current_status(tx, run, alive=alive) == "interrupted"
             again = await runs.take_over(tx, run, owner="second", alive=alive)
             await runs.check(tx, again)
