@@ -22,7 +22,7 @@ from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
 from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver import thread_cache
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.saver.parent_ids import anew
+from longthread.langgraph.saver.parent_ids import new_object
 from longthread.messages.compression import pack_body, unpack_body
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -431,7 +431,9 @@ async def pending(saver: Any, where: RunnableConfig) -> Any:
 
 def again(config: RunnableConfig) -> RunnableConfig:
     """The same checkpoint, as it is named by who goes back to it."""
-    return {"configurable": dict(config["configurable"], checkpoint_id=anew(config["configurable"]["checkpoint_id"]))}
+    return {
+        "configurable": dict(config["configurable"], checkpoint_id=new_object(config["configurable"]["checkpoint_id"]))
+    }
 
 
 @pytest.mark.parametrize("where", ["in its checkpoint", "apart"])

@@ -37,7 +37,7 @@ from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.checkpoint_list import is_wanted, page, where_of
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
-from longthread.langgraph.saver.parent_ids import ParentTracker, anew, named
+from longthread.langgraph.saver.parent_ids import ParentTracker, named, new_object
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
@@ -214,7 +214,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         if parent_id is None:
             self._trail.began((thread_id, ns))
         self._trail.note(given.id)
-        stored_id = anew(given.id)
+        stored_id = new_object(given.id)
         for checkpoint_id in (given.id, stored_id):
             self._trail.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}

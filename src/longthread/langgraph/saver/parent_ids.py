@@ -91,7 +91,7 @@ class ParentTracker:
 
     def fork(self, checkpoint_id: str, thread_id: str) -> str:
         """The id as one that names an old checkpoint, to fork from."""
-        forked = anew(checkpoint_id)
+        forked = new_object(checkpoint_id)
         if (born := self.born(checkpoint_id, thread_id)) is not None:
             self.belongs(forked, thread_id, born)
         return forked
@@ -140,6 +140,6 @@ def named(config: RunnableConfig) -> str | None:
     return get_checkpoint_id(config) or None
 
 
-def anew(text: str) -> str:
+def new_object(text: str) -> str:
     """The same text as another object."""
     return text.encode().decode()
