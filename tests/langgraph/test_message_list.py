@@ -177,7 +177,7 @@ def test_all_that_is_given_is_what_was_kept(data: st.DataObject) -> None:
 def test_what_two_messages_share_is_not_shared_by_their_copies() -> None:
     shared: dict[str, Any] = {"a": [1]}
     first = private(HumanMessage("m", id="m", additional_kwargs={"x": shared, "y": shared}), 1, 0)
-    kept = MessageList(first.standing(seq, seq - 1) for seq in range(1, CHUNK + 3))
+    kept = MessageList(first.at_place(seq, seq - 1) for seq in range(1, CHUNK + 3))
     found = kept.held_copies(len(kept), SERDE)
     for message in found:
         message.additional_kwargs["x"]["a"].append(2)

@@ -59,7 +59,7 @@ class CachedMessage:
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
 
-    def standing(self, seq: int, parent_seq: int) -> CachedMessage:
+    def at_place(self, seq: int, parent_seq: int) -> CachedMessage:
         """The same at a place. A list may have it at several."""
         return replace(self, seq=seq, parent_seq=parent_seq)
 
@@ -67,7 +67,7 @@ class CachedMessage:
         """A message with these very fields: to be looked at, and neither kept nor changed."""
         return self.odd if self.odd is not None else showing(self.type, self.fields)
 
-    def anew(self, serde: SerializerProtocol) -> BaseMessage:
+    def rebuilt(self, serde: SerializerProtocol) -> BaseMessage:
         """What makes it anew, made: see `unpack`."""
         made = unpack(self.packed, serde)
         if made.id is None:
@@ -186,7 +186,7 @@ class MessageList:
         made = self._made(count)
         for place in self._odd:
             if place < count:
-                made[place] = self._messages[place].anew(serde)
+                made[place] = self._messages[place].rebuilt(serde)
         return made
 
     def held_copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
@@ -197,7 +197,7 @@ class MessageList:
         for place in self._odd:
             message = self._messages[place]
             if place < count and not message.is_like(made[place]):
-                as_read = message.anew(serde)
+                as_read = message.rebuilt(serde)
                 self._messages[place] = CachedMessage.of_odd(as_read, message.seq, message.parent_seq, message.packed)
         self.hold(made)
         return made

@@ -77,7 +77,7 @@ class LogGrowth:
             await self.flush()
             [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
             seq, self.size = entry.seq, max(self.size, entry.seq)
-        made = self.new[taken.message.fields["id"] or ""] = taken.message.standing(seq, parent)
+        made = self.new[taken.message.fields["id"] or ""] = taken.message.at_place(seq, parent)
         return made
 
     def name(self, messages: Sequence[BaseMessage]) -> None:
@@ -184,7 +184,7 @@ class ListPlacement:
         if entry is None or not entry.says_the_same_as(taken.draft):
             return None
         fits = await self._fits(entry.seq, entry.parent_seq, before)
-        return taken.message.standing(entry.seq, entry.parent_seq) if fits else None
+        return taken.message.at_place(entry.seq, entry.parent_seq) if fits else None
 
     async def _fits(self, seq: int, parent_seq: int, before: CachedMessage | None) -> bool:
         """Whether a branch leads from the message before to this place."""
