@@ -143,11 +143,11 @@ class TestMessagesAreKept:
         for n in range(5):
             await put(saver, [human("old"), human("m")], thread_id=f"t{n}")
             await put(saver, [human("m")], thread_id=f"t{n}")
-        known = {f"t{n}": saver._remembered.peek(f"t{n}").lists.items() for n in range(5)}
+        known = {f"t{n}": saver._cache.peek(f"t{n}").lists.items() for n in range(5)}
         sizes = {name: sum(len(kept) for _, kept in lists) for name, lists in known.items()}
         assert sizes == {"t0": 0, "t1": 0, "t2": 1, "t3": 1, "t4": 1}
         await saver.adelete_thread("t3")
-        assert not saver._remembered.peek("t3").lists
+        assert not saver._cache.peek("t3").lists
         for n in range(5):
             assert await loaded(saver, f"t{n}") == [human("m")] if n != 3 else await saver.aget_tuple(at("t3")) is None
 

@@ -380,9 +380,9 @@ async def test_what_another_snapshot_has_is_no_damage_in_this_one(store: Driver)
             late = await checkpoints.lock(tx, "t", user_id="default")
             row = await checkpoints.find(tx, "t", "", None)
             assert early is not None and late is not None and row is not None
-            memory = saver._remembered.of_locked(late)
+            memory = saver._cache.of_locked(late)
             reader = CheckpointReader(tx, "t", memory, saver.serde, late.first_seq, remembers=True)
-            saver._remembered.of_locked(early)  # somebody who began before
+            saver._cache.of_locked(early)  # somebody who began before
             found = await reader.read(row, [])
     assert found.checkpoint["channel_values"]["messages"][0].text == "answer 3"
 

@@ -109,7 +109,7 @@ async def test_a_list_that_is_changed_while_a_put_waits_is_stored_as_it_was_give
     found += [HumanMessage("new", id="n" if named else None)]
     version = saver.get_next_version(version, None)
     after = empty_checkpoint() | {"channel_values": {"messages": found}, "channel_versions": {"messages": version}}
-    async with saver._turns.of("t1"):
+    async with saver._locks.of("t1"):
         waiting = asyncio.create_task(saver.aput(config, after, {}, {"messages": version}))
         await asyncio.sleep(0.01)
         found.clear()

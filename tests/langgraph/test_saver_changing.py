@@ -58,7 +58,7 @@ async def test_a_message_that_is_in_a_list_twice_stands_at_two_places(store: Dri
     config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     twice = [QUESTION, answer, answer]
     config = await put(saver, config, twice, 1)
-    kept = saver._remembered.peek("t").lists.peek(("", "messages"))
+    kept = saver._cache.peek("t").lists.peek(("", "messages"))
     assert kept is not None
     assert len(set(kept.seqs)) == 3
     for more in range(2, 4):

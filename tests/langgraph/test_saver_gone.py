@@ -114,7 +114,7 @@ async def test_threads_that_are_looked_at_and_have_no_checkpoints_are_not_rememb
         async with store.writing() as tx:
             await checkpoints.lock(tx, str(number), user_id="default", create=True)
         await saver.aget_tuple({"configurable": {"thread_id": str(number), "checkpoint_ns": ""}})
-    assert len(saver._remembered._threads) == 3
+    assert len(saver._cache._threads) == 3
 
 
 @pytest.mark.parametrize("looks", [True, False])

@@ -186,7 +186,7 @@ async def test_who_puts_a_checkpoint_again_goes_on_knowing_the_thread(store: Dri
     await put(saver, 1, 2, x="two", messages=held)
     async with store.reading() as tx:
         thread = await checkpoints.lock(tx, "t", user_id="default")
-    known = saver._remembered.peek("t")
+    known = saver._cache.peek("t")
     assert thread is not None
     assert (known.thread, known.incarnation) == (thread, thread.incarnation)
     assert len(known.lists) == 1
@@ -239,11 +239,11 @@ async def test_messages_are_still_known_when_subgraphs_are_pruned(
     called: Any = empty_checkpoint() | {"id": IDS[1]}
     await mine.aput(sub, called, {"parents": {"": IDS[0]}}, {})  # type: ignore[typeddict-item]
     await put(mine, 2, 2, under(0), messages=MESSAGES)
-    before = mine._remembered.peek("t")
+    before = mine._cache.peek("t")
     assert await mine.aget_tuple(sub) is not None
     await pruned(second)
     assert await mine.aget_tuple(sub) is None
-    after = mine._remembered.peek("t")
+    after = mine._cache.peek("t")
     assert {ns for ns, _ in before.newest.items()} == {"", "sub:1"}
     assert not after.newest
     assert after.lists.peek(("", "messages")) is before.lists.peek(("", "messages")) is not None

@@ -82,9 +82,9 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self._store = store
         self._user_id = user_id
-        self._remembered = ThreadCache()
-        self._trail = ParentTracker()
-        self._turns = ThreadLocks()
+        self._cache = ThreadCache()
+        self._parents = ParentTracker()
+        self._locks = ThreadLocks()
         self._pending = PendingWrites()
         self._new = LRU[str, bool](_NEW_THREADS)
 
@@ -104,7 +104,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         """The checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
         wanted = named(config)
-        if self._remembered.peek(thread_id).lists:
+        if self._cache.peek(thread_id).lists:
             # All but the checkpoint itself is mostly known.
             with suppress(NotCached):
                 return await self._loaded(thread_id, ns, wanted, at_once=True)
@@ -123,30 +123,30 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
             found = None
             if thread is not None:
-                memory = self._remembered.of_locked(thread)
+                memory = self._cache.of_locked(thread)
                 try:
                     if row is not None:
                         asked = None if at_once else tx, thread.id, memory, self.serde, thread.first_seq
                         found = await CheckpointReader(*asked, remembers=True).read(row, rows)
                 finally:
-                    self._remembered.see(thread_id, memory)
+                    self._cache.see(thread_id, memory)
             else:
                 self._expect_new(thread_id)
-                self._remembered.forget(thread_id)
+                self._cache.forget(thread_id)
         if found is not None and thread is not None:
             self._note(found, thread, newest=not wanted)
         elif wanted:
-            self._trail.is_missing(wanted, thread_id)
+            self._parents.is_missing(wanted, thread_id)
         else:
-            self._trail.note_nothing((thread_id, ns))
+            self._parents.note_nothing((thread_id, ns))
         return found
 
     def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
         """Somebody is given this checkpoint, to go on from."""
         checkpoint_id = found.config["configurable"]["checkpoint_id"]
-        self._trail.belongs(checkpoint_id, thread.id, thread.born)
+        self._parents.belongs(checkpoint_id, thread.id, thread.born)
         if newest:
-            self._trail.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
+            self._parents.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
 
     async def alist(
         self,
@@ -198,7 +198,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> PutRequest:
         """What a put is to store, as it is now. From any thread."""
-        memory = self._remembered.peek(_address(config)[0])
+        memory = self._cache.peek(_address(config)[0])
         return PutRequest.of(config, checkpoint, metadata, new_versions, memory=memory, serde=self.serde)
 
     async def _put(self, given: PutRequest) -> RunnableConfig:
@@ -206,39 +206,39 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         parent_id = given.parent_id
         pending = self._pending.take((thread_id, ns, parent_id))
         try:
-            async with self._turns.of(thread_id):
+            async with self._locks.of(thread_id):
                 putting = await self._stored(given, pending)
         finally:
             for each in pending:
                 each.settle(stored=False)  # what was not stored here is stored by who handed it in
         if parent_id is None:
-            self._trail.began((thread_id, ns))
-        self._trail.note(given.id)
+            self._parents.began((thread_id, ns))
+        self._parents.note(given.id)
         stored_id = new_object(given.id)
         for checkpoint_id in (given.id, stored_id):
-            self._trail.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
+            self._parents.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
     async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
         """Store a checkpoint, and before it what the tasks of its parent have written: together where all is known."""
         thread_id, ns = _address(given.config)
-        putting, born = None, self._trail.born(given.parent_id, thread_id)
+        putting, born = None, self._parents.born(given.parent_id, thread_id)
         if born is not None:
-            self._trail.belongs(given.id, thread_id, born)
+            self._parents.belongs(given.id, thread_id, born)
         try:
-            with self._remembered.unless_it_fails(thread_id):
-                if (known := self._remembered.peek(thread_id).place(ns, given.parent_id)) is not None:
+            with self._cache.unless_it_fails(thread_id):
+                if (known := self._cache.peek(thread_id).place(ns, given.parent_id)) is not None:
                     with suppress(StoreConflict, ThreadConflict):
                         putting = await self._putting(given, known, [each.given for each in pending])
                 if putting is None:
                     await self._store_apart(pending)
                     putting = await self._putting(given)
         except ThreadConflict:
-            self._trail.lose(given.id)
+            self._parents.lose(given.id)
             await self._drop_writes(thread_id, ns, given.id)
             raise
         putting.remember()
-        self._remembered.see(thread_id, putting.memory)
+        self._cache.see(thread_id, putting.memory)
         self._new.pop(thread_id)
         for each in pending:
             each.settle(stored=True)
@@ -269,12 +269,12 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
-            born = self._trail.born(given.parent_id, thread_id)
-            create = born is None and (given.parent_id is None or not self._remembered.has_seen(thread_id))
+            born = self._parents.born(given.parent_id, thread_id)
+            create = born is None and (given.parent_id is None or not self._cache.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
             await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
-            memory = self._remembered.of_locked(place.thread)
-            self._trail.check((thread_id, ns), place.head, given.config, given.id)
+            memory = self._cache.of_locked(place.thread)
+            self._parents.check((thread_id, ns), place.head, given.config, given.id)
             growth = LogGrowth(tx, place.thread, guesses=known is not None)
             tasks = [each.task_for(memory, self.serde) for each in writes]
             putting = CheckpointPut(growth, memory, self.serde, ns, place, tasks)
@@ -296,34 +296,34 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> WritesRequest:
         """What is to be stored of a task, as it is now. From any thread."""
-        memory = self._remembered.peek(_address(config)[0])
+        memory = self._cache.peek(_address(config)[0])
         return WritesRequest.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
 
     async def _put_writes(self, given: WritesRequest) -> None:
         thread_id, ns = _address(given.config)
         if not await self._pending.are_taken((thread_id, ns, get_checkpoint_id(given.config)), given):
-            async with self._turns.of(thread_id):
+            async with self._locks.of(thread_id):
                 await self._store_writes(given)
 
     async def _store_writes(self, given: WritesRequest) -> None:
         thread_id, ns = _address(given.config)
         checkpoint_id = str(get_checkpoint_id(given.config))
-        if self._trail.is_lost(checkpoint_id):
+        if self._parents.is_lost(checkpoint_id):
             raise ThreadConflict(thread=thread_id)
         stored = None
         try:
-            with self._remembered.unless_it_fails(thread_id):
-                if (known := self._remembered.peek(thread_id).place(ns, checkpoint_id)) is not None:
+            with self._cache.unless_it_fails(thread_id):
+                if (known := self._cache.peek(thread_id).place(ns, checkpoint_id)) is not None:
                     with suppress(StoreConflict, ThreadConflict):
                         stored = await self._writing(given, checkpoint_id, known)
                 if stored is None:
                     stored = await self._writing(given, checkpoint_id)
         except ThreadConflict:
-            self._trail.refuse(checkpoint_id)
+            self._parents.refuse(checkpoint_id)
             raise
         memory, remember = stored
         remember()
-        self._remembered.see(thread_id, memory)
+        self._cache.see(thread_id, memory)
 
     async def _writing(
         self, given: WritesRequest, checkpoint_id: str, known: PutPlace | None = None
@@ -337,17 +337,17 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
-            born = self._trail.born(checkpoint_id, thread_id)
+            born = self._parents.born(checkpoint_id, thread_id)
             # A graph that begins with a command writes before its first checkpoint.
-            create = born is None and (thread_id in self._new or not self._remembered.has_seen(thread_id))
-            before = self._remembered.peek(thread_id).thread
+            create = born is None and (thread_id in self._new or not self._cache.has_seen(thread_id))
+            before = self._cache.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
             if born is None and before is not None:
                 born = before.born
             await self._check_is_of(tx, place.thread, ns, checkpoint_id, born)
-            memory = self._remembered.of_locked(place.thread)
-            goes_on = self._trail.holds(checkpoint_id)
-            seen = self._trail.seen(checkpoint_id)
+            memory = self._cache.of_locked(place.thread)
+            goes_on = self._parents.holds(checkpoint_id)
+            seen = self._parents.seen(checkpoint_id)
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put(given.task_for(memory, self.serde))
 
@@ -455,8 +455,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._new.put(thread_id, True)
 
     def _forget(self, thread_id: str) -> None:
-        self._remembered.forget(thread_id)
-        self._trail.forget(thread_id)
+        self._cache.forget(thread_id)
+        self._parents.forget(thread_id)
         self._new.pop(thread_id)
 
     async def _place(
@@ -486,8 +486,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             if reader is None:
                 thread = await checkpoints.lock(tx, row.thread_id, user_id=self._user_id)
                 assert thread is not None  # its rows are in the same snapshot
-                memory = self._remembered.of_locked(thread)
-                self._remembered.see(thread.id, memory)
+                memory = self._cache.of_locked(thread)
+                self._cache.see(thread.id, memory)
                 reader = CheckpointReader(tx, thread.id, memory, self.serde, thread.first_seq, remembers=False)
                 readers[thread.id] = reader
             writes = await checkpoints.writes(tx, row.thread_id, row.ns, row.id)

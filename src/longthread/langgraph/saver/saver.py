@@ -208,11 +208,11 @@ class LongthreadSaver(AsyncLongthreadSaver):
         """The same put as a fork: what has been put since it looked is a run's that was over by then."""
         parent_id = named(config)
         if parent_id is None:
-            self._trail.began(place)
+            self._parents.began(place)
             return config
         return {
             **config,
-            "configurable": {**config["configurable"], "checkpoint_id": self._trail.fork(parent_id, place[0])},
+            "configurable": {**config["configurable"], "checkpoint_id": self._parents.fork(parent_id, place[0])},
         }
 
 
