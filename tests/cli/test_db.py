@@ -319,18 +319,18 @@ async def ids(store: Driver, thread_id: str) -> list[str]:
 def test_pruning_says_first_and_then_does(run: Run, store_address: str) -> None:
     async def expired(store: Driver) -> None:
         await turns(store, 2, thread_id="kept")
-        await turns(store, 300, thread_id="old")
+        await turns(store, 100, thread_id="old")
         async with store.writing() as tx:
             await tx.run(Sql("UPDATE threads SET expires_at = :at WHERE id = 'old'"), at=at(0))
 
     in_store(store_address, expired)
     dry = run("db", "prune").stdout
-    assert "Would delete: 1 whole thread, 1,200 entries, 300 runs" in dry
+    assert "Would delete: 1 whole thread, 400 entries, 100 runs" in dry
     assert "--apply" in dry
-    assert json.loads(run("db", "prune", "--json").stdout)["rows"]["entries"] == 1200
+    assert json.loads(run("db", "prune", "--json").stdout)["rows"]["entries"] == 400
     assert "Would delete: nothing" in run("db", "prune", "--keep-expired").stdout
     before = json.loads(run("db", "status", "--json").stdout)
-    assert before["entries"] == 1208
+    assert before["entries"] == 408
     done = json.loads(run("db", "prune", "--apply", "--yes", "--json").stdout)
     assert (done["threads"], done["applied"]) == (1, True)
     after = json.loads(run("db", "status", "--json").stdout)

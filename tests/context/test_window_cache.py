@@ -144,7 +144,7 @@ async def test_a_run_never_holds_more_than_the_window_and_whole_units(
         keep(self, thread, spots, *rest)
 
     monkeypatch.setattr(WindowCache, "keep", seen)
-    await seeded(store, "t", 500)
+    await seeded(store, "t", 100)
     model = ScriptedChatModel(reply)
     analyst = analyst_on(store, tmp_path, model, memory_max_messages_per_thread=limit)
     for _ in range(3):
@@ -156,7 +156,7 @@ async def test_a_run_never_holds_more_than_the_window_and_whole_units(
     for made in model.calls:
         assert_whole(made.messages[1:])
     async with store.reading() as tx:
-        assert (await log.position(tx, "t"))[0] == 2000 + 3 * 5, "the log holds all"
+        assert (await log.position(tx, "t"))[0] == 400 + 3 * 5, "the log holds all"
 
 
 def assert_whole(messages: Sequence[BaseMessage]) -> None:

@@ -301,10 +301,10 @@ async def test_a_question_of_a_megabyte_is_kept_whole_and_shown_cut(open_analyst
 
 
 async def test_the_log_holds_every_message_once_over_many_turns(open_analyst: OpenAnalyst, shop: str) -> None:
-    turns = 60
+    turns = 15
     replies = [reply for n in range(turns) for reply in (COUNT, finish(f"answer {n}"))]
     model = ScriptedChatModel(replies)
-    analyst = await open_analyst(model)
+    analyst = await open_analyst(model, memory_max_messages_per_thread=24)  # there will be 60
     thread_id = None
     for n in range(turns):
         handle = await analyst.ask(f"question {n}", source=shop, thread_id=thread_id, user_id=analyst.settings.user)
