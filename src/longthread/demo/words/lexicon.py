@@ -20,6 +20,8 @@ TOKEN = re.compile(
     r"|(?P<sign>>=|<=|!=|<>|==|[^\w\s])"
 )
 
+_CHINESE = re.compile(r"[\u3400-\u9fff]+")
+
 
 @dataclass(frozen=True)
 class Token:
@@ -49,6 +51,8 @@ def tokenize(text: str) -> list[Token]:
 
 def key_of(text: str) -> _Key:
     """What a phrase is looked up by."""
+    if _CHINESE.fullmatch(text):  # one token a character, as most phrases of the lexicon are
+        return tuple(text)
     return tuple(token.norm for token in tokenize(text) if token.kind != "sign" or len(text.strip()) <= 2)
 
 
