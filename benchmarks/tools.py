@@ -22,9 +22,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from longthread.tools import api, code, query
-from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.statement import prepared
+
+from longthread.tools import api, code, query
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 from longthread.tools.code.confinement import lacking
 from longthread.tools.query.template import compiled
 from longthread.tools.secrets import Secrets

@@ -23,7 +23,9 @@ from statistics import median
 from typing import Any
 
 from longthread.errors import SqlTimeout
-from longthread.tools.analysis import Limits, Source, open_source
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 
 COLUMNS = 20
 SEARCH = "SELECT sum(instr(a.text, b.text)) FROM long a, long b"

@@ -16,7 +16,9 @@ import pytest
 
 from longthread.demo.brain import decide
 from longthread.demo.talk import DemoCall, Utterance
-from longthread.tools.analysis import Source, analysis_tools, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -17,7 +17,8 @@ from longthread.demo.question import parse
 from longthread.demo.talk import DemoCall, Utterance
 from longthread.demo.words.chunks import PhraseChunk, chunks_of
 from longthread.demo.words.vocabulary import Vocabulary
-from longthread.tools.analysis import analysis_tools, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Observation, Tool
 from longthread.view.items import BARE_ARGS
 

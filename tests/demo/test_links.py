@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis import analysis_tools, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import analysis_tools
 
 _CREATE = """
 CREATE TABLE 节目 ({key} INTEGER PRIMARY KEY, 名称 TEXT);

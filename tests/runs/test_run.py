@@ -31,7 +31,8 @@ from longthread.settings import Settings
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.testing.failpoints import Failpoints
-from longthread.tools.analysis import analysis_tools, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.sources import RunSources
 
 PROTOCOLS = ["auto", "native", "json"]

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis import Limits, Source, analysis_tools, open_source
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 """`await ask(source, "run_sql", sql="…")`: the observation."""

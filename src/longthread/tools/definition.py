@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from longthread.errors import ToolInvalid
 
 
-class DefinedTool(Protocol):
-    """A tool as somebody defined it: document 002's columns. `parameters` is the JSON Schema of its arguments."""
+@dataclass(frozen=True, slots=True)
+class DefinedTool:
+    """A definition of document 002, under the name by which a model calls the tool. `parameters` is a JSON Schema."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str | None: ...
-    @property
-    def parameters(self) -> Mapping[str, Any]: ...
-    @property
-    def implementation(self) -> Mapping[str, Any]: ...
+    name: str
+    description: str | None
+    parameters: Mapping[str, Any]
+    implementation: Mapping[str, Any]
 
 
 class ImplementationFields:

@@ -61,7 +61,7 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
     if definition.type not in _TYPES:
         raise ToolInvalid(tool=definition.name, problem=f"tools of type {definition.type} are not run here.")
     try:
-        tools = await _TYPES[definition.type].build(_Function(definition), parts)
+        tools = await _TYPES[definition.type].build(_defined(definition), parts)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
     approve = bool(definition.implementation.get("approve"))
@@ -76,27 +76,9 @@ _CATEGORIES = {"query": "database"}
 """What conversations say that they used, where it is not the type."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Function:
-    """A definition as the types of tools read it: under the name by which a model calls it."""
-
-    of: ToolDefinition
-
-    @property
-    def name(self) -> str:
-        return self.of.function
-
-    @property
-    def description(self) -> str | None:
-        return self.of.schema.get("description") or self.of.description
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return self.of.parameters
-
-    @property
-    def implementation(self) -> Mapping[str, Any]:
-        return self.of.implementation
+def _defined(tool: ToolDefinition) -> DefinedTool:
+    description = tool.schema.get("description") or tool.description
+    return DefinedTool(tool.function, description, tool.parameters, tool.implementation)
 
 
 def _own(tool: Tool, defaults: Mapping[str, Any]) -> dict[str, Any]:

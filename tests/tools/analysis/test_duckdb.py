@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from longthread.errors import SourceError
-from longthread.tools.analysis import Source
+from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
 

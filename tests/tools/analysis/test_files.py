@@ -11,8 +11,10 @@ import pytest
 
 from longthread.errors import InvalidInput, SourceNotFound, SourceUnreadable
 from longthread.settings import Settings
-from longthread.tools.analysis import Limits, Source, open_source
 from longthread.tools.analysis.files.listing import table_names
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 from longthread.tools.sources import Opener
 
 Opened = Callable[..., Awaitable[Source]]

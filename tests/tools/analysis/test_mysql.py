@@ -31,8 +31,9 @@ from longthread.errors import (
     SqlRefused,
     SqlTimeout,
 )
-from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.url import SourceUrl
 
 pytestmark = pytest.mark.mysql

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from tests import mysqlserver
 
-from longthread.tools.analysis import nearest, open_source
+from longthread.tools.analysis import nearest
 from longthread.tools.analysis.nearest import close_values, notes_of
+from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
 

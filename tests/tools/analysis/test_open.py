@@ -26,8 +26,9 @@ from longthread.errors import (
     SourceUnsupported,
 )
 from longthread.store.imports.foreign import open_foreign
-from longthread.tools.analysis import Source, open_source
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
 

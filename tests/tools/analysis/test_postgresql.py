@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from longthread.errors import SourceEmpty, SourceError, SourceLoginFailed, SourceUnreachable, SourceUnreadable
-from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 
 pytestmark = pytest.mark.postgres
 Opened = Callable[..., Awaitable[Source]]

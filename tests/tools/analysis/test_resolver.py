@@ -11,8 +11,9 @@ from sqlglot import exp
 
 from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.testing.statements import read_statements
-from longthread.tools.analysis import Limits, open_source
 from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, Schema, Table
 

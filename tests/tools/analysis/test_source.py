@@ -14,7 +14,7 @@ from tests import mysqlserver
 from tests.engines import ENGINES
 
 from longthread.errors import SourceError, SqlTimeout
-from longthread.tools.analysis import Source
+from longthread.tools.analysis.source import Source
 
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
 Opened = Callable[..., Awaitable[Source]]

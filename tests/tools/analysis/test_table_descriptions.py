@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from longthread.model.facts import Facts
-from longthread.tools.analysis import Source
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.profile import Profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.table_descriptions import comment_of, description, listed
 
 Opened = Callable[..., Awaitable[Source]]

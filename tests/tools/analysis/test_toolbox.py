@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from longthread.tools.analysis import Source, analysis_tools
 from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.toolbox import analysis_tools
 
 Opened = Callable[..., Awaitable[Source]]
 

@@ -19,9 +19,9 @@ from tests.awkward import MYSQL_TABLE, VALUES, Awkward
 from tests.engines import ENGINES
 from tests.sheets import sheet
 
-from longthread.tools.analysis import Source
 from longthread.tools.analysis.cell import LARGEST, iso
 from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
 _TEXT = {"sqlite": "TEXT", "duckdb": "VARCHAR", "postgresql": "text", "mysql": "CHAR"}

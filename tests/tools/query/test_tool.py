@@ -17,8 +17,10 @@ from tests import mysqlserver
 from tests.engines import ENGINES
 
 from longthread.errors import SourceNotFound, ToolInvalid
-from longthread.tools.analysis import Limits, Source, open_source
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.source import Source
 from longthread.tools.query import build, check
 from longthread.tools.tool import Observation
 

@@ -68,11 +68,9 @@ def result(
 async def _asked(
     analyst: Analyst, thread_id: str, spec: str | None, found: HeldResult, chosen: TableFormat, file: BinaryIO
 ) -> int:
-    from longthread.tools.analysis.statement import prepared
-
     async with await analyst.sources.open(spec, thread_id, user_id=analyst.settings.user) as source:
         schema = await source.schema()
-        _, sql = await asyncio.to_thread(prepared, found.sql, source, schema)
+        _, sql = await asyncio.to_thread(source.prepare, found.sql, schema)
 
         def work(connection: Any) -> int:
             rows = connection.query(sql)

@@ -1,4 +1,4 @@
-"""What every database engine offers to a source: hardened connections, and its schema."""
+"""The interface of a database engine: hardened connections and the schema."""
 
 from __future__ import annotations
 
@@ -16,49 +16,47 @@ NO_DATABASE = "The database is not there, or this account may not use it. Check 
 
 
 def place(number: int, dialect: str) -> str:
-    """How a statement writes the place of its parameter `number`, the first of which is 1."""
+    """How a statement writes the place of parameter `number`, from 1."""
     return f":p{number}" if dialect in ("sqlite", "mysql") else f"${number}"
 
 
 class SourceConnection(ABC):
-    """One read-only connection, used by one thread at a time; `interrupt` may come from any other."""
+    """One read-only connection. One thread at a time uses it; any thread may call `interrupt`."""
 
-    @abstractmethod
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Runs a statement of ours, whose result is small: catalog queries and statistics."""
+    def execute(self, sql: str) -> Rows:
+        """Runs a statement of ours whose result is small: a catalog query, or statistics."""
+        return self.query(sql)
 
     @abstractmethod
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Runs a statement that somebody else wrote and the guard let through. `parameters` are the values of its
-        places, which are written as `place` writes them for the dialect.
+        """Runs a statement that the guard has passed. `parameters` are the values of the places that `place` writes.
 
         Raises SqlFailed, SqlRefused, SourceLocked, Interrupted.
         """
 
     def fetch(self, sql: str, limits: Limits, *, keep: int, cell: int, parameters: Sequence[Any] = ()) -> Result:
-        """Runs a statement like `query`; its first `keep` rows with cells of up to `cell` characters, the others
-        counted."""
+        """Runs a statement like `query`. Returns `keep` rows with cells of `cell` characters, and counts the others."""
         return fetch(self.interrupt, self.query(sql, parameters), limits, keep=keep, cell=cell)
 
     @abstractmethod
     def interrupt(self) -> None:
-        """Stops the statement that is running, if one is. Never raises."""
+        """Stops the running statement, if any. Never raises."""
 
     def abandon(self) -> bool:
-        """Ends, by force, a statement that heeds no interrupt; False where that cannot be done."""
+        """Kills a statement that ignores interrupts; False where that is impossible."""
         return False
 
     def lives(self) -> bool:
-        """Whether the connection is any good; False once its process has ended."""
+        """Whether the connection is usable."""
         return True
 
     @abstractmethod
     def reset(self) -> None:
-        """Makes the connection as good as new: no transaction, no state of the last user."""
+        """Resets the connection: no transaction, no session state."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
 
 
 class Engine(ABC):
@@ -67,41 +65,38 @@ class Engine(ABC):
     dialect: str
     name: str
     notes: Sequence[str] = ()
-    """What could not be read, for people to know."""
+    """Files that could not be read."""
     table_notes: Mapping[str, Sequence[str]] = MappingProxyType({})
-    """What was guessed of a table, by its label."""
+    """Guesses about a table, by its label."""
 
     @abstractmethod
     def connect(self) -> SourceConnection:
-        """A new hardened connection. Raises SourceError."""
+        """Opens a hardened connection. Raises SourceError."""
 
     @abstractmethod
     def read_schema(self, connection: SourceConnection) -> Schema:
-        """All tables with their columns, keys and comments."""
+        """Reads all tables with columns, keys and comments."""
 
     @abstractmethod
     def mark(self, connection: SourceConnection) -> str:
-        """A cheap text that differs whenever the schema may have changed."""
+        """A cheap text that changes with the schema."""
 
     def stale(self) -> bool:
         """Whether the data moved, so that open connections must be replaced."""
         return False
 
     def functions(self, connection: SourceConnection) -> frozenset[str]:
-        """Names of functions, defined in this database, that only read."""
-        del connection
+        """Names of the database's own functions that only read."""
         return frozenset()
 
     def defined(self, connection: SourceConnection) -> frozenset[str]:
-        """Names of all functions that are defined in this database, whatever they do, in small letters."""
-        del connection
+        """Names of all functions that the database itself defines, in lower case."""
         return frozenset()
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
-        """The definitions of the views, by label: a CREATE VIEW or its query."""
-        del connection
+        """The definitions of views by label: a CREATE VIEW statement or its query."""
         return {}
 
-    @abstractmethod
     def close(self) -> None:
-        """Frees what the engine holds."""
+        """Frees what the engine holds beside its connections."""
+        return

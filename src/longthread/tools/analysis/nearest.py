@@ -12,11 +12,9 @@ from sqlglot import exp
 
 from longthread.errors import LongthreadError
 from longthread.tools.analysis.engine import SourceConnection
-from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.statement import prepared
 
 SECONDS = 1.0
 """What all looks of one query may take together."""
@@ -53,7 +51,7 @@ async def notes_of(source: Source, schema: Schema, sql: str) -> list[str]:
 
 
 def _filters(sql: str, source: Source, schema: Schema) -> list[Filter]:
-    judged = Guard(source.dialect).judge(sql, functions=source.functions, tables=schema.tables, defined=source.defined)
+    judged = source.judge(sql, schema)
     if judged.explains:
         return []
     found = (one for select in judged.tree.find_all(exp.Select) for one in _of_select(select, schema))
@@ -125,7 +123,7 @@ def _notes(connection: SourceConnection, source: Source, schema: Schema, filters
 
 
 def _first(connection: SourceConnection, source: Source, schema: Schema, sql: str) -> list[Sequence[object]]:
-    return list(connection.query(prepared(sql, source, schema)[1]))
+    return list(connection.query(source.prepare(sql, schema)[1]))
 
 
 def _note(one: Filter, values: Sequence[str]) -> str:

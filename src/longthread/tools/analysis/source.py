@@ -13,10 +13,12 @@ from typing import Any, Generic, TypeVar
 from longthread.errors import SourceError, SourceFailed, SourceUnreachable, SqlRefused, SqlTimeout
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, SourceConnection
+from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
 from longthread.tools.analysis.policy.rewrite import rewritten
 from longthread.tools.analysis.policy.user_policy import UserPolicy
+from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 
@@ -41,7 +43,8 @@ class Source:
         self._lock = threading.Lock()
         self._idle: list[SourceConnection] = []
         self._schema: tuple[str, Schema] | None = None
-        self._functions: frozenset[str] = frozenset()
+        self.functions: frozenset[str] = frozenset()
+        """Names of the database's own functions that only read, as of the last look at its schema."""
         self._defined: frozenset[str] = frozenset()
         self._policy = policy
         self._restricted: Restricted | None = None
@@ -66,16 +69,6 @@ class Source:
     async def schema(self) -> Schema:
         """The tables as they are now: read again only if something changed."""
         return await self.work(self._current_schema)
-
-    @property
-    def functions(self) -> frozenset[str]:
-        """Names of the functions, defined in the database itself, that only read, as of the last look at its schema."""
-        return self._functions
-
-    @property
-    def defined(self) -> frozenset[str]:
-        """Names of all functions that the database itself defines, as of then."""
-        return self._defined
 
     @property
     def notes(self) -> list[str]:
@@ -158,7 +151,7 @@ class Source:
             schema = self._engine.read_schema(connection)
             self._defined = self._engine.defined(connection)
             if self._policy is None:
-                self._functions = self._engine.functions(connection)
+                self.functions = self._engine.functions(connection)
             else:  # the database's own functions may read anything
                 restricted = self._restrict(schema, self._policy, self._engine.views(connection))
                 self._restricted, schema = restricted, restricted.schema
@@ -170,8 +163,19 @@ class Source:
         dialect = self.dialect
         return restrict(schema, policy, dialect, views, lambda sql, seen: rewritten(sql, seen, dialect), self._defined)
 
+    def judge(self, sql: str, schema: Schema) -> Judged:
+        """Checks that a statement only reads. Blocking: parsing a long one takes a while. Raises SqlRefused."""
+        return Guard(self.dialect).judge(sql, functions=self.functions, tables=schema.tables, defined=self._defined)
+
+    def prepare(self, sql: str, schema: Schema, run: str | None = None) -> tuple[str, str]:
+        """Checks a statement and its names. Returns it, and what is run for it: `run`, the same statement with places
+        for its values, if given. Blocking. Raises SqlRefused, TableNotFound, ColumnNotFound."""
+        judged = self.judge(sql, schema)
+        Resolver(schema, self.dialect, self.functions).check(judged.tree)
+        return judged.text, self.bounded(judged.text if run is None else run)
+
     def bounded(self, sql: str) -> str:
-        """A judged statement as it is run: with a policy, one that reads no more than the user may. Raises SqlRefused,
+        """A judged statement, rewritten by the policy so that it reads no more than the user may. Raises SqlRefused,
         TableNotFound."""
         if self._policy is None:
             return sql

@@ -130,7 +130,7 @@ def generate(connection: sqlite3.Connection, seed: int = SEED) -> None:
     chance = random.Random(seed)
     connection.executescript("BEGIN;" + SCHEMA)
     _insert(connection, "agencies", [(number, *agency) for number, agency in enumerate(AGENCIES, 1)])
-    _insert(connection, "sites", [(number, *site[:-1]) for number, site in enumerate(SITES, 1)])
+    _insert(connection, "sites", [(number, *site) for number, site in enumerate(SITES, 1)])
     _insert(connection, "rockets", _rockets())
     missions = _missions(chance)
     _insert(connection, "missions", missions)

@@ -80,35 +80,26 @@ AGENCIES: tuple[tuple[str, str, str, str, int, str], ...] = (
     ("KARI", "韩国航空宇宙研究院", "South Korea", "韩国", 1989, "Government"),
 )
 
-# name, Chinese name, country, its Chinese name, latitude, longitude, opened; the last says nothing to the database
-SITES: tuple[tuple[str, str, str, str, float, float, int, str], ...] = (
-    ("Jiuquan Satellite Launch Center", "酒泉卫星发射中心", "China", "中国", 40.958, 100.291, 1958, "JSLC"),
-    ("Xichang Satellite Launch Center", "西昌卫星发射中心", "China", "中国", 28.246, 102.027, 1984, "XSLC"),
-    ("Taiyuan Satellite Launch Center", "太原卫星发射中心", "China", "中国", 38.849, 111.608, 1988, "TSLC"),
-    ("Wenchang Space Launch Site", "文昌航天发射场", "China", "中国", 19.614, 110.951, 2014, "WSLS"),
-    ("Haiyang Spaceport", "海阳东方航天港", "China", "中国", 36.689, 121.259, 2019, "HY"),
-    ("Kennedy Space Center", "肯尼迪航天中心", "United States", "美国", 28.608, -80.604, 1962, "KSC"),
-    (
-        "Cape Canaveral Space Force Station",
-        "卡纳维拉尔角太空军基地",
-        "United States",
-        "美国",
-        28.489,
-        -80.578,
-        1949,
-        "CC",
-    ),
-    ("Vandenberg Space Force Base", "范登堡太空军基地", "United States", "美国", 34.742, -120.573, 1957, "VSFB"),
-    ("Wallops Flight Facility", "沃洛普斯飞行基地", "United States", "美国", 37.940, -75.466, 1945, "WFF"),
-    ("Starbase", "星际基地", "United States", "美国", 25.997, -97.155, 2019, "SB"),
-    ("Baikonur Cosmodrome", "拜科努尔航天发射场", "Kazakhstan", "哈萨克斯坦", 45.920, 63.342, 1957, "BAI"),
-    ("Plesetsk Cosmodrome", "普列谢茨克航天发射场", "Russia", "俄罗斯", 62.926, 40.578, 1957, "PLE"),
-    ("Vostochny Cosmodrome", "东方航天发射场", "Russia", "俄罗斯", 51.884, 128.334, 2016, "VOS"),
-    ("Guiana Space Centre", "圭亚那航天中心", "French Guiana", "法属圭亚那", 5.239, -52.769, 1968, "CSG"),
-    ("Tanegashima Space Center", "种子岛宇宙中心", "Japan", "日本", 30.400, 130.970, 1969, "TNSC"),
-    ("Satish Dhawan Space Centre", "萨迪什·达万航天中心", "India", "印度", 13.733, 80.235, 1971, "SDSC"),
-    ("Naro Space Center", "罗老宇航中心", "South Korea", "韩国", 34.432, 127.535, 2009, "NARO"),
-    ("Rocket Lab Launch Complex 1", "火箭实验室一号发射场", "New Zealand", "新西兰", -39.262, 177.865, 2016, "LC1"),
+# name, Chinese name, country, its Chinese name, latitude, longitude, opened
+SITES: tuple[tuple[str, str, str, str, float, float, int], ...] = (
+    ("Jiuquan Satellite Launch Center", "酒泉卫星发射中心", "China", "中国", 40.958, 100.291, 1958),
+    ("Xichang Satellite Launch Center", "西昌卫星发射中心", "China", "中国", 28.246, 102.027, 1984),
+    ("Taiyuan Satellite Launch Center", "太原卫星发射中心", "China", "中国", 38.849, 111.608, 1988),
+    ("Wenchang Space Launch Site", "文昌航天发射场", "China", "中国", 19.614, 110.951, 2014),
+    ("Haiyang Spaceport", "海阳东方航天港", "China", "中国", 36.689, 121.259, 2019),
+    ("Kennedy Space Center", "肯尼迪航天中心", "United States", "美国", 28.608, -80.604, 1962),
+    ("Cape Canaveral Space Force Station", "卡纳维拉尔角太空军基地", "United States", "美国", 28.489, -80.578, 1949),
+    ("Vandenberg Space Force Base", "范登堡太空军基地", "United States", "美国", 34.742, -120.573, 1957),
+    ("Wallops Flight Facility", "沃洛普斯飞行基地", "United States", "美国", 37.940, -75.466, 1945),
+    ("Starbase", "星际基地", "United States", "美国", 25.997, -97.155, 2019),
+    ("Baikonur Cosmodrome", "拜科努尔航天发射场", "Kazakhstan", "哈萨克斯坦", 45.920, 63.342, 1957),
+    ("Plesetsk Cosmodrome", "普列谢茨克航天发射场", "Russia", "俄罗斯", 62.926, 40.578, 1957),
+    ("Vostochny Cosmodrome", "东方航天发射场", "Russia", "俄罗斯", 51.884, 128.334, 2016),
+    ("Guiana Space Centre", "圭亚那航天中心", "French Guiana", "法属圭亚那", 5.239, -52.769, 1968),
+    ("Tanegashima Space Center", "种子岛宇宙中心", "Japan", "日本", 30.400, 130.970, 1969),
+    ("Satish Dhawan Space Centre", "萨迪什·达万航天中心", "India", "印度", 13.733, 80.235, 1971),
+    ("Naro Space Center", "罗老宇航中心", "South Korea", "韩国", 34.432, 127.535, 2009),
+    ("Rocket Lab Launch Complex 1", "火箭实验室一号发射场", "New Zealand", "新西兰", -39.262, 177.865, 2016),
 )
 
 _JIUQUAN, _XICHANG, _TAIYUAN, _WENCHANG, _HAIYANG = (site[0] for site in SITES[:5])

@@ -17,7 +17,6 @@ from longthread.tools.analysis.profile import count_rows, profile
 from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.schema import Schema, Table, close_names
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.statement import prepared
 from longthread.tools.analysis.table_descriptions import (
     BESIDE,
     column_named,
@@ -226,7 +225,7 @@ class _Toolbox:
     async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
         # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
-        sql, run = await asyncio.to_thread(prepared, _text(arguments, "sql"), self._source, schema)
+        sql, run = await asyncio.to_thread(self._source.prepare, _text(arguments, "sql"), schema)
         started = time.monotonic()
         try:
             result = await self._source.work(lambda connection: self._query(connection, run))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import httpx
 
@@ -18,10 +15,10 @@ from longthread.tools.api.address import Resolve, addresses_of, by_the_system
 from longthread.tools.api.host import Hosts, host_of, port_of
 from longthread.tools.api.response import ApiResponse, read
 from longthread.tools.api.template import FilledRequest
+from longthread.tools.log_filter import silenced
 
 _REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
-_calling: ContextVar[bool] = ContextVar("calling", default=False)
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ async def _sent(
             content=request.content,
             extensions={"timeout": _timeouts(seconds), "sni_hostname": host},
         )
-        with _quiet(), _told(host):
+        with silenced(), _translated(host):
             async with network.connection() as transport:
                 try:
                     response = await transport.handle_async_request(sent)
@@ -132,8 +129,8 @@ def _timeouts(seconds: float) -> dict[str, float]:
 
 
 @contextmanager
-def _told(host: str) -> Iterator[None]:
-    """Errors of the network as ours, without what they were told about."""
+def _translated(host: str) -> Iterator[None]:
+    """Raises ApiFailed in place of the HTTP library's errors, without the request in its message."""
     name = host[:100]
     try:
         yield
@@ -149,24 +146,3 @@ def _told(host: str) -> Iterator[None]:
         raise ApiFailed(
             reason=f"{name} broke it off, or its answer is no HTTP ({type(error).__name__}).", sent=BROKEN
         ) from error
-
-
-class _Quiet(logging.Filter):
-    """Drops what the HTTP library would log of our requests: its records hold headers, where secrets come back."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        del record
-        return not _calling.get()
-
-
-for _name in ("httpx", "httpcore.connection", "httpcore.http11"):
-    logging.getLogger(_name).addFilter(_Quiet())
-
-
-@contextmanager
-def _quiet() -> Iterator[Any]:
-    token = _calling.set(True)
-    try:
-        yield
-    finally:
-        _calling.reset(token)

@@ -173,7 +173,7 @@ def _base(text: str) -> httpx.URL:
 
 def _in_path(part: str | Placeholder, arguments: Mapping[str, Any], secrets: Secrets) -> str:
     if isinstance(part, str):
-        return _SPACES.sub(_quoted, _with_secrets(part, secrets))
+        return _SPACES.sub(_quoted, secrets.filled_in_url(part))
     text = _text(arguments.get(part.name))
     if not text:
         raise ArgumentsInvalid(tool="the request", problem=f"`{part.name}` is part of a path, and must not be empty.")
@@ -195,7 +195,7 @@ def _in_query(
             "".join(
                 quote(_text(arguments[part.name]), safe="")
                 if isinstance(part, Placeholder)
-                else _SPACES.sub(_quoted, _with_secrets(part, secrets))
+                else _SPACES.sub(_quoted, secrets.filled_in_url(part))
                 for part in parts
             )
         )
@@ -262,11 +262,6 @@ _SPACES = re.compile(r"[^!-~]+|[\"<>\\^`{|}]")
 
 def _quoted(found: re.Match[str]) -> str:
     return quote(found[0], safe="")
-
-
-def _with_secrets(part: str, secrets: Secrets) -> str:
-    """A text of a URL with its secrets, of which each character is data."""
-    return re.sub(r"\$\{[^{}]*\}", lambda place: quote(secrets.filled(place[0]), safe=""), part)
 
 
 def _has_secret(parts: TemplateParts) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
 
 from longthread.errors import InvalidInput, SecretUnusable
 from longthread.tools.analysis.address import is_url, parsed, same_source, secrets_of, shown
@@ -55,12 +54,7 @@ def filled(address: str) -> str:
     if not names:
         return address
     secrets = read_secrets(names)
-
-    def value(place: re.Match[str]) -> str:
-        text = secrets.filled(place[0])
-        return quote(text, safe="") if is_url(address) else text
-
-    return _PLACE.sub(value, address)
+    return secrets.filled_in_url(address) if is_url(address) else secrets.filled(address)
 
 
 def withheld(address: str, remembered: str) -> bool:

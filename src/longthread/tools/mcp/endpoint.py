@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
@@ -35,6 +34,15 @@ _PROTOCOLS = frozenset(
 )  # fmt: skip
 """Headers that the protocol itself sets."""
 _SECRET = "${"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool as its server describes it. None of it is trusted."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ class Implementation:
         if self._transport == "stdio":
             env = tuple(sorted((name, secrets.filled(value)) for name, value in self._env.items()))
             return Program(self._server, self._place, self._args, env, self._cwd, self._most)
-        url = re.sub(r"\$\{[^{}]*\}", lambda place: quote(secrets.filled(place[0]), safe=""), self._place)
+        url = secrets.filled_in_url(self._place)
         headers = tuple(sorted((name, _ascii(secrets.filled(value), name)) for name, value in self._headers.items()))
         return ServerUrl(self._server, url, headers, self._private, self._most)
 

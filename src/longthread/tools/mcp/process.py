@@ -75,7 +75,8 @@ class Process:
         try:
             yield received, sent
         finally:
-            await _uninterrupted(self._end(process, tasks))
+            with anyio.CancelScope(shield=True):
+                await self._end(process, tasks)
             for stream in (incoming, received, sent, outgoing):
                 stream.close()
 
@@ -155,8 +156,3 @@ def _signal(process: asyncio.subprocess.Process, sign: int) -> None:
             process.terminate()
         else:
             os.killpg(process.pid, sign)
-
-
-async def _uninterrupted(work: object) -> None:
-    with anyio.CancelScope(shield=True):
-        await work  # type: ignore[misc]

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longthread.errors import ExtraMissing, McpFailed
-from longthread.tools.mcp.offer import ServerTool
 
 if TYPE_CHECKING:
     from longthread.tools.api.exchange import Network
-    from longthread.tools.mcp.endpoint import McpEndpoint
+    from longthread.tools.mcp.endpoint import McpEndpoint, ServerTool
     from longthread.tools.mcp.session import Session
 
 T = TypeVar("T")

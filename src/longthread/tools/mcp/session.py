@@ -17,11 +17,10 @@ from pydantic import ValidationError
 from longthread import __version__
 from longthread.errors import LongthreadError, McpFailed
 from longthread.tools.api.exchange import Network
-from longthread.tools.mcp.endpoint import McpEndpoint, Program
+from longthread.tools.log_filter import silenced
+from longthread.tools.mcp.endpoint import McpEndpoint, Program, ServerTool
 from longthread.tools.mcp.network import Web
-from longthread.tools.mcp.offer import ServerTool
 from longthread.tools.mcp.process import Process
-from longthread.tools.mcp.quiet import quiet
 
 _IDLE = 600.0
 """Seconds without a call after which a session ends; the next call begins another."""
@@ -97,7 +96,7 @@ class Session:
         )
 
     async def _keep(self) -> None:
-        with quiet(), self._scope:
+        with silenced(), self._scope:
             try:
                 async with Client(
                     self._way.streams(),
@@ -155,7 +154,7 @@ class Session:
         """What `work` gives, once the session has begun; if it ends before that, why."""
         self._busy += 1
         try:
-            with quiet():
+            with silenced():
                 try:
                     return await self._or_end(self._after_ready(work))
                 except MCPError as error:

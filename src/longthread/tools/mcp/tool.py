@@ -12,8 +12,7 @@ from typing import Any
 from longthread.errors import LongthreadError, ToolInvalid
 from longthread.tools.arguments import Arguments
 from longthread.tools.definition import DefinedTool
-from longthread.tools.mcp.endpoint import Implementation
-from longthread.tools.mcp.offer import ServerTool
+from longthread.tools.mcp.endpoint import Implementation, ServerTool
 from longthread.tools.mcp.result import observed
 from longthread.tools.mcp.servers import Servers
 from longthread.tools.patterns import harmless

@@ -10,7 +10,6 @@ from typing import Any
 from longthread.errors import LongthreadError, SqlRefused, ToolInvalid
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.source import Source
-from longthread.tools.analysis.statement import prepared
 from longthread.tools.arguments import Arguments, named
 from longthread.tools.definition import DefinedTool, ImplementationFields
 from longthread.tools.query.template import Template, compiled
@@ -59,7 +58,7 @@ async def _answer(source: Source, template: Template, arguments: Mapping[str, An
     statement = template.statement(arguments)
     schema = await source.schema()
     # What is judged says the values, since some of them say how much is built; what runs has them bound.
-    sql, run = await asyncio.to_thread(prepared, statement.said, source, schema, statement.run)
+    sql, run = await asyncio.to_thread(source.prepare, statement.said, schema, statement.run)
     limits = source.limits
     keep = min(limits.rows, rows)
     started = time.monotonic()

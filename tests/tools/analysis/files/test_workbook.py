@@ -10,7 +10,8 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable, SourceUnsupported
-from longthread.tools.analysis import Source, open_source
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
 

@@ -19,9 +19,9 @@ import duckdb
 import pytest
 
 from longthread.errors import SourceCrashed, SourceError, SqlTimeout
-from longthread.tools.analysis import Source
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER, ForkServer
 from longthread.tools.analysis.isolation.remote import RemoteConnection, WorkerEngine
+from longthread.tools.analysis.source import Source
 
 Opened = Callable[..., Awaitable[Source]]
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
@@ -191,7 +191,7 @@ async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_s
 def test_workers_end_with_the_process_that_asked(make_sqlite: Any) -> None:
     code = """
 import asyncio, sys
-from longthread.tools.analysis import open_source
+from longthread.tools.analysis.open import open_source
 
 async def main():
     source = await open_source(sys.argv[1])
@@ -242,7 +242,8 @@ async def test_an_interrupt_of_a_statement_before_is_none_of_the_next(opened: Op
 
 def test_the_engine_of_a_file_is_in_a_worker(make_sqlite: Any) -> None:
     async def check() -> None:
-        from longthread.tools.analysis import Limits, open_source
+        from longthread.tools.analysis.limits import Limits
+        from longthread.tools.analysis.open import open_source
 
         path = str(make_sqlite("CREATE TABLE t (a)"))
         async with await open_source(path) as source:

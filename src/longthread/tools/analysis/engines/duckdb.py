@@ -159,10 +159,6 @@ class DuckdbConnection(SourceConnection):
         self._source = source
         self._in_transaction = False
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        del parameters  # catalog queries of this engine have none
-        return self.query(sql)
-
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         with translated(self._source, self._failed):
             statements = self._raw.extract_statements(sql)

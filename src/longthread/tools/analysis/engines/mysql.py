@@ -178,9 +178,6 @@ class MysqlEngine(Engine):
         """Those of this database that the account may call."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
-    def close(self) -> None:
-        """Nothing but connections is held."""
-
 
 def _unchecked() -> ssl.SSLContext:
     """TLS without a look at the server's certificate."""

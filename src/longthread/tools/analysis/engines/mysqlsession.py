@@ -93,8 +93,7 @@ class MysqlConnection(SourceConnection):
         with contextlib.closing(self._raw.cursor(Cursor)) as cursor:
             cursor.execute(sql)
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        del parameters  # catalog queries of this engine have none
+    def execute(self, sql: str) -> Rows:
         self._stopped = False
         with self._translated(), contextlib.closing(self._raw.cursor(Cursor)) as cursor:
             cursor.execute(sql)

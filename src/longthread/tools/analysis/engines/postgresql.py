@@ -236,9 +236,6 @@ class PostgresqlEngine(Engine):
         """All of them but those that extensions have brought."""
         return frozenset(str(row[0]) for row in connection.execute(_DEFINED))
 
-    def close(self) -> None:
-        """Nothing but connections is held."""
-
 
 _NO_DATABASE = re.compile(r"FATAL: +(database \S+ does not exist|permission denied for database)")
 """In other languages than English it is told as unreachable, with the server's words."""
@@ -278,10 +275,6 @@ class PostgresqlConnection(SourceConnection):
         self._raw = raw
         self._source = source
         self._secrets = secrets
-
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        del parameters  # catalog queries of this engine have none
-        return self.query(sql)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         cursor = psycopg.RawCursor(self._raw) if parameters else self._raw.cursor()

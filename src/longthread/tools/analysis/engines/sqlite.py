@@ -174,9 +174,6 @@ class SqliteEngine(Engine):
             return None
         return status.st_dev, status.st_ino
 
-    def close(self) -> None:
-        """Nothing but connections is held."""
-
 
 class SqliteConnection(SourceConnection):
     """A connection that may only read: by its mode, by `query_only`, by its authorizer and by its limits."""
@@ -201,11 +198,11 @@ class SqliteConnection(SourceConnection):
             with contextlib.suppress(SqlFailed):  # this SQLite was built without it
                 self.execute(f"SELECT 1 FROM {function}(1)").close()
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
+    def execute(self, sql: str) -> Rows:
         self._trusted = True
         self._allow(self._limits.value_bytes)
         try:
-            rows = self._run(sql, parameters)
+            rows = self._run(sql, {})
             return Rows(rows.columns, iter(list(rows)), _binary)
         finally:
             self._trusted = False
@@ -238,7 +235,7 @@ class SqliteConnection(SourceConnection):
         self._allowed = size
         self._raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size)
 
-    def _run(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Rows:
+    def _run(self, sql: str, parameters: Mapping[str, Any]) -> Rows:
         self._denied = ""
         with translated(self._source, lambda: (self._denied, self._allowed)):
             cursor = self._raw.execute(sql, parameters)

@@ -260,7 +260,7 @@ def _footer_of(path: Path, form: RowForm, width: int) -> int:
         file.seek(-min(_TAIL, path.stat().st_size), 2)
         text = file.read().decode("utf-8", "replace")
     lines = text.splitlines(keepends=True)[1:]
-    return footer(list(form.rows(lines)), width)
+    return footer(list(form.reader(lines)), width)
 
 
 def _told_footer(rows: Sequence[Sequence[str]]) -> str:

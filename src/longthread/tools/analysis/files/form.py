@@ -6,19 +6,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-
-class RowReader(Protocol):
-    """What `csv.reader` gives."""
-
-    line_num: int
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-
-    def __next__(self) -> list[str]: ...
+if TYPE_CHECKING:
+    from _csv import Reader
 
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -39,12 +32,8 @@ class RowForm:
     skipped: int = 0
     """Lines before the first row."""
 
-    def rows(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """The rows of lines that kept their ends; a blank line is an empty row."""
-        return self.reader(lines)
-
-    def reader(self, lines: Iterable[str]) -> RowReader:
-        """The same, which tells the line too."""
+    def reader(self, lines: Iterable[str]) -> Reader:
+        """Reads the rows of lines that have their ends; a blank line is an empty row."""
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -104,7 +93,7 @@ def sampled(form: RowForm, sample: str, *, whole: bool) -> tuple[list[list[str]]
 
 def _some(form: RowForm, text: str, whole: bool) -> list[list[str]]:
     rows = []
-    for row in form.rows(io.StringIO(text, newline="")):
+    for row in form.reader(io.StringIO(text, newline="")):
         rows.append(row)
         if len(rows) > _TRIED:
             return rows[:-1]

@@ -189,8 +189,8 @@ class RemoteConnection(SourceConnection):
             self.table_notes: dict[str, list[str]] = told["table_notes"]
             undoing.pop_all()
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        answer = self._ask(do="execute", sql=sql, parameters=list(parameters))
+    def execute(self, sql: str) -> Rows:
+        answer = self._ask(do="execute", sql=sql)
         return Rows(answer["columns"], map(unpacked, answer["rows"]))
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:

@@ -141,7 +141,7 @@ class ServedConnection:
     def _answer(self, connection: SourceConnection, message: WireMessage) -> WireMessage:
         kind = message["do"]
         if kind == "execute":
-            return self._execute(connection, message["sql"], message["parameters"])
+            return self._execute(connection, message["sql"])
         if kind == "fetch":
             limits = Limits(**message["limits"])
             bounds = {"keep": message["keep"], "cell": message["cell"]}
@@ -158,8 +158,8 @@ class ServedConnection:
             connection.reset()
         return {}
 
-    def _execute(self, connection: SourceConnection, sql: str, parameters: Sequence[Any]) -> WireMessage:
-        rows = connection.execute(sql, parameters)
+    def _execute(self, connection: SourceConnection, sql: str) -> WireMessage:
+        rows = connection.execute(sql)
         found: list[list[Any]] = []
         for row in rows:
             if len(found) >= _CATALOG_ROWS:
