@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longthread.builtin.query_results import HeldResult, held, held_before, held_labels
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput
 from longthread.model.builtin import CHART
 from longthread.model.entry import Entry
 from longthread.model.fold import observation_of
@@ -17,7 +17,7 @@ from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.analysis.chart import AGGREGATES, MARKS, ChartRequest, Data, chart, with_rows
 from longthread.tools.arguments import Arguments
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Tool, as_observation
 
 if TYPE_CHECKING:
     from longthread.context.window import Window  # which needs LangChain
@@ -46,15 +46,12 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
     in."""
     arguments = Arguments(_PARAMETERS, tool=CHART)
 
-    async def call(given: Mapping[str, Any]) -> Observation:
-        try:
-            asked = arguments.checked({name: value for name, value in given.items() if value is not None})
-            found = await _found(asked.get("query", ""), store, thread, window)
-            return succeeded(await asyncio.to_thread(_drawn, found, asked))
-        except LongthreadError as error:
-            return failed(error)
+    async def work(given: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = arguments.checked({name: value for name, value in given.items() if value is not None})
+        found = await _found(asked.get("query", ""), store, thread, window)
+        return await asyncio.to_thread(_drawn, found, asked)
 
-    return Tool(CHART, _ABOUT, _PARAMETERS, call, retry_safe=True, category="chart")
+    return Tool(CHART, _ABOUT, _PARAMETERS, as_observation(work), retry_safe=True, category="chart")
 
 
 async def _found(label: str, store: Driver, thread: Thread, window: Window) -> HeldResult:

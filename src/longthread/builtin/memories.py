@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.builtin.recall import text_argument
+from longthread.errors import InvalidInput
 from longthread.memory.index.matching import telling
 from longthread.memory.memories import Memories, remember
 from longthread.memory.relevant_memories import as_line
@@ -17,7 +18,7 @@ from longthread.store import memories, runs
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.store.runs import Lease
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Tool, as_observation
 
 REMEMBER, FORGET = "remember", "forget"
 MOST_FORGOTTEN = 5
@@ -52,9 +53,6 @@ class ReadMemories:
     seqs: Sequence[int]
 
 
-_Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-
-
 @dataclass(frozen=True, slots=True)
 class RunMemories:
     """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it,
@@ -77,12 +75,12 @@ class RunMemories:
                 REMEMBER,
                 _REMEMBER,
                 _schema(_STATEMENT, "content"),
-                _told(self._remember),
+                as_observation(self._remember),
                 retry_safe=True,
                 category="memory",
                 approve=self._asks_first,
             ),
-            Tool(FORGET, _FORGET, _schema(_WHICH), _told(self._forget), retry_safe=True, category="memory"),
+            Tool(FORGET, _FORGET, _schema(_WHICH), as_observation(self._forget), retry_safe=True, category="memory"),
         )
 
     def _asks_first(self) -> bool:
@@ -103,10 +101,10 @@ class RunMemories:
         read = self.read()
         seqs, origin = ((*self.seqs, *read.seqs), read.origin) if read else (self.seqs, None)
         statement = Statement(
-            content=_text(arguments, "content"),
+            content=text_argument(arguments, "content"),
             type=arguments.get("type") or None,
             importance=_importance(arguments),
-            expires_at=moment_of(_text(arguments, "expires_at"), "expires_at"),
+            expires_at=moment_of(text_argument(arguments, "expires_at"), "expires_at"),
             source=MemorySource(self.lease.thread_id, seqs, origin),
         )
         async with self.store.writing() as tx:
@@ -116,7 +114,7 @@ class RunMemories:
         return {"memory": kept.memory.id, "new": kept.is_new, **told}
 
     async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        memory_id, text = _text(arguments, "memory"), _text(arguments, "text")
+        memory_id, text = text_argument(arguments, "memory"), text_argument(arguments, "text")
         if memory_id:
             return await self._forgotten([memory_id], ())
         if not text.strip():
@@ -142,16 +140,6 @@ class RunMemories:
         return {"forgotten": told} | ({"holding": list(holding)} if holding else {})
 
 
-def _told(work: _Work) -> Callable[[Mapping[str, Any]], Awaitable[Observation]]:
-    async def call(arguments: Mapping[str, Any]) -> Observation:
-        try:
-            return succeeded(await work(arguments))
-        except LongthreadError as error:
-            return failed(error)
-
-    return call
-
-
 def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
     return {"type": "object", "properties": dict(properties), "required": list(required)}
 
@@ -160,13 +148,6 @@ def _shown(memory: Memory) -> dict[str, Any]:
     since = memory.created_at.isoformat(timespec="seconds")
     told = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
     return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **told}
-
-
-def _text(arguments: Mapping[str, Any], name: str) -> str:
-    value = arguments.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
-    return value or ""
 
 
 def _importance(arguments: Mapping[str, Any]) -> float | None:

@@ -81,7 +81,7 @@ def recall_tool(
     async def call(arguments: Mapping[str, Any]) -> Observation:
         try:
             asked = _question(arguments, scope, scopes, agent_id, top_k, before)
-            entry_id = _text(arguments, "entry_id")
+            entry_id = text_argument(arguments, "entry_id")
             if entry_id:
                 hit = await _named(recaller, asked, thread_id, entry_id)
                 return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments, room())]})
@@ -126,25 +126,26 @@ def _question(
     top_k: int,
     before: EntryPlace | None,
 ) -> Question:
-    where = _text(arguments, "scope") or "thread"
+    where = text_argument(arguments, "scope") or "thread"
     if where not in scopes:
         raise InvalidInput(reason=f"The scope {where!r} cannot be searched; there is {', '.join(scopes)}.")
     if where == "agent" and agent_id is None:
         raise InvalidInput(reason="This conversation has no agent. Use the scope thread or user.")
     of_user = Scope(scope.user_id, agent_id=agent_id if where == "agent" else None)
     return Question(
-        text=_text(arguments, "query"),
-        topic=_text(arguments, "topic"),
+        text=text_argument(arguments, "query"),
+        topic=text_argument(arguments, "topic"),
         scope=scope if where == "thread" else of_user,
         k=_number(arguments, "k", top_k, 1, MOST),
-        since=moment_of(_text(arguments, "since"), "since"),
-        until=moment_of(_text(arguments, "until"), "until", ends=True),
+        since=moment_of(text_argument(arguments, "since"), "since"),
+        until=moment_of(text_argument(arguments, "until"), "until", ends=True),
         before=before,
         neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
     )
 
 
-def _text(arguments: Mapping[str, Any], name: str) -> str:
+def text_argument(arguments: Mapping[str, Any], name: str) -> str:
+    """A text among the arguments of a call; empty where there is none. Raises InvalidInput."""
     value = arguments.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(reason=f"{name} is {value!r}; give a text.")

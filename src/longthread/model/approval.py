@@ -1,4 +1,4 @@
-"""Calls that a person decides about before they are made, and what was decided."""
+"""Calls that need a person's approval, and the decisions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from longthread.errors import InvalidInput
 Choice = Literal["approve", "edit", "reject"]
 CHOICES: tuple[Choice, ...] = ("approve", "edit", "reject")
 Outcome = Literal["approve", "edit", "reject", "superseded"]
-"""What became of a call. `superseded`: something else was asked, or the run was stopped, before it was made."""
+"""The outcome of a call. `superseded`: another question came, or the run was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's decision about a call: make it, make it with other arguments (`args`), or do not, and why (`message`).
-
-    `tool` is the tool that an edit names: an edit changes arguments, and no tool for another.
-    """
+    """A person's decision about a call: approve it, edit its arguments (`args`), or reject it with a `message`. `tool`
+    is the tool that an edit names, which it cannot change."""
 
     type: Choice = "approve"
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -29,12 +27,8 @@ class Decision:
 
     @classmethod
     def of(cls, data: Any) -> Decision:
-        """A decision as LangChain's human-in-the-loop middleware has it: `{"type": "approve"}`, `{"type": "edit",
-        "edited_action": {"name", "args"}}`, `{"type": "reject", "message"?}`. For `edited_action`, `args` will do.
-
-        Raises:
-            InvalidInput: it is none of these.
-        """
+        """Parses a decision of LangChain's human-in-the-loop middleware: `{"type": "approve"}`, `{"type": "edit",
+        "edited_action": {"name", "args"}}` (or just `args`), `{"type": "reject", "message"?}`. Raises InvalidInput."""
         if not isinstance(data, Mapping) or data.get("type") not in CHOICES:
             raise InvalidInput(reason=f"A decision is an object with a `type`: one of {', '.join(CHOICES)}.")
         action = data.get("edited_action")
@@ -52,11 +46,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A call of a tool that says `approve`.
+    """A call of a tool with `approve`.
 
-    `message_id` is the reply that makes the call, `place` where in it. `args` are those that the call has, with the
-    defaults of those that it leaves out, `parameters` is the schema that others must fit. `decision` is None while the
-    call waits; `edited` are the arguments of an edit, `message` is why it was rejected.
+    `message_id` is the reply with the call, `place` its place there. `args` include defaults; edited ones must fit the
+    schema `parameters`. `decision` is None while the call waits; `message` is the reason of a rejection.
     """
 
     thread_id: str
@@ -77,11 +70,11 @@ class Approval:
 
     @property
     def made_with(self) -> Mapping[str, Any]:
-        """The arguments that the call is made with."""
+        """The final arguments of the call."""
         return self.args if self.edited is None else self.edited
 
     def request(self) -> dict[str, Any]:
-        """What a person is asked."""
+        """The request for a person."""
         return {
             "id": self.call_id,
             "tool": self.tool,
@@ -91,7 +84,7 @@ class Approval:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The call, and what was decided, by whom and when."""
+        """The call with its decision."""
         edited = {} if self.edited is None else {"edited": dict(self.edited)}
         said = {} if self.message is None else {"message": self.message}
         return {

@@ -1,11 +1,11 @@
-"""What is attached to a message: files, sounds, images, in the forms of LangChain, OpenAI, Anthropic and Google."""
+"""Attachments of messages in the forms of LangChain, OpenAI, Anthropic and Google."""
 
 from __future__ import annotations
 
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,26 +18,24 @@ _KINDS: Mapping[str, AttachmentKind] = {
     "video": "video",
     "text-plain": "text",
 }
-"""Types of blocks, and what they hold where no media type says more."""
-_WITHIN = ("source", "file", "input_audio", "extras")
-"""Keys of a block under which some of what it says may stand."""
+"""The default kind of a block, by its type."""
+_NESTED = ("source", "file", "input_audio", "extras")
+"""Keys of nested objects in a block."""
 _DATA = ("base64", "data", "file_data", "url", "file_url", "image_url")
-"""Keys of what is attached itself; under those of a URL, where the URL holds it."""
+"""Keys of the data, or of a URL that may hold it."""
 _LABELS = ("filename", "name", "title", "context", "revised_prompt")
 _TEXTS = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|javascript|sql|[\w.-]+\+(?:json|xml))\b", re.IGNORECASE)
 _INLINE = re.compile(r"data:([^;,]{0,200})[^,]{0,200};base64,", re.IGNORECASE)
 _PDF = "JVBERi0"
-"""How base64 begins of what begins with `%PDF-`."""
+"""Base64 of `%PDF-`."""
 
 ContentBlock = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """What one block holds. `data` is it in base64 and `text` what it says, where that is known; both are empty where
-    it is elsewhere, by a URL or an id. `label` is its name, its title and what is said about it, and `images` are those
-    that stand among its text.
-    """
+    """The content of one block: `data` in base64 or `text`; both are empty for a URL or id. `label` has its name, title
+    and description; `images` is the number of images in its text."""
 
     kind: AttachmentKind
     mime: str = ""
@@ -48,7 +46,7 @@ class Attachment:
 
 
 def attachment_of(block: ContentBlock) -> Attachment | None:
-    """What a block of content holds that is no text of the message; None for a block of any other form."""
+    """The attachment in a content block; None for any other block."""
     type_ = block.get("type")
     kind = _KINDS.get(type_) if isinstance(type_, str) else None
     if kind is None:
@@ -70,9 +68,9 @@ def attachment_of(block: ContentBlock) -> Attachment | None:
 
 
 def _fields(block: ContentBlock) -> dict[str, Any]:
-    """What a block says, with what stands within it; `of` is what its source is."""
+    """The fields of a block with those of nested objects; `of` is the type of its source."""
     fields = dict(block)
-    for key in _WITHIN:
+    for key in _NESTED:
         inner = block.get(key)
         if isinstance(inner, dict):
             fields |= {name: value for name, value in inner.items() if name != "type"}
@@ -81,7 +79,7 @@ def _fields(block: ContentBlock) -> dict[str, Any]:
 
 
 def _data(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """The media type, and what is attached in base64, as far as it is here."""
+    """The media type, and the data in base64, if it is inline."""
     mime = fields.get("mime_type") or fields.get("media_type") or ""
     mime = mime if isinstance(mime, str) else ""
     for key in _DATA:
@@ -100,7 +98,7 @@ def _data(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _kind(kind: AttachmentKind, mime: str) -> AttachmentKind:
-    """What a block holds whose type says no more than that it is a file."""
+    """The kind of a file, by its media type."""
     if kind != "document":
         return kind
     of: dict[str, AttachmentKind] = {"image": "image", "audio": "audio", "video": "video"}
@@ -108,16 +106,13 @@ def _kind(kind: AttachmentKind, mime: str) -> AttachmentKind:
 
 
 def _of_content(found: Attachment, content: Any) -> Attachment:
-    """A document that is given as blocks of its own."""
+    """A document of nested blocks."""
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    said = [content] if isinstance(content, str) else list(_said(blocks))
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    said = [content] if isinstance(content, str) else texts
     return replace(
         found, kind="text", text="\n".join(said), images=sum(block.get("type") == "image" for block in blocks)
     )
-
-
-def _said(blocks: list[dict[str, Any]]) -> Iterator[str]:
-    yield from (block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
 def _decoded(data: str) -> str | None:

@@ -13,16 +13,11 @@ _Number = TypeVar("_Number", float, "NDArray[np.float64]")
 
 
 def rarity(texts: int, holding: int) -> float:
-    """The weight of a term that `holding` of so many texts have: the fewer, the more. It is never negative."""
+    """The inverse document frequency of a term that `holding` texts have. Never negative."""
     return math.log(1 + (max(0, texts - holding) + 0.5) / (holding + 0.5))
 
 
 def occurrence(count: _Number, words: _Number, average: float, *, saturation: float, length: float) -> _Number:
-    """What a text adds that has a term `count` times, to be multiplied by the term's rarity.
-
-    Args:
-        words: how long the text is; `average` is how long texts are in the mean.
-        saturation: BM25's k1: how soon further mentions stop to count.
-        length: BM25's b, from 0 to 1: how much a long text is held against a term in it.
-    """
+    """The term frequency part, to be multiplied by `rarity`, of a text of so many `words`. `saturation` is BM25's k1,
+    `length` its b."""
     return count * (saturation + 1) / (count + saturation * (1 - length + length * words / average))

@@ -1,7 +1,6 @@
-"""What is in every catalog: two agents, two skills, and the tools that Longthread brings along.
+"""The built-in definitions of every catalog: two agents, two skills, and their tools.
 
-Whoever changes a definition here counts its version up, and writes an upgrade of the schema that changes the rows of
-it: they are the same in all stores, so that one may be copied into another.
+To change one, increase its version and add a migration of its rows: all stores have equal ones.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ _TOOLS = {
 DATA_TOOLS = ("list_tables", "describe_table", "sample_rows", "run_sql")
 MEMORY_TOOLS = ("recall_memory", "remember", "forget")
 RUN_SQL, CHART = "run_sql", "chart"
-"""Who has the first has the second too, which shows what it gave."""
+"""An agent with the first also has the second."""
 RECALL_TOOL = "recall_memory"
 LOAD_SKILL = "load_skill"
-"""The tool that an agent has beside those of its skills, where it has skills to be loaded."""
+"""The tool of an agent with loadable skills."""
 
 
 def _made(kind: Kind, id_: str, name: str, **body: object) -> Definition:
@@ -104,4 +103,4 @@ BUILTIN: Mapping[tuple[Kind, str], Definition] = {
         *(_tool(function, description) for function, description in _TOOLS.items()),
     )
 }
-"""By kind and id. Their names are nobody else's."""
+"""By kind and id. Their names are reserved."""

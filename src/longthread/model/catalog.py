@@ -1,7 +1,4 @@
-"""The catalog: agents, skills, tools and sources that people define. The fields are document 002's columns.
-
-Fields that name other definitions hold their ids. JSON is what it says, not text.
-"""
+"""The catalog's definitions: agents, skills, tools and sources, with document 002's columns. References are ids."""
 
 from __future__ import annotations
 
@@ -12,21 +9,18 @@ from typing import Any, Literal, get_args
 
 Kind = Literal["agent", "skill", "tool", "source"]
 ToolType = Literal["api", "code", "query", "mcp", "builtin"]
-"""How a tool works. `builtin` are Longthread's own, which have no row."""
+"""`builtin` tools are Longthread's own."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Body = Mapping[str, Any]
 Reference = tuple[Kind, str]
-"""The kind of a definition, and its id, or its name in a tool's implementation and in an agent's config."""
+"""The kind and the id of a definition; for a source its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition of any kind: what is the same for all. `body` holds the columns that are its kind's own.
-
-    `version` counts its changes from 1; `by` is the user who made this one, None when another program did. A built-in
-    one cannot be changed.
-    """
+    """A definition of any kind. `body` has the columns of its kind. `version` counts from 1; `by` is the user who made
+    it, None for another program. A built-in one cannot be changed."""
 
     kind: Kind
     id: str
@@ -45,7 +39,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a definition was from a moment on. `body` is None where it was deleted."""
+    """A version of a definition. `body` is None for a deletion."""
 
     kind: Kind
     id: str
@@ -58,7 +52,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent (document 002 §2.1). What its `config` leaves out is as the settings say."""
+    """An agent (document 002 §2.1). The settings are the defaults of its `config`."""
 
     id: str
     name: str
@@ -73,8 +67,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class SkillTool:
-    """A tool of a skill. `default_params` are arguments that a call need not give; a skill whose `required` tool cannot
-    be used cannot be used either."""
+    """A tool of a skill. `default_params` are default arguments; a skill needs its `required` tools."""
 
     tool_id: str
     required: bool = False
@@ -83,7 +76,7 @@ class SkillTool:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill: tools that belong together, and when they are wanted (document 002 §2.2)."""
+    """A skill: instructions and tools that belong together (document 002 §2.2)."""
 
     id: str
     name: str
@@ -96,13 +89,12 @@ class Skill:
 
     @property
     def instructions(self) -> str:
-        """What an agent that has the skill is told."""
         return str(self.config.get("instructions", ""))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool (document 002 §2.3). `schema` is what a model is told: `{"name", "description", "parameters"}`."""
+    """A tool (document 002 §2.3). `schema` is for models: `{"name", "description", "parameters"}`."""
 
     id: str
     name: str
@@ -127,7 +119,7 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that the people of a database use. `sql` is a statement, or a part of one such as `sum(amount)`."""
+    """A business term. `sql` is a statement, or a part of one such as `sum(amount)`."""
 
     name: str
     meaning: str | None = None
@@ -137,7 +129,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, and the statement that answers it."""
+    """A question with its SQL."""
 
     question: str
     sql: str
@@ -145,7 +137,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """A database that may be asked, as `open_source` takes it. Passwords in `address` are `${NAME}`."""
+    """A source. Its `address` is for `open_source`, with `${NAME}` in place of passwords."""
 
     id: str
     name: str
@@ -158,7 +150,6 @@ class SourceDefinition:
 
 
 def agent_of(found: Definition) -> Agent:
-    """A definition as an agent."""
     body = found.body
     return Agent(
         id=found.id,
@@ -174,7 +165,6 @@ def agent_of(found: Definition) -> Agent:
 
 
 def skill_of(found: Definition) -> Skill:
-    """A definition as a skill."""
     body = found.body
     return Skill(
         id=found.id,
@@ -192,7 +182,6 @@ def skill_of(found: Definition) -> Skill:
 
 
 def tool_of(found: Definition) -> ToolDefinition:
-    """A definition as a tool."""
     body = found.body
     return ToolDefinition(
         id=found.id,
@@ -207,7 +196,6 @@ def tool_of(found: Definition) -> ToolDefinition:
 
 
 def source_of(found: Definition) -> SourceDefinition:
-    """A definition as a source."""
     body = found.body
     address, description = str(body.get("address") or ""), body.get("description")
     terms = [
@@ -216,12 +204,12 @@ def source_of(found: Definition) -> SourceDefinition:
     ]
     asked = _objects(body.get("examples"), "question")
     examples = [Example(str(each["question"]), str(each.get("sql") or "")) for each in asked]
-    told = (tuple(terms), tuple(examples))
-    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version, *told)
+    taught = (tuple(terms), tuple(examples))
+    return SourceDefinition(found.id, found.name, address, description, found.is_active, found.version, *taught)
 
 
 def references(kind: Kind, body: Body) -> Iterator[Reference]:
-    """What a definition refers to, in its order. Of rows that other programs wrote, what has no form is passed over."""
+    """The references of a definition, in order, without malformed ones of other programs."""
     if kind == "agent":
         yield from (("skill", each) for each in _texts(body.get("skills")))
         yield from (("agent", each) for each in _texts(body.get("sub_agents")))
@@ -233,7 +221,7 @@ def references(kind: Kind, body: Body) -> Iterator[Reference]:
 
 
 def skill_tools(body: Body) -> list[Mapping[str, Any]]:
-    """The items of a skill's `tools` that name a tool."""
+    """The valid items of a skill's `tools`."""
     tools = body.get("tools")
     if not isinstance(tools, Sequence) or isinstance(tools, str):
         return []
@@ -252,7 +240,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _objects(value: Any, name: str) -> list[Mapping[str, Any]]:
-    """The objects of a list that have a field of this name; another program may have written anything."""
+    """The objects of a list that have this field."""
     items = value if isinstance(value, list | tuple) else ()
     return [each for each in items if isinstance(each, Mapping) and each.get(name)]
 
@@ -262,7 +250,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values say the same JSON: the order of keys does not count, nor does 1 written as 1.0."""
+    """Whether two JSON values are equal, in any order of keys; 1 equals 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):

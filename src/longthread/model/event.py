@@ -1,4 +1,4 @@
-"""Events: what a run tells those who watch it, numbered from 1 within the run."""
+"""Events of a run, numbered from 1."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ EventType = Literal[
     "failed",  # error {type, message}
 ]
 FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})
-"""The types that end a run's stream. Each run has exactly one, and it comes last."""
+"""The types that end a run. Each run has exactly one, as its last event."""
 
 HALTS: frozenset[str] = FINAL | {"waiting"}
-"""The types that an execution of a run ends with. One that waits is gone on with by another, in any process."""
+"""The types that end an execution. Any process continues a waiting run with another execution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `seq` is its number in the run's stream, the `id:` of a server-sent event."""
+    """One event. `seq` is its number within the run, the `id:` of a server-sent event."""
 
     thread_id: str
     run_id: str
@@ -46,10 +46,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event that says only what the run or the step that it is about already holds.
+    """The compact form of an event that its run or step implies.
 
-    `after` is when, in microseconds after the start of what it is about. Of a piece of text, `chars` is how much of the
-    reply it is, and `space` the white space around that which did not become part of the reply.
+    `after` are microseconds from the start of the run or step. A piece of text has `chars` characters of the reply, and
+    the white space around them that the reply lacks.
     """
 
     seq: int
@@ -60,11 +60,10 @@ class Mark:
 
     @classmethod
     def at(cls, seq: int, kind: EventType, moment: datetime, *, since: datetime) -> Mark:
-        """The mark of an event of this moment on something that started at `since`."""
         return cls(seq, kind, (moment - since) // _MICROSECOND)
 
     def moment(self, since: datetime) -> datetime:
-        """When the event was, for something that started at `since`."""
+        """The time of the event."""
         return since + self.after * _MICROSECOND
 
     def to_json(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a thread has learned about its source: tables, schemas, samples. Derived from observations alone."""
+"""Facts that a thread has learned about its source from observations: tables, schemas, samples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ _QUERY_LABEL = re.compile(r"q([0-9]{1,18})")
 
 @dataclass(slots=True)
 class Facts:
-    """Facts about one source, as of one schema of it.
-
-    `schemas` and `samples` hold, by table, the data of the newest `describe_table` and `sample_rows`; `queries` is the
-    number of the last query label, whatever the source.
-    """
+    """Facts about one schema of a source. `schemas` and `samples` have, by table, the newest data of `describe_table`
+    and `sample_rows`; `queries` is the number of the last query label of any source."""
 
     source: str | None = None
     fingerprint: str | None = None
@@ -29,16 +26,15 @@ class Facts:
     queries: int = 0
 
     def is_about(self, source: str | None, fingerprint: str | None) -> bool:
-        """Whether these facts still hold for a source with this fingerprint."""
+        """Whether they hold for a source with this fingerprint."""
         return (self.source, self.fingerprint) == (source, fingerprint)
 
     def say_the_same_as(self, other: Facts) -> bool:
-        """Whether both hold the same about the same; the number of the last query label does not count."""
+        """Whether both are equal, except for the last query label."""
         return replace(self, queries=0) == replace(other, queries=0)
 
     def without(self, seen: Facts) -> Facts:
-        """What these hold and `seen` does not say in the same words; with what the listing said of any table, all names
-        too."""
+        """The facts that `seen` lacks. All names are included with any entry of a listing."""
         about, columns = _unseen(self.about, seen.about), _unseen(self.columns, seen.columns)
         names = self.tables if about or columns else [name for name in self.tables if name not in seen.tables]
         return replace(
@@ -52,15 +48,12 @@ class Facts:
 
     @property
     def is_empty(self) -> bool:
-        """Whether they hold nothing of any table."""
+        """Whether there is no fact."""
         return not (self.tables or self.about or self.columns or self.schemas or self.samples)
 
     def learn(self, action: str, observation: Mapping[str, Any]) -> None:
-        """Take in what a tool observed. Failed calls teach nothing, and nor does a part that is not of its kind.
-
-        A table's name is a text: whatever else stands where a name is looked for is passed over, in `state_data` of
-        the database's views as here.
-        """
+        """Adds the facts of an observation. Failed calls and values of a wrong type are skipped, as in the database's
+        view `state_data`."""
         data = observation.get("data")
         if not observation.get("ok") or not isinstance(data, Mapping):
             return
@@ -94,7 +87,7 @@ class Facts:
             self.tables.append(name)
 
     def copy(self) -> Facts:
-        """The same facts. Whoever learns on with them leaves these as they are: what was learned is never changed."""
+        """A copy that may learn more."""
         return replace(
             self,
             tables=list(self.tables),
@@ -105,7 +98,6 @@ class Facts:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The facts as JSON; `from_json` restores them."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod

@@ -8,12 +8,12 @@ import uuid_utils
 
 
 def new_id() -> str:
-    """A fresh id, e.g. `0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f`."""
+    """A new id, such as `0192f0c1-5a0e-7cc3-98c4-dc0c0c07398f`."""
     return str(uuid_utils.uuid7())
 
 
 def new_id_after(other: str | None) -> str:
-    """A fresh id that sorts behind `other`, an id that a machine whose clock is ahead may have made."""
+    """A new id that sorts after `other`, which may come from a machine whose clock is ahead."""
     fresh = new_id()
     if other is None or fresh > other:
         return fresh

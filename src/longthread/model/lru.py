@@ -1,4 +1,4 @@
-"""A cache that lets go of what was used least recently."""
+"""A least recently used cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ _V = TypeVar("_V")
 
 
 class LRU(Generic[_K, _V]):
-    """At most `most` values; those that were used least recently go first. Threads that share one need a lock.
-
-    Args:
-        most_size: how large the values may be together. The last one that was put stays, however large it is.
-        size: how large a value is. It is asked once, when the value is put.
-    """
+    """At most `most` values, of `most_size` together by `size`, except that the newest always stays. Not thread-safe,
+    but for `peek`."""
 
     def __init__(
         self, most: int = sys.maxsize, *, most_size: int = sys.maxsize, size: Callable[[_V], int] = lambda value: 0
@@ -29,7 +25,7 @@ class LRU(Generic[_K, _V]):
         self.size = 0
 
     def get(self, key: _K) -> _V | None:
-        """The value, which counts as used now."""
+        """The value; counts as a use."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -37,16 +33,16 @@ class LRU(Generic[_K, _V]):
         return found[0]
 
     def peek(self, key: _K) -> _V | None:
-        """The value, which does not count as used by this. Needs no lock."""
+        """The value; does not count as a use."""
         found = self._values.get(key)
         return found[0] if found is not None else None
 
     def items(self) -> list[tuple[_K, _V]]:
-        """All values with their keys, the one that was used least recently first."""
+        """All keys and values, the least recently used first."""
         return [(key, value) for key, (value, _) in self._values.copy().items()]
 
     def put(self, key: _K, value: _V) -> None:
-        """Add a value, or replace it; it counts as used now."""
+        """Adds or replaces a value; counts as a use."""
         self.pop(key)
         self._values[key] = value, self._size_of(value)
         self.size += self._values[key][1]
@@ -54,7 +50,7 @@ class LRU(Generic[_K, _V]):
             self.pop(next(iter(self._values)))
 
     def pop(self, key: _K) -> _V | None:
-        """Remove a value; None where it is not there."""
+        """Removes and returns a value, or None."""
         found = self._values.pop(key, None)
         if found is None:
             return None

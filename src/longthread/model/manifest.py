@@ -1,4 +1,4 @@
-"""The manifest of a view: how each entry went into a model call, as runs of entries that went in alike."""
+"""The manifest of a view: how each entry went into a model call."""
 
 from __future__ import annotations
 
@@ -9,26 +9,23 @@ from typing import Any, Literal
 How = Literal["whole", "condensed", "cut", "left out", "summary", "facts", "terms", "recalled"]
 Why = Literal["budget", "digest", "stale", "unpaired"]
 TEXTS: frozenset[How] = frozenset({"summary", "facts", "terms", "recalled"})
-"""How segments went in that are texts and no messages. All but the first stand behind the messages."""
+"""Segments that are texts. All but the summary are behind the messages."""
 NO_ROOM: frozenset[Why | None] = frozenset({"budget", "digest"})
-"""Why entries were left out that would be shown if there were room."""
+"""Reasons for entries that had no room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Entries of a view, by their seqs from `first` to `last`, that went in alike, and what they cost together.
+    """The entries from seq `first` to `last` of a view, which went in alike, and their tokens together.
 
-    `how`: `whole`; `condensed` (results made shorter by their structure, to `limit` characters where that is told, and
-    thinking left out); `cut`, one entry alone, its text to `limit` characters and, where `bare`, its calls without
-    their arguments; `left out`; `summary`, the entries that only a summary tells of, if at all. The others are no
-    entries but notes behind the messages: `facts`, what is known of the source and stands no longer whole in the view;
-    `terms`, the source's business terms; `recalled`, what was recalled for this call. The texts are kept with the
-    call's prompt.
+    `how`: `whole`; `condensed`: without thinking, results shortened (to `limit` characters, if given); `cut`: a single
+    entry, its text cut to `limit` characters and, if `bare`, its calls without arguments; `left out`; `summary`: only a
+    summary covers them. Notes behind the messages: `facts` of the source that the view no longer has whole, `terms` of
+    the source, `recalled` entries. Their texts are stored with the call's prompt.
 
-    `why` they were left out: `budget`, there was no room; `digest`, there was no room, and the text of the view's
-    summary tells of them too; `unpaired`, a call without its result or the other way round; `stale`, observed of
-    another source or schema. With another `how`, `stale` means that of these entries the calls
-    and results were left out, and the rest was not.
+    `why` entries were left out: `budget`: no room; `digest`: no room, but the summary's text covers them; `unpaired`: a
+    call without result or the reverse; `stale`: of another source or schema. With another `how`, `stale` means that
+    only the calls and results were left out.
     """
 
     first: int
@@ -40,7 +37,6 @@ class Segment:
     bare: bool = False
 
     def to_json(self) -> list[Any]:
-        """The segment as a short list; `from_json` restores it."""
         values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare]
         while values[-1] is None or values[-1] is False:
             values.pop()
@@ -52,5 +48,5 @@ class Segment:
 
 
 def segments_of(manifest: Sequence[Any]) -> list[Segment]:
-    """The segments of a stored manifest; none of one that was written before there were segments."""
+    """The segments of a stored manifest; empty for the oldest format."""
     return [Segment.from_json(each) for each in manifest if isinstance(each, list)]

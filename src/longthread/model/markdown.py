@@ -1,4 +1,4 @@
-"""A conversation as Markdown."""
+"""A thread as Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longthread.model.thread import Thread
 
 
 def markdown(thread: Thread, entries: Sequence[Entry]) -> str:
-    """What people and models say on a branch, with the calls between it. What tools found is left out."""
+    """The messages and calls of a branch, without results."""
     parts = [f"# {thread.title or thread.id}\n"]
     for entry in entries:
         if entry.role == "user":

@@ -1,4 +1,4 @@
-"""Moments as models and clients write them."""
+"""Parses dates and times of models and clients."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from longthread.errors import InvalidInput
 
 
 def moment_of(text: str | None, name: str, *, ends: bool = False) -> datetime | None:
-    """The date or time (ISO 8601, in UTC where it names no zone) of an argument; None where there is no text.
-
-    Args:
-        ends: something is over then: with a date alone, at its end.
-
-    Raises:
-        InvalidInput: it is neither; `name` is that of the argument.
-    """
+    """Parses the argument `name` as ISO 8601, by default in UTC; None for an empty text. With `ends` a date means the
+    end of its day. Raises InvalidInput."""
     if not text:
         return None
     try:
@@ -30,7 +24,7 @@ def moment_of(text: str | None, name: str, *, ends: bool = False) -> datetime | 
 
 
 def end_of(moment: datetime, text: str) -> datetime:
-    """The end of the day, where the text that the moment was read from is a date alone."""
+    """The end of the day if the text is only a date."""
     with suppress(OverflowError, ValueError):
         date.fromisoformat(text.strip())
         return moment + timedelta(days=1)

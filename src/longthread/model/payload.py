@@ -1,4 +1,4 @@
-"""What is in nearly every payload, told in short: what an entry's other columns say is not said once more."""
+"""Short payloads: the parts that an entry's other columns imply are left out."""
 
 from __future__ import annotations
 
@@ -7,44 +7,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTE = "longthread"
-"""Key of `additional_kwargs` under which we keep what an entry's metadata says."""
+"""Key of `additional_kwargs` for our copy of an entry's metadata."""
 SENT_ID = "message_id"
-"""Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
+"""Key of an entry's metadata for the sender's id, if that differs."""
 SHORT = ""
-"""Key of a payload, always its first, for what is told in short: `n` says that there is a note, which is the metadata
-with `[place, latency]` or `[place, [before, after]]` put in, the latter for a raw text around the entry's; `u` are the
-numbers of the usage."""
+"""First key of a short payload. `n`: the note is the metadata with these insertions, `[place, latency]` or, for a raw
+text around the entry's, `[place, [before, after]]`; `u`: the counts of the usage."""
 
 _MARK = b'{"":'
 _KWARGS = "additional_kwargs"
 _USAGE = "usage_metadata"
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
-_TOLD = {"n": _KWARGS, "u": _USAGE}
 _LATENCY = "latency_ms"
 _RAW = "raw"
 
 PayloadFields = dict[str, Any]
 
 
-def is_short(payload: bytes | None) -> bool:
-    """Whether something of a payload is told in short."""
-    return payload is not None and payload.startswith(_MARK)
-
-
 def note_in(fields: Mapping[str, Any]) -> PayloadFields:
-    """The note among a message's fields; empty where there is none."""
+    """The note in a message's fields; empty if there is none."""
     kwargs = fields.get(_KWARGS)
     note = kwargs.get(NOTE) if isinstance(kwargs, dict) else None
     return note if isinstance(note, dict) else {}
 
 
 def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> tuple[PayloadFields, PayloadFields]:
-    """The fields of a payload with what can be told in short, and what the metadata is then.
-
-    Args:
-        text: the entry's text.
-        metadata: what of the note is to be metadata, as the store keeps it.
-    """
+    """The short form of a payload's fields, and the metadata for it. `text` is the entry's, `metadata` the note's
+    part."""
     rest, short = dict(fields), PayloadFields()
     kept = dict(metadata)
     if (inserts := _inserts(fields, text, kept)) is not None:
@@ -60,14 +49,14 @@ def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> 
 
 
 def whole(fields: PayloadFields, text: str, metadata: Mapping[str, Any] | str | None) -> PayloadFields:
-    """The fields of a payload, with nothing told in short; `metadata` may be JSON."""
+    """Restores the fields of a short payload. `metadata` may be JSON text."""
     rest = dict(fields)
     short = rest.pop(SHORT, None)
     if short is None:
         return rest
     if "n" in short:
-        told = json.loads(metadata) if isinstance(metadata, str) else metadata or {}
-        note = [(key, value) for key, value in told.items() if key != SENT_ID]
+        plain = json.loads(metadata) if isinstance(metadata, str) else metadata or {}
+        note = [(key, value) for key, value in plain.items() if key != SENT_ID]
         for place, value in short["n"]:
             around = type(value) is list
             note.insert(place, (_RAW, text.join(value)) if around else (_LATENCY, value))
@@ -80,18 +69,18 @@ def whole(fields: PayloadFields, text: str, metadata: Mapping[str, Any] | str | 
 
 
 def whole_payload(payload: bytes | None, text: str, metadata: Mapping[str, Any]) -> bytes | None:
-    """A payload with nothing told in short: what two messages are compared by."""
-    if payload is None or not is_short(payload):
+    """Restores a short payload, for comparisons."""
+    if payload is None or not payload.startswith(_MARK):
         return payload
     try:
         fields = whole(json.loads(payload.decode("utf-8", "surrogatepass")), text, metadata)
     except (ValueError, TypeError, AttributeError):
-        return payload  # somebody else's bytes, that only begin like ours
+        return payload  # not ours
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def _inserts(fields: Mapping[str, Any], text: str, metadata: Mapping[str, Any]) -> Sequence[Any] | None:
-    """What must be put into the metadata for it to be the note, with the places where; None when that is not enough."""
+    """The insertions that turn the metadata into the note; None if these do not suffice."""
     kwargs = fields.get(_KWARGS)
     if not isinstance(kwargs, dict) or not kwargs or next(reversed(kwargs)) != NOTE or type(kwargs[NOTE]) is not dict:
         return None

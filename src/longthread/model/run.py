@@ -1,4 +1,4 @@
-"""Runs and steps: one execution of an agent on a thread, and what it did."""
+"""Runs and steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, Self
 
 RunStatus = Literal["running", "waiting", "finished", "paused", "failed"]
-"""`waiting`: it goes on when a person has decided about its calls (`longthread.model.approval`)."""
+"""`waiting`: for a person's approval of its calls (`longthread.model.approval`)."""
 StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
 Protocol = Literal["auto", "native", "json"]
@@ -16,9 +16,8 @@ Protocol = Literal["auto", "native", "json"]
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The agent that a run executes: its id, its version, and by kind the versions of what belonged to it then (its
-    skills, their tools, its source), by their ids. Under `opened` are those of its skills whose text the model is told
-    from the beginning, the first that was first."""
+    """The agent of a run: its id and version, and in `parts` by kind the versions of its skills, tools and source, by
+    id. `opened` there are the skills that the prompt holds in full, in the order in which they were opened."""
 
     id: str
     version: int
@@ -26,17 +25,17 @@ class AgentRun:
 
     @property
     def opened(self) -> Sequence[str]:
-        """The ids of the skills whose text is told from the beginning, for the question or one before it."""
+        """The ids of the skills that the prompt holds in full."""
         return tuple(self.parts.get("opened", ()))
 
     def opening(self, ids: Iterable[str]) -> Self:
-        """The same, with the text of these skills told too, as far as they are its own."""
+        """Opens further skills, if they are its own."""
         skills = self.parts.get("skill", {})
         opened = {id_: skills[id_] for id_ in (*self.opened, *ids) if id_ in skills}
         return replace(self, parts={**self.parts, "opened": opened}) if opened else self
 
     def after(self, before: AgentRun | None) -> Self:
-        """The same, where `before` is the thread's last run: what this has opened stays open, and in its place."""
+        """Keeps the skills open that the thread's last run `before` had opened."""
         if before is None or before.id != self.id or not before.opened:
             return self
         own = {kind: ids for kind, ids in self.parts.items() if kind != "opened"}
@@ -45,7 +44,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The call that a run answers: of an agent that asks another, in a run of the thread that this one is below."""
+    """The call of a delegating agent, in the parent thread, that a run answers."""
 
     run_id: str
     call_id: str
@@ -55,10 +54,9 @@ class Answers:
 class Run:
     """One execution of an agent, from a user's message to `finished`, `paused` or `failed`.
 
-    `question` is the question being worked on: for a run that continues another, the other's question. `question_seq`
-    is the entry that asks it, `entry_seq` the one that the run ended with, whose text is the answer or summary of
-    `outcome`. Its steps are those from index `first_step` on, up to `stop_step` when it has ended. `agent` is None in a
-    run from before agents had versions. `answers` is the call of another agent, where one has asked.
+    A run that continues another has the other's `question`. `question_seq` is the entry of the question, `entry_seq`
+    the last one, with the answer or summary of `outcome`. The steps are those from `first_step` up to `stop_step`.
+    `agent` is None in a run from before agents had versions; `answers` is the delegating call, if any.
     """
 
     thread_id: str
@@ -85,10 +83,9 @@ class Run:
 class Step:
     """One model call or one tool call of a run (document 000's `conversation_steps`).
 
-    `index` counts the thread's steps. For a model call, `manifest` says which entries it saw and how (see
-    `longthread.model.manifest`), and `prompt` names the system prompt and tools that went with them. `entry_seq` is the
-    entry that the step made, `entry_id` its id: the reply, whose text is the `thought`, or the result, which says the
-    `observation`. `elapsed_ms` and the token counts in `usage` are None or empty until the step is done.
+    `index` counts the thread's steps. A model call has a `manifest` (`longthread.model.manifest`) and a `prompt` with
+    the system prompt and tools. `entry_seq` and `entry_id` are of the step's entry: the reply with the `thought`, or
+    the result with the `observation`. `elapsed_ms` and `usage` are empty until the step is done.
     """
 
     thread_id: str

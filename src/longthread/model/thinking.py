@@ -1,7 +1,4 @@
-"""What a reasoning model says to itself in its reply, where a server leaves that in the text.
-
-Tags in code or in quotes are what a text tells of, and take nothing out of it.
-"""
+"""Finds the thinking of a reasoning model in the text of its reply. Tags in code or quotes do not count."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ OPENS = (
     rf"<(?:{_NAMES})(?:\s[^<>\n]{{0,80}})?>|\[THINK(?:ING)?\]|◁think▷|<\|(?:begin|start)_(?:of_)?{_MARKS}\|>|"
     rf"<\|{_MARKS}\|>|<unused94>(?:thought\b)?|<\|channel>(?:thought|analysis)\b"
 )
-"""What thinking begins with, as a pattern that knows no case."""
+"""A case-insensitive pattern for the beginning of thinking."""
 CLOSES = (
     rf"</(?:{_NAMES})\s*>|\[/THINK(?:ING)?\]|◁/think▷|<\|end_(?:of_)?{_MARKS}\|>|<\|/{_MARKS}\|>|<unused95>|<channel\|>"
 )
-"""What it ends with."""
+"""A pattern for its end."""
 _TAG = re.compile(rf"{OPENS}|{CLOSES}", re.I)
 _TOKEN = re.compile(
     rf"(?P<fence>^[ \t]*(?:```|~~~)[^`\n]*$)|(?<!`)(`{{1,3}})(?!`)[^`\n]+\2(?!`)|"
@@ -55,20 +52,17 @@ _CHANNEL = re.compile(
 )
 _SEGMENT_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 _BARE_CHANNELS = re.compile(r"\Aanalysis(?![a-z ])(.*?)(?:<\|end\|>)?(?:<\|start\|>)?assistant\s?final(.*)\Z", re.S)
-"""Channels of which a server has left the words alone."""
+"""Channels whose tokens the server has removed."""
 
 
 def without_thinking(reply: str) -> str:
-    """A reply without its thinking; nothing, where that has no end."""
+    """A reply without its thinking; empty if that does not end."""
     return split_thinking(reply)[1]
 
 
 def split_thinking(reply: str) -> tuple[str, str]:
-    """The thinking of a reply, and the rest of it as it stands.
-
-    A tag that closes what was never opened ends the thinking that began with the reply: some chat templates open it
-    themselves. What is opened and not closed is thinking up to the end.
-    """
+    """The thinking of a reply, and the rest. A closing tag alone ends thinking from the start of the reply, as some
+    chat templates open it themselves; without a closing tag everything is thinking."""
     if "<|message|>" in reply:
         return _by_channel(reply)
     if found := _BARE_CHANNELS.match(reply.lstrip()) or _PHRASES.match(reply):
@@ -84,8 +78,8 @@ def split_thinking(reply: str) -> tuple[str, str]:
 
 
 def _without_end(text: str) -> str:
-    """The text without the marks of a model's own that end a reply."""
-    # `<s>5</s>` is struck out.
+    """Removes end tokens of models."""
+    # `<s>5</s>` is strikethrough.
     ends = tuple(end for end in _ENDS if end != "</s>" or "<s>" not in text)
     while (bare := text.rstrip()).endswith(ends):
         text = bare[: bare.rindex("<")]
@@ -110,10 +104,8 @@ def _by_tag(reply: str) -> tuple[list[str], str]:
 
 
 def _tags(reply: str) -> Iterator[tuple[str, int, int]]:
-    """Each tag that is neither in code nor in quotes: which kind it is of, and where it begins and ends.
-
-    What stands within thinking is not looked at as code: a fence there may have no end.
-    """
+    """The kind, start and end of each tag outside of code and quotes. Fences within thinking are ignored, as they may
+    have no end."""
     tokens = list(_TOKEN.finditer(reply))
     last_fence = max((n for n, token in enumerate(tokens) if token["fence"] is not None), default=-1)
     last_close = max((n for n, token in enumerate(tokens) if token["close"] is not None), default=-1)
@@ -135,14 +127,13 @@ def _is_quoted(reply: str, token: re.Match[str]) -> bool:
 
 
 def _may_open(reply: str, at: int) -> bool:
-    """Whether thinking that never ends may begin there: not in the middle of a sentence, which tells of the tag."""
+    """Whether unclosed thinking may begin there: not within a sentence."""
     before = reply[max(0, at - 40) : at]
     return not before.strip() or before.rstrip(" \t")[-1:] in "\n.!?。！？:：>"
 
 
 def _by_channel(reply: str) -> tuple[str, str]:
-    """Harmony: what is said on the channel `final` is the answer, a message to a tool stays as it is for whoever reads
-    calls, and all else is thinking."""
+    """Harmony: the channel `final` is the answer, messages to tools stay as they are, all else is thinking."""
     thinking: list[str] = []
     final: list[str] = []
     calls: list[str] = []

@@ -13,10 +13,9 @@ TITLE_LENGTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's metadata. `tip` is the seq of the last entry of its active branch, 0 while it is empty; `first_seq` is
-    the first that retention has left. `agent_id` is the agent of the catalog that the conversation is with; None: the
-    analyst. `parent_id` is the thread in which an agent has asked for this one. `tags` and `metadata` are what people
-    noted; retention deletes the thread from `expires_at` on."""
+    """A thread's metadata. `tip` is the seq of the active branch's last entry, or 0; `first_seq` the first that
+    retention has left. `agent_id` is None for the analyst. `parent_id` is the thread that delegated this one. `tags`
+    and `metadata` are people's; retention deletes the thread after `expires_at`."""
 
     id: str
     user_id: str

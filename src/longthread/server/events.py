@@ -10,33 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ag_ui.core import (
-    PROTOCOL_VERSION,
-    BaseEvent,
-    CustomEvent,
-    Interrupt,
-    ReasoningEndEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    ReasoningStartEvent,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    TokenUsage,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+from ag_ui import core as agui
 
 from longthread.model.event import Event
 
@@ -66,7 +40,7 @@ class Encoder:
         self._waits = False
         self._made: list[Any] = []
 
-    def encode(self, event: Event) -> list[BaseEvent]:
+    def encode(self, event: Event) -> list[agui.BaseEvent]:
         """The AG-UI events that `event` amounts to. Whatever one opens is closed before the run's end.
 
         A run that waits for a person has finished with an interrupt, as AG-UI has it, and is started again, under its
@@ -79,7 +53,7 @@ class Encoder:
             each.timestamp = stamp
         return made
 
-    def _encoded(self, event: Event) -> list[BaseEvent]:
+    def _encoded(self, event: Event) -> list[agui.BaseEvent]:
         match event.type:
             case "started":
                 return self._started(event)
@@ -96,7 +70,7 @@ class Encoder:
             case "decided":
                 return self._decided(event)
             case "warning":
-                return [CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
+                return [agui.CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
             case "finished":
                 return self._finished(event)
             case "paused":
@@ -104,13 +78,13 @@ class Encoder:
             case "failed":
                 return self._failed(event)
 
-    def _started(self, event: Event) -> list[BaseEvent]:
+    def _started(self, event: Event) -> list[agui.BaseEvent]:
         self._model = str(event.data.get("model", ""))
         self._about = dict(event.data)
-        started = RunStartedEvent(
+        started = agui.RunStartedEvent(
             thread_id=event.thread_id,
             run_id=event.run_id,
-            protocol_version=PROTOCOL_VERSION,
+            protocol_version=agui.PROTOCOL_VERSION,
             parent_run_id=event.data.get("continues"),
             metadata={NOTE: self._about},
         )
@@ -118,48 +92,48 @@ class Encoder:
 
     # Waiting for a person: what is decided is told when the run goes on, for until then it has finished.
 
-    def _waiting(self, event: Event) -> list[BaseEvent]:
+    def _waiting(self, event: Event) -> list[agui.BaseEvent]:
         self._waits = True
         asks = [_interrupt(call) for call in event.data["calls"]]
-        outcome = RunFinishedInterruptOutcome(interrupts=asks)
+        outcome = agui.RunFinishedInterruptOutcome(interrupts=asks)
         return [*self._close_steps(), *self._withdraw(), self._end(event, outcome)]
 
-    def _decided(self, event: Event) -> list[BaseEvent]:
+    def _decided(self, event: Event) -> list[agui.BaseEvent]:
         self._made += event.data["calls"]
         return [] if event.data["pending"] else self._started_again(event)
 
-    def _started_again(self, event: Event) -> list[BaseEvent]:
-        started = RunStartedEvent(
+    def _started_again(self, event: Event) -> list[agui.BaseEvent]:
+        started = agui.RunStartedEvent(
             thread_id=event.thread_id,
             run_id=event.run_id,
-            protocol_version=PROTOCOL_VERSION,
+            protocol_version=agui.PROTOCOL_VERSION,
             metadata={NOTE: self._about},
         )
         decided, self._made, self._waits = self._made, [], False
-        return [started, *([CustomEvent(name=DECIDED, value={"calls": decided})] if decided else [])]
+        return [started, *([agui.CustomEvent(name=DECIDED, value={"calls": decided})] if decided else [])]
 
     # Text: at most one message is open, and only the answer's is closed without being withdrawn.
 
-    def _added(self, message_id: str, delta: str) -> list[BaseEvent]:
-        made: list[BaseEvent] = []
+    def _added(self, message_id: str, delta: str) -> list[agui.BaseEvent]:
+        made: list[agui.BaseEvent] = []
         if message_id != self._text_id:
-            made = [*self._withdraw(), TextMessageStartEvent(message_id=message_id, role="assistant")]
+            made = [*self._withdraw(), agui.TextMessageStartEvent(message_id=message_id, role="assistant")]
             self._text_id, self._text = message_id, ""
         self._text += delta
-        return [*made, TextMessageContentEvent(message_id=message_id, delta=delta)]
+        return [*made, agui.TextMessageContentEvent(message_id=message_id, delta=delta)]
 
-    def _close(self) -> list[BaseEvent]:
+    def _close(self) -> list[agui.BaseEvent]:
         if self._text_id is None:
             return []
         closed, self._text_id = self._text_id, None
-        return [TextMessageEndEvent(message_id=closed)]
+        return [agui.TextMessageEndEvent(message_id=closed)]
 
-    def _withdraw(self) -> list[BaseEvent]:
+    def _withdraw(self) -> list[agui.BaseEvent]:
         withdrawn = self._text_id
         end = self._close()
-        return [*end, CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
+        return [*end, agui.CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
 
-    def _whole(self, message_id: str, text: str) -> list[BaseEvent]:
+    def _whole(self, message_id: str, text: str) -> list[agui.BaseEvent]:
         """The answer, complete: what of it was streamed is not said again."""
         if not text:
             return self._withdraw()
@@ -170,45 +144,45 @@ class Encoder:
         fresh = f"{message_id}.whole" if self._text_id == message_id else message_id
         return [*self._withdraw(), *self._added(fresh, text), *self._close()]
 
-    def _thought(self, event: Event) -> list[BaseEvent]:
+    def _thought(self, event: Event) -> list[agui.BaseEvent]:
         said = str(event.data.get("message_id") or f"{event.run_id}.{event.seq}")
         thought = f"{said}.thought"
         self._said_id = said
         return [
             *self._withdraw(),
-            ReasoningStartEvent(message_id=thought),
-            ReasoningMessageStartEvent(message_id=thought, role="reasoning"),
-            ReasoningMessageContentEvent(message_id=thought, delta=str(event.data.get("text", ""))),
-            ReasoningMessageEndEvent(message_id=thought),
-            ReasoningEndEvent(message_id=thought),
+            agui.ReasoningStartEvent(message_id=thought),
+            agui.ReasoningMessageStartEvent(message_id=thought, role="reasoning"),
+            agui.ReasoningMessageContentEvent(message_id=thought, delta=str(event.data.get("text", ""))),
+            agui.ReasoningMessageEndEvent(message_id=thought),
+            agui.ReasoningEndEvent(message_id=thought),
         ]
 
     # Steps: each holds one tool call.
 
-    def _step_started(self, data: Mapping[str, Any]) -> list[BaseEvent]:
-        call_id, name = str(data["call_id"]), _step_name(data)
+    def _step_started(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
+        call_id, name = str(data["call_id"]), f"{data['step']}:{data['action']}"
         made = self._withdraw()
         if call_id in self._steps:
             # The process died while the call ran, and another one runs it again: it is still the same call.
-            made.append(StepFinishedEvent(step_name=self._steps.pop(call_id)))
+            made.append(agui.StepFinishedEvent(step_name=self._steps.pop(call_id)))
         self._steps[call_id] = name
-        made.append(StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "callId": call_id}}))
+        made.append(agui.StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "callId": call_id}}))
         if call_id not in self._calls:
             self._calls.add(call_id)
             made += [
-                ToolCallStartEvent(
+                agui.ToolCallStartEvent(
                     tool_call_id=call_id, tool_call_name=str(data["action"]), parent_message_id=self._said_id
                 ),
-                ToolCallArgsEvent(tool_call_id=call_id, delta=_dump(data.get("args", {}))),
-                ToolCallEndEvent(tool_call_id=call_id),
+                agui.ToolCallArgsEvent(tool_call_id=call_id, delta=_dump(data.get("args", {}))),
+                agui.ToolCallEndEvent(tool_call_id=call_id),
             ]
         return made
 
-    def _step_finished(self, data: Mapping[str, Any]) -> list[BaseEvent]:
+    def _step_finished(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
         call_id = str(data["call_id"])
         self._said_id = None
         note = {"step": data["step"], "ok": data.get("ok"), "elapsedMs": data.get("elapsed_ms")}
-        result = ToolCallResultEvent(
+        result = agui.ToolCallResultEvent(
             message_id=f"{call_id}.result",
             tool_call_id=call_id,
             content=_dump(data.get("observation")),
@@ -216,33 +190,33 @@ class Encoder:
             metadata={NOTE: note},
         )
         name = self._steps.pop(call_id, None)
-        return [result, StepFinishedEvent(step_name=name)] if name else [result]
+        return [result, agui.StepFinishedEvent(step_name=name)] if name else [result]
 
-    def _close_steps(self) -> list[BaseEvent]:
+    def _close_steps(self) -> list[agui.BaseEvent]:
         names = list(self._steps.values())
         self._steps.clear()
-        return [StepFinishedEvent(step_name=name) for name in names]
+        return [agui.StepFinishedEvent(step_name=name) for name in names]
 
     # Ends.
 
-    def _finished(self, event: Event) -> list[BaseEvent]:
+    def _finished(self, event: Event) -> list[agui.BaseEvent]:
         answer = str(event.data.get("answer", ""))
         text = self._whole(_message_id(event), answer)
-        return [*self._close_steps(), *text, self._end(event, RunFinishedSuccessOutcome())]
+        return [*self._close_steps(), *text, self._end(event, agui.RunFinishedSuccessOutcome())]
 
-    def _paused(self, event: Event) -> list[BaseEvent]:
+    def _paused(self, event: Event) -> list[agui.BaseEvent]:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
         if reason != "max_steps":
             # Stopped from outside: nothing is asked of anybody, and what was half said is not kept.
-            return [*self._close_steps(), *self._withdraw(), self._end(event, RunFinishedCancelledOutcome())]
-        asks = Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
-        outcome = RunFinishedInterruptOutcome(interrupts=[asks])
+            return [*self._close_steps(), *self._withdraw(), self._end(event, agui.RunFinishedCancelledOutcome())]
+        asks = agui.Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
+        outcome = agui.RunFinishedInterruptOutcome(interrupts=[asks])
         return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
 
-    def _failed(self, event: Event) -> list[BaseEvent]:
+    def _failed(self, event: Event) -> list[agui.BaseEvent]:
         error = event.data.get("error") or {}
-        failed = RunErrorEvent(
+        failed = agui.RunErrorEvent(
             message=str(error.get("message", "")),
             code=error.get("type"),
             usage=self._usage(event.data),
@@ -250,8 +224,8 @@ class Encoder:
         )
         return [*self._close_steps(), *self._withdraw(), failed]
 
-    def _end(self, event: Event, outcome: Any) -> RunFinishedEvent:
-        return RunFinishedEvent(
+    def _end(self, event: Event, outcome: Any) -> agui.RunFinishedEvent:
+        return agui.RunFinishedEvent(
             thread_id=event.thread_id,
             run_id=event.run_id,
             result={"status": event.type, **event.data},
@@ -259,15 +233,15 @@ class Encoder:
             usage=self._usage(event.data),
         )
 
-    def _usage(self, data: Mapping[str, Any]) -> list[TokenUsage] | None:
+    def _usage(self, data: Mapping[str, Any]) -> list[agui.TokenUsage] | None:
         usage = data.get("usage") or {}
         if not any(usage.values()):
             return None
         sent, made = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
-        return [TokenUsage(model=self._model, input_tokens=sent, output_tokens=made, total_tokens=sent + made)]
+        return [agui.TokenUsage(model=self._model, input_tokens=sent, output_tokens=made, total_tokens=sent + made)]
 
 
-def _interrupt(call: Mapping[str, Any]) -> Interrupt:
+def _interrupt(call: Mapping[str, Any]) -> agui.Interrupt:
     """What is asked about a call. It is answered by a decision of LangChain's human-in-the-loop middleware."""
     edit = {
         "properties": {
@@ -283,7 +257,7 @@ def _interrupt(call: Mapping[str, Any]) -> Interrupt:
     approve = {"properties": {"type": {"const": "approve"}}, "required": ["type"]}
     message = {"type": "string"}
     reject = {"properties": {"type": {"const": "reject"}, "message": message}, "required": ["type"]}
-    return Interrupt(
+    return agui.Interrupt(
         id=call["id"],
         reason="longthread:approval",
         message=call["description"],
@@ -291,10 +265,6 @@ def _interrupt(call: Mapping[str, Any]) -> Interrupt:
         response_schema={"type": "object", "oneOf": [approve, edit, reject]},
         metadata={NOTE: {"tool": call["tool"], "args": call["args"]}},
     )
-
-
-def _step_name(data: Mapping[str, Any]) -> str:
-    return f"{data['step']}:{data['action']}"
 
 
 def _message_id(event: Event) -> str:

@@ -47,7 +47,8 @@ async def history(
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
     [tip] = decode_cursor(before, int) if before else [thread.tip]
     page = await _messages(tx, thread_id, tip, limit)
-    found = [await runs.find_run(tx, thread_id, run_id) for run_id in _run_ids(page.messages)]
+    run_ids = dict.fromkeys(entry.run_id for entry in page.messages if entry.run_id)
+    found = [await runs.find_run(tx, thread_id, run_id) for run_id in run_ids]
     shown = [run for run in found if run is not None]
     last = await runs.last_run(tx, thread_id)
     seqs = [entry.seq for entry in page.messages] or [0]
@@ -150,10 +151,6 @@ def _is_shown(entry: Entry) -> bool:
     if entry.kind is not None:
         return entry.kind in _SHOWN
     return entry.role == "user" or (entry.role == "assistant" and entry.run_id is None and bool(entry.text))
-
-
-def _run_ids(messages: Sequence[Entry]) -> list[str]:
-    return list(dict.fromkeys(entry.run_id for entry in messages if entry.run_id))
 
 
 def _calls(page: _Page) -> dict[str, list[dict[str, Any]]]:

@@ -28,13 +28,9 @@ def cut(observation: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, b
         rows = max(1, rows // 4)
 
 
-def _cut(value: Any, rows: int) -> Any:
+def _cut(value: Any, rows: int, most: int = ITEMS) -> Any:
     if isinstance(value, Mapping):
-        return {key: _cut(_first(each, rows) if key == "rows" else each, rows) for key, each in value.items()}
+        return {key: _cut(each, rows, rows if key == "rows" else ITEMS) for key, each in value.items()}
     if isinstance(value, list):
-        return [_cut(item, rows) for item in value[:ITEMS]]
+        return [_cut(item, rows) for item in value[:most]]
     return f"{value[:TEXT]}…" if isinstance(value, str) and len(value) > TEXT else value
-
-
-def _first(value: Any, rows: int) -> Any:
-    return value[:rows] if isinstance(value, list) else value

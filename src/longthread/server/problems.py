@@ -12,53 +12,32 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from longthread.errors import (
-    DefinitionNotFound,
-    EntryNotFound,
-    InvalidInput,
-    LeaseLost,
-    LongthreadError,
-    ModelFailed,
-    ModelNotUsable,
-    ModelUnavailable,
-    NothingToResume,
-    NotPending,
-    NotStorable,
-    QuestionTooLong,
-    RunInProgress,
-    RunNotFound,
-    SourceError,
-    SourceNotAllowed,
-    StoreConflict,
-    StoreError,
-    ThreadConflict,
-    ThreadNotFound,
-    ThreadTaken,
-)
+from longthread import errors
+from longthread.errors import InvalidInput, LongthreadError
 
 MEDIA_TYPE = "application/problem+json"
 
 _STATUS: dict[type[LongthreadError], int] = {
-    ThreadNotFound: 404,
-    EntryNotFound: 404,
-    DefinitionNotFound: 404,
-    RunNotFound: 404,
-    RunInProgress: 409,
-    ThreadConflict: 409,
-    ThreadTaken: 409,
-    LeaseLost: 409,
-    NothingToResume: 409,
-    NotPending: 409,
-    QuestionTooLong: 413,
-    InvalidInput: 422,
-    SourceNotAllowed: 403,
-    SourceError: 422,
-    ModelNotUsable: 422,
-    ModelUnavailable: 503,
-    ModelFailed: 502,
-    NotStorable: 422,
-    StoreConflict: 409,
-    StoreError: 503,
+    errors.ThreadNotFound: 404,
+    errors.EntryNotFound: 404,
+    errors.DefinitionNotFound: 404,
+    errors.RunNotFound: 404,
+    errors.RunInProgress: 409,
+    errors.ThreadConflict: 409,
+    errors.ThreadTaken: 409,
+    errors.LeaseLost: 409,
+    errors.NothingToResume: 409,
+    errors.NotPending: 409,
+    errors.QuestionTooLong: 413,
+    errors.InvalidInput: 422,
+    errors.SourceNotAllowed: 403,
+    errors.SourceError: 422,
+    errors.ModelNotUsable: 422,
+    errors.ModelUnavailable: 503,
+    errors.ModelFailed: 502,
+    errors.NotStorable: 422,
+    errors.StoreConflict: 409,
+    errors.StoreError: 503,
 }
 """By class; a class that is not here has the status of its nearest parent that is."""
 
@@ -109,9 +88,9 @@ async def _known(request: Request, error: Exception) -> Problem:
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     # Without the values: a question of a megabyte, or a password in a source, is not sent back.
-    errors = [{"at": ".".join(map(str, each["loc"])), "message": _wrong(each)} for each in error.errors()]
-    detail = " ".join(f"{each['at']}: {each['message']}." for each in errors)
-    return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=errors)
+    wrong = [{"at": ".".join(map(str, each["loc"])), "message": _wrong(each)} for each in error.errors()]
+    detail = " ".join(f"{each['at']}: {each['message']}." for each in wrong)
+    return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=wrong)
 
 
 def _wrong(error: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Arguments of a call, checked against the tool's JSON Schema before anything is done with them."""
+"""Validates the arguments of a call by the tool's JSON Schema."""
 
 from __future__ import annotations
 
@@ -20,50 +20,41 @@ from longthread.errors import ArgumentsInvalid, LongthreadError, ToolInvalid
 from longthread.tools.patterns import matches
 
 _TOLD = 3
-"""Problems of one call that are told: more do not help a model."""
+"""Problems of one call in an error."""
 _SHOWN = 80
 """Characters of a wrong value that are shown."""
 _FORMATS = FormatChecker(["date"])
-"""Formats that are more than notes: some databases compare with a date that there is not, and find every row."""
+"""Formats that are enforced: with an invalid date some databases match every row."""
 _OPEN = frozenset({"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames",
                    "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"})  # fmt: skip
-"""Keywords that say of other names than `properties` does."""
+"""Keywords that allow other names than `properties`."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def named(error: LongthreadError, tool: str) -> LongthreadError:
-    """An error as the call of this tool meets it: a template that finds an argument unfit does not know whose it is."""
+    """Adds the tool's name to an error of a template, which does not know it."""
     return ArgumentsInvalid(tool=tool, problem=error.problem) if type(error) is ArgumentsInvalid else error
 
 
 class Arguments:
-    """What a tool takes. `parameters` is the JSON Schema of its arguments, an object.
-
-    Raises:
-        ToolInvalid: `parameters` is no valid schema of an object, refers to anything outside of itself, or has a
-            default that it does not allow.
-    """
+    """The parameters of a tool, a JSON Schema. Raises ToolInvalid: it is no valid schema of an object, has external
+    references, or an invalid default."""
 
     def __init__(self, parameters: Mapping[str, Any], *, tool: str = "") -> None:
         self._tool = tool
         self._schema = _plain(parameters, tool)
         self._validator = _validator(json.dumps(self._schema), tool)
         self.properties: Mapping[str, Any] = self._schema.get("properties", {})
-        """The schema of each argument, by name."""
+        """The schemas of the arguments, by name."""
         self.required = frozenset(_names(self._schema.get("required")))
-        """Arguments that each call must give."""
         for name, schema in self.properties.items():
             if isinstance(schema, Mapping) and "default" in schema:
                 self._check_default(name, schema)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with the defaults of those that were not given; whole numbers written as 5.0 are 5.
-
-        Raises:
-            ArgumentsInvalid: they do not fit; it names each argument and what is expected.
-        """
+        """The valid arguments with defaults; 5.0 becomes 5 where an integer is expected. Raises ArgumentsInvalid."""
         filled: dict[str, Any] = _filled(self._schema, deepcopy(dict(given)))
-        problems = [*self._unknown(filled), *_unsayable(filled, ""), *self._wrong(filled)]
+        problems = [*self._unknown(filled), *_unsendable(filled, ""), *self._wrong(filled)]
         if problems:
             raise ArgumentsInvalid(tool=self._tool, problem=" ".join(dict.fromkeys(problems[:_TOLD])))
         return filled
@@ -79,7 +70,7 @@ class Arguments:
     def _wrong(self, given: Mapping[str, Any]) -> list[str]:
         try:
             errors = sorted(self._validator.iter_errors(given), key=relevance, reverse=True)
-            return [_said(_deepest(error)) for error in errors]
+            return [_sentence(_deepest(error)) for error in errors]
         except ArithmeticError:
             return ["A number is larger than can be judged."]
         except Unresolvable as error:
@@ -94,12 +85,12 @@ class Arguments:
             problem = f"the default of `{name}` cannot be judged by its schema."
             raise ToolInvalid(tool=self._tool, problem=problem) from error
         if wrong:
-            problem = f"the default of `{name}`, {_short(schema['default'])}, is not allowed: {_said(wrong[0])}"
+            problem = f"the default of `{name}`, {_short(schema['default'])}, is not allowed: {_sentence(wrong[0])}"
             raise ToolInvalid(tool=self._tool, problem=problem)
 
 
 def _plain(parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """The schema as JSON has it, of an object. What comes from a document may hold anything."""
+    """The schema as plain JSON."""
     try:
         schema = json.loads(json.dumps(parameters, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -111,7 +102,7 @@ def _plain(parameters: Mapping[str, Any], tool: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _validator(text: str, tool: str) -> Validator:
-    """What checks calls by a schema. To check a schema takes longer than a hundred calls, and each run has the same."""
+    """The validator of a schema. Cached: to check a schema takes longer than a hundred calls."""
     schema: dict[str, Any] = json.loads(text)
     if not isinstance(schema.get("$schema", ""), str):
         raise ToolInvalid(tool=tool, problem="its `$schema` is no text.")
@@ -134,19 +125,19 @@ def _validator(text: str, tool: str) -> Validator:
 
 
 def _pattern(validator: Validator, pattern: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """The keyword, without the library's own way, which may take hours."""
+    """The keyword `pattern` in linear time."""
     if isinstance(value, str) and not matches(pattern, value):
         yield ValidationError(f"{_short(repr(value))} does not match {pattern!r}")
 
 
 def _unique(validator: Validator, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """The keyword; the library compares each item with each."""
+    """The keyword `uniqueItems` in linear time."""
     if wanted and isinstance(value, list) and len({_canonical(one) for one in value}) < len(value):
         yield ValidationError("it has an item twice")
 
 
 def _canonical(value: Any) -> str:
-    """A value as a text, the same for the same: 1.0 is 1."""
+    """A canonical text of a value: 1.0 equals 1."""
     whole = isinstance(value, float) and value.is_integer()
     if isinstance(value, list):
         return f"[{','.join(map(_canonical, value))}]"
@@ -168,7 +159,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _filled(schema: Any, value: Any) -> Any:
-    """A value with the defaults of what its objects lack, as deep as `properties` and `items` say."""
+    """Adds the defaults of `properties` and `items`, recursively."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, dict):
@@ -185,8 +176,8 @@ def _filled(schema: Any, value: Any) -> Any:
     return value
 
 
-def _unsayable(value: Any, path: str) -> Iterator[str]:
-    """What JSON lets through and no other side can take."""
+def _unsendable(value: Any, path: str) -> Iterator[str]:
+    """Problems that JSON Schema does not find: infinite numbers and lone surrogates."""
     if isinstance(value, float) and not math.isfinite(value):
         yield f"`{path}` must be a finite number."
     elif isinstance(value, str) and not value.isascii():
@@ -196,22 +187,22 @@ def _unsayable(value: Any, path: str) -> Iterator[str]:
             yield f"`{path}` holds half of a surrogate pair, which is no text."
     elif isinstance(value, Mapping):
         for name, one in value.items():
-            yield from _unsayable(name, path)
-            yield from _unsayable(one, f"{path}.{name}" if path else str(name))
+            yield from _unsendable(name, path)
+            yield from _unsendable(one, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
         for place, one in enumerate(value):
-            yield from _unsayable(one, f"{path}[{place}]")
+            yield from _unsendable(one, f"{path}[{place}]")
 
 
 def _deepest(error: ValidationError) -> ValidationError:
-    """Of what alternatives say, what the one that fits best says."""
+    """The error of the best matching alternative."""
     while error.context:
         error = max(error.context, key=relevance)
     return error
 
 
-def _said(error: ValidationError) -> str:
-    """One sentence for a model: which argument, what is expected, what came."""
+def _sentence(error: ValidationError) -> str:
+    """A sentence for a model: argument, expected and given value."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path]
     path = _short("".join(parts).lstrip("."))
     if error.validator == "required" and isinstance(error.instance, Mapping):
@@ -245,7 +236,7 @@ def _types(value: Any) -> str:
 
 
 def _given(value: Any) -> str:
-    """A value as JSON has it: a text in quotes is told from a number."""
+    """A value as JSON, so that a text has quotes."""
     return _short(json.dumps(value, ensure_ascii=False, default=str))
 
 

@@ -1,4 +1,4 @@
-"""What the types of tools read of a tool's definition."""
+"""Reads the definitions of tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DefinedTool:
 
 
 class ImplementationFields:
-    """The fields of an implementation, each with a check. What they raise is ToolInvalid, which names the field."""
+    """Reads and checks the fields of an implementation. Raises ToolInvalid, which names the field."""
 
     def __init__(self, implementation: Mapping[str, Any], kind: str, known: Iterable[str]) -> None:
         self._fields = implementation

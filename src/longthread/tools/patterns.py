@@ -1,7 +1,4 @@
-"""Regular expressions of JSON Schemas, matched in a time that grows with the text alone.
-
-Python's own engine may take hours for a line (`^(a+)+$`), in which nothing else goes on.
-"""
+"""Matches the patterns of JSON Schemas in linear time. Python's engine may take hours for one line (`^(a+)+$`)."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text. One that looks ahead or back needs Python's engine."""
+    """Whether a text matches a pattern. One with look-around needs Python's engine."""
     linear = _linear(pattern)
     return linear.isinstance_python(text) if linear is not None else re.search(pattern, text) is not None
 
 
 def harmless(schema: Any) -> Any:
-    """A stranger's schema without the patterns that only Python's engine could match: whose they are, judges them."""
+    """Removes patterns from a server's schema that need Python's engine. The server checks them itself."""
     if isinstance(schema, list):
         return [harmless(one) for one in schema]
     if not isinstance(schema, Mapping):
@@ -34,21 +31,21 @@ def harmless(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "pattern" and isinstance(value, str) and _linear(value) is None)
     }
-    if isinstance(schema.get("patternProperties"), Mapping):  # others look at it too
+    if isinstance(schema.get("patternProperties"), Mapping):  # other keywords depend on it
         dropped = ("patternProperties", "unevaluatedProperties")
         return {key: value for key, value in kept.items() if key not in dropped} | {"additionalProperties": True}
     return kept
 
 
 _NAMING = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords with objects in which the keys are anybody's."""
+"""Keywords whose objects have free keys."""
 
 _VALUES = frozenset({"enum", "const", "default", "examples"})
 
 
 @lru_cache(maxsize=256)
 def _linear(pattern: str) -> SchemaValidator | None:
-    """What matches it in linear time; None where that cannot be done, or would mean something else."""
+    """A linear-time matcher; None if there is none of the same meaning."""
     if _has_set(pattern):
         return None
     try:
@@ -58,7 +55,7 @@ def _linear(pattern: str) -> SchemaValidator | None:
 
 
 def _has_set(pattern: str) -> bool:
-    """Whether a class of characters holds what Python reads as characters, and others as a class or its operator."""
+    """Whether a character class has what other engines read as a nested class or operator."""
     inside = False
     for found in re.finditer(r"\\.|\[\^?\]?|\]|&&|--|~~", pattern, re.DOTALL):
         mark = found[0]

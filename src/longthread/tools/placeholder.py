@@ -1,4 +1,4 @@
-"""`{{name}}` in the templates of tools: the place of an argument."""
+"""Placeholders `{{name}}` in templates of tools."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 @dataclass(frozen=True)
 class Placeholder:
-    """Where the argument `name` stands."""
+    """The place of an argument."""
 
     name: str
 
 
 TemplateParts = tuple[str | Placeholder, ...]
-"""A text that was taken apart: texts and places in turn, without empty texts."""
+"""The texts and placeholders of a template, without empty texts."""
 
 
 def parts_of(text: str, properties: Mapping[str, Any]) -> TemplateParts:
-    """The text, taken apart. Raises ToolInvalid: a place is not well-formed, or no argument has its name."""
+    """Parses a template. Raises ToolInvalid: a placeholder is malformed or unknown."""
     parts: list[str | Placeholder] = []
     for number, part in enumerate(_PLACE.split(text)):
         if number % 2:
@@ -40,7 +40,7 @@ def parts_of(text: str, properties: Mapping[str, Any]) -> TemplateParts:
 
 
 def types_of(schema: Any) -> frozenset[str]:
-    """The JSON types that a schema allows, as far as it says so; empty where it does not."""
+    """The JSON types that a schema allows; empty if unknown."""
     if not isinstance(schema, Mapping):
         return frozenset()
     if "type" in schema:
@@ -55,7 +55,7 @@ def types_of(schema: Any) -> frozenset[str]:
 
 
 def is_scalar(types: frozenset[str]) -> bool:
-    """Whether a value of these types is a text, a number, a truth or null."""
+    """Whether all types are scalar."""
     return bool(types) and types <= _SCALARS
 
 

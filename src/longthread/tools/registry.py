@@ -1,4 +1,4 @@
-"""Tools by their type: what a definition may say, and the tool that it makes."""
+"""Checks and builds tools by their type."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from longthread.tools.mcp import Servers
 from longthread.tools.tool import Observation, Tool
 
 SourcesByName = Callable[[str], Awaitable[Source]]
-"""Opens a source of the catalog by its name; whoever gives this closes it."""
+"""Opens a source of the catalog by its name; the one who provides it closes the source."""
 Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Raises ToolInvalid where an implementation does not do, for these parameters."""
+"""Raises ToolInvalid for an invalid implementation with these parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolParts:
-    """What tools are built with: where their sources come from, what runs their code, and the MCP servers."""
+    """What tools need: sources, interpreters, MCP servers."""
 
     sources: SourcesByName
     interpreters: Interpreters
@@ -40,24 +40,14 @@ class _Type:
 
 
 def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Make sure that a tool can be built. One of a type that this Longthread does not run may be kept all the same.
-
-    Raises:
-        ToolInvalid: it cannot; the message names the field.
-    """
+    """Checks a tool; an unknown type is accepted. Raises ToolInvalid."""
     if type_ in _TYPES:
         _TYPES[type_].check(implementation, parameters)
 
 
 async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[str, Any] | None = None) -> list[Tool]:
-    """The tools that a definition makes: one, or those that an MCP server offers.
-
-    Args:
-        defaults: arguments that a call need not give. Of several tools, each takes those that it has.
-
-    Raises:
-        ToolInvalid: it cannot be used.
-    """
+    """Builds the tools of a definition: one, or those of an MCP server. `defaults` are optional arguments; of several
+    tools each takes its own. Raises ToolInvalid."""
     if definition.type not in _TYPES:
         raise ToolInvalid(tool=definition.name, problem=f"tools of type {definition.type} are not run here.")
     try:
@@ -67,13 +57,17 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
     approve = bool(definition.implementation.get("approve"))
     category = _CATEGORIES.get(definition.type, definition.type)
     tools = [replace(tool, approve=approve, definition=definition.id, category=category) for tool in tools]
+    given = defaults or {}
     if len(tools) == 1:
-        return [with_defaults(tool, defaults or {}) for tool in tools]
-    return [with_defaults(tool, _own(tool, defaults or {})) for tool in tools]
+        return [with_defaults(tools[0], given)]
+    taken = [tool.parameters.get("properties", {}).keys() & given.keys() for tool in tools]
+    return [
+        with_defaults(tool, {name: given[name] for name in names}) for tool, names in zip(tools, taken, strict=True)
+    ]
 
 
 _CATEGORIES = {"query": "database"}
-"""What conversations say that they used, where it is not the type."""
+"""The category of a thread, where it is not the type."""
 
 
 def _defined(tool: ToolDefinition) -> DefinedTool:
@@ -81,12 +75,8 @@ def _defined(tool: ToolDefinition) -> DefinedTool:
     return DefinedTool(tool.function, description, tool.parameters, tool.implementation)
 
 
-def _own(tool: Tool, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in defaults.items() if name in tool.parameters.get("properties", {})}
-
-
 def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
-    """A tool whose model is told that it need not give these arguments, and what they are then."""
+    """Makes arguments optional, with these defaults."""
     if not defaults:
         return tool
     properties = dict(tool.parameters.get("properties", {}))
@@ -117,22 +107,22 @@ async def _api(definition: DefinedTool, _: ToolParts) -> list[Tool]:
     return [build(definition)]
 
 
-async def _code(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+async def _code(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
     from longthread.tools.code.tool import build
 
-    return [build(definition, workshop.interpreters)]
+    return [build(definition, parts.interpreters)]
 
 
-async def _query(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+async def _query(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
     from longthread.tools.query.tool import build
 
-    return [build(definition, workshop.sources)]
+    return [build(definition, parts.sources)]
 
 
-async def _mcp(definition: DefinedTool, workshop: ToolParts) -> list[Tool]:
+async def _mcp(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
     from longthread.tools.mcp.tool import build
 
-    return await build(definition, workshop.servers)
+    return await build(definition, parts.servers)
 
 
 _TYPES: Mapping[str, _Type] = {

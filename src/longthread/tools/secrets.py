@@ -1,4 +1,4 @@
-"""Secrets of tools: filled in where a tool's definition says `${NAME}`, and taken out of whatever comes back."""
+"""Secrets of tools: put in place of `${NAME}` in a definition, and removed from results."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from longthread.errors import SecretUnusable, ToolInvalid
 from longthread.settings import tool_secrets
 
 REMOVED = "***"
-"""What stands in the place of a secret."""
+"""Stands in place of a secret."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _PLACE = re.compile(r"\$\{([^{}]*)\}")
 _SHORTEST = 4
-"""Characters of a secret: a shorter one could not be told from ordinary text."""
+"""Characters of a secret: a shorter one could be ordinary text."""
 
 
 class Secrets:
-    """The secrets of one tool, by name. It shows their values to nobody but the one who calls `filled`."""
+    """The secrets of one tool, by name. Only `filled` reveals them."""
 
     def __init__(self, values: Mapping[str, str], names: Iterable[str] = ()) -> None:
         self._values = {name: value.strip() for name, value in values.items()}
         self.names = frozenset(values) | frozenset(names)
-        """Those that the tool may use, whether they are set or not."""
+        """The names that the tool may use, set or not."""
         usable = sorted((one for one in self._values.values() if len(one) >= _SHORTEST), key=len, reverse=True)
         encoded = {form for value in usable for form in _encoded(value)}
         self._beginnings = {*usable, *encoded, *(quote(value, safe="") for value in usable)}
@@ -37,7 +37,7 @@ class Secrets:
         return f"Secrets({', '.join(sorted(self.names))})"
 
     def filled(self, text: str) -> str:
-        """`text` with the values of its `${NAME}`s. Raises SecretUnusable: one is not set, or cannot be sent."""
+        """Replaces each `${NAME}`. Raises SecretUnusable."""
         return _PLACE.sub(lambda place: self._value(place[1]), text)
 
     def filled_in_url(self, text: str) -> str:
@@ -55,8 +55,8 @@ class Secrets:
         return value
 
     def scrubbed(self, value: Any, *, cut: bool = False) -> Any:
-        """A JSON value without the secrets: as they are, and as URLs, JSON, HTML, Base64 or hexadecimal write them.
-        With `cut`, a text ends somewhere: the beginning of a secret at its end goes too."""
+        """Removes the secrets from a JSON value: as they are, and as in URLs, JSON, HTML, Base64 or hexadecimal. Of a
+        `cut` text also the beginning of a secret at its end."""
         if self._pattern is None:
             return value
         if isinstance(value, str):
@@ -71,7 +71,6 @@ class Secrets:
         return value
 
     def _ended(self, text: str) -> str:
-        """Without the beginning of a secret at the end."""
         longest = 0
         for form in self._beginnings:
             most = min(len(form) - 1, len(text))
@@ -80,17 +79,14 @@ class Secrets:
 
 
 def read_secrets(names: Iterable[str]) -> Secrets:
-    """Those of `names` that LONGTHREAD_SECRET_<NAME> gives, in the environment or `.env`."""
+    """Reads LONGTHREAD_SECRET_<NAME> from the environment or `.env`."""
     names = frozenset(names)
     return Secrets({name: value.get_secret_value() for name, value in tool_secrets(names).items()}, names)
 
 
 def secret_names(implementation: Mapping[str, Any], used: Iterable[str]) -> frozenset[str]:
-    """The names that a tool may use: its list `secrets`, or without one those that stand in `used`, its texts.
-
-    Raises:
-        ToolInvalid: the list or a `${…}` is not well-formed, or a text uses one that is not in the list.
-    """
+    """The names of a tool's secrets: its list `secrets`, by default those in its texts `used`. Raises ToolInvalid: a
+    name is malformed or not in the list."""
     found = {name for text in used for name in _PLACE.findall(text)}
     listed = implementation.get("secrets")
     if listed is not None and not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
@@ -105,7 +101,7 @@ def secret_names(implementation: Mapping[str, Any], used: Iterable[str]) -> froz
 
 
 def _pattern(secret: str) -> str:
-    """A secret in whatever way a URL, JSON or HTML writes each of its characters, once or twice over."""
+    """A pattern of a secret with any encoding of its characters."""
     return "".join(f"(?:{'|'.join(_written(character))})" for character in secret)
 
 
@@ -128,7 +124,7 @@ def _written(character: str) -> Iterator[str]:
 
 
 def _encoded(secret: str) -> set[str]:
-    """A secret as Base64 and hexadecimal write it, also within a longer text, such as user:secret."""
+    """A secret in Base64 and hexadecimal, also within a longer text such as user:secret."""
     data = secret.encode()
     forms = {data.hex(), data.hex().upper()}
     for shift in range(3):

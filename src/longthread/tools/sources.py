@@ -1,4 +1,4 @@
-"""Sources are opened for users: within the settings' limits, and by the policies that hold for them."""
+"""Opens sources for users, with limits and policies."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
 
 class Opener:
-    """Opens sources as the settings say.
-
-    Raises:
-        PoliciesInvalid: the settings name policies that cannot be read.
-        InvalidInput: the settings name an encoding that there is none of.
-    """
+    """Opens sources with the settings' limits and policies. Raises PoliciesInvalid; InvalidInput: the encoding is
+    unknown."""
 
     def __init__(self, settings: Settings) -> None:
         self._policies = _policies(settings.source_policies) if settings.source_policies else None
@@ -37,7 +33,7 @@ class Opener:
         )
 
     async def open(self, spec: str, user_id: str) -> Source:
-        """A source as `open_source` takes it, for a user. Whoever gets it closes it. Raises SourceError."""
+        """Opens a source for a user; the caller closes it. Raises SourceError."""
         policy = self._policies.of(spec, user_id) if self._policies is not None else None
         return await open_source(spec, limits=self._limits, policy=policy)
 
@@ -49,12 +45,7 @@ def _policies(path: Path) -> Policies:
 
 
 class RunSources:
-    """Sources that are open for one run.
-
-    Args:
-        own: the run's own source, where it has one.
-        opening: opens a source of the catalog by its name.
-    """
+    """The open sources of one run: its `own`, and those of the catalog, which `opening` opens by name."""
 
     def __init__(self, own: Source | None, opening: Callable[[str], Awaitable[Source]]) -> None:
         self.own = own
@@ -63,14 +54,14 @@ class RunSources:
         self._lock = asyncio.Lock()
 
     async def named(self, name: str) -> Source:
-        """A source of the catalog, opened when it is first asked. Raises SourceError, DefinitionNotFound."""
+        """A source of the catalog, opened on first use. Raises SourceError, DefinitionNotFound."""
         async with self._lock:
             if name not in self._opened:
                 self._opened[name] = await self._opening(name)
             return self._opened[name]
 
     async def close(self) -> None:
-        """Close them all, also when the task that awaits it is cancelled."""
+        """Closes all sources, even if the awaiting task is cancelled."""
         await to_the_end(self._close())
 
     async def _close(self) -> None:

@@ -1,4 +1,4 @@
-"""Names as a model can say them when it calls a tool: letters, digits, `_` and `-`."""
+"""Names that a model can call: letters, digits, `_` and `-`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _CHINESE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000
 
 
 def spelled(name: str) -> str:
-    """A name with its Chinese in pinyin, a syllable each: `研究员` is `yan_jiu_yuan`. The rest is as it was."""
+    """Converts Chinese in a name to pinyin: `研究员` is `yan_jiu_yuan`."""
     return _CHINESE.sub(_in_pinyin, name)
 
 
 def _in_pinyin(found: re.Match[str]) -> str:
-    from pypinyin import lazy_pinyin  # its dictionary takes a tenth of a second, and most processes need none
+    from pypinyin import lazy_pinyin  # slow to load, and rarely needed
 
     before, behind = found.string[: found.start()][-1:], found.string[found.end() :][:1]
     said = "_".join(lazy_pinyin(found[0]))

@@ -1,4 +1,4 @@
-"""A tool: something a model may ask to be done, and the observation it gets back."""
+"""A tool that a model may call, and its observation."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from longthread.errors import LongthreadError
 
 Observation = dict[str, Any]
 """What a tool returned, JSON-safe: `{"ok": true, "data": …}` or `{"ok": false, "error": {"type", "message"}}`."""
+Work = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Tool:
     """One tool.
 
-    `parameters` is the JSON Schema of its arguments. `call` returns an observation and raises nothing but
-    cancellation and defects; a `LongthreadError` inside it becomes an observation. `retry_safe` says that a call that
-    was in flight when a process died may simply be made again; `approve` that a person decides about each call before
-    it is made, or is what tells that of the next call. `answer`, where there is one, is called in the place of `call`,
-    and told the call's id too. `definition` is the id of the one in the catalog that makes it. `category` is what
-    document 000's `tool_categories` call its kind.
+    `parameters` is the JSON Schema of its arguments. `call` returns an observation, also for a LongthreadError. A
+    `retry_safe` call that was in flight when a process died may be repeated. `approve`: a person must approve each
+    call; a function decides for the next one. `answer`, if any, replaces `call` and also gets the call's id.
+    `definition` is the id of its definition in the catalog, `category` a value of document 000's `tool_categories`.
     """
 
     name: str
@@ -36,19 +35,31 @@ class Tool:
 
     @property
     def needs_approval(self) -> bool:
-        """Whether a person decides about a call that is to be made now."""
+        """Whether the next call needs approval."""
         return self.approve() if callable(self.approve) else self.approve
 
     async def run(self, args: Mapping[str, Any], call_id: str) -> Observation:
-        """Make a call that a model has made under this id."""
+        """Runs a model's call of this id."""
         return await (self.call(args) if self.answer is None else self.answer(args, call_id))
 
 
 def succeeded(data: Mapping[str, Any]) -> Observation:
-    """The observation of a call that worked."""
+    """The observation of a successful call."""
     return {"ok": True, "data": dict(data)}
 
 
+def as_observation(work: Work) -> Callable[[Mapping[str, Any]], Awaitable[Observation]]:
+    """A tool's `call` from work that returns data or raises LongthreadError."""
+
+    async def call(arguments: Mapping[str, Any]) -> Observation:
+        try:
+            return succeeded(await work(arguments))
+        except LongthreadError as error:
+            return failed(error)
+
+    return call
+
+
 def failed(error: LongthreadError) -> Observation:
-    """The observation of a call that did not: the error's code and its message, which says what to do."""
+    """The observation of a failed call: the error's code and message."""
     return {"ok": False, "error": {"type": error.code, "message": str(error)}}

@@ -1,4 +1,4 @@
-"""A tool is tried: built as for an agent's run, and called without a model."""
+"""Tries a tool: builds it as for a run, without a model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,11 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
     """A tool of the catalog, ready to be called.
 
     Args:
-        name: the definition's, or the one by which a model calls it: of the tools of an MCP server, `files_read`.
-        source: what a built-in data tool asks; by default the settings'.
+        name: of the definition, or the one by which a model calls it (`files_read` of an MCP server).
+        source: for a built-in data tool; by default the settings'.
 
-    Raises:
-        DefinitionNotFound: there is no such tool.
-        ToolInvalid: it cannot be used, or it is several.
-        InvalidInput: it needs a conversation, or there is no source to ask.
-        SourceError: the source cannot be opened.
+    Raises DefinitionNotFound; ToolInvalid: it is invalid or ambiguous; InvalidInput: it needs a thread or a source;
+    SourceError.
     """
     if settings.sql_isolated:
         FORK_SERVER.start()
@@ -60,7 +57,7 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
 
 
 def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:
-    """The definition that makes a tool. Raises DefinitionNotFound."""
+    """The definition of a tool. Raises DefinitionNotFound."""
     tools = [tool_of(each) for each in definitions]
     exact = [each for each in tools if name in {each.name, each.id}]
     exact = exact or [each for each in tools if each.function == name]

@@ -1,4 +1,4 @@
-"""YAML as people write it, and what is wrong with theirs."""
+"""Reads and writes YAML for people."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from longthread.model.visible import UNSEEN
 _WIDTH = 110
 _MERGE = "tag:yaml.org,2002:merge"
 _MOST_KEYS = 10_000
-"""Keys of an object with those that are merged into it: nine lists of nine can make millions."""
+"""Keys of an object with merged ones: nine lists of nine can make millions."""
 _OTHER_BREAKS = frozenset("\x85\u2028\u2029")
-"""Line breaks that a block of text would come back without."""
+"""Line breaks that a block scalar loses."""
 
 
 def as_yaml(data: Mapping[str, Any]) -> str:
-    """An object as a document: its keys in their order, and texts of several lines as such."""
+    """An object as YAML, with block scalars for texts of several lines."""
     text = str(yaml.dump(dict(data), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
-    # What has such characters stands between quotes, where they may be written so.
+    # Texts with such characters are quoted, so they can be escaped.
     return UNSEEN.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
 
 
 def nodes_as_yaml(root: Any) -> str:
-    """A document from its nodes, its scalars written as they were."""
+    """Writes nodes, with their original scalar styles."""
     return str(yaml.serialize(root, Dumper=Dumper, allow_unicode=True, width=_WIDTH))
 
 
@@ -43,7 +43,7 @@ Dumper.add_representer(str, _represent_text)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Says of every value that cannot be read where it stands: of some tags, such as `!!int ""`, PyYAML does not."""
+    """Adds the place to errors: for some tags, such as `!!int ""`, PyYAML does not."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
@@ -54,11 +54,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def yaml_loader(text: str) -> Any:
-    """A loader for a text, to be disposed of.
-
-    Raises:
-        yaml.MarkedYAMLError: the text holds a control character.
-    """
+    """A loader for a text, to be disposed of. Raises yaml.MarkedYAMLError: it has a control character."""
     try:
         return _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -69,11 +65,7 @@ def yaml_loader(text: str) -> Any:
 
 
 def expect_unique(root: Any) -> None:
-    """Refuse a mapping that has a key twice, of which YAML would take the last without a word.
-
-    Raises:
-        yaml.MarkedYAMLError: one has.
-    """
+    """Refuses duplicate keys, of which YAML would silently take the last. Raises yaml.MarkedYAMLError."""
     waiting, seen, sizes = [root], set[int](), dict[int, int]()
     while waiting:
         node = waiting.pop()
@@ -95,9 +87,9 @@ def expect_unique(root: Any) -> None:
 
 
 def _keys(mapping: Any, known: dict[int, int]) -> int:
-    """How many keys an object would be put together from."""
+    """The number of keys of an object with merged ones."""
     if id(mapping) not in known:
-        known[id(mapping)] = 1  # also where it is merged into itself
+        known[id(mapping)] = 1  # also if it is merged into itself
         count = len(mapping.value)
         for key, value in mapping.value:
             if key.tag == _MERGE:
@@ -108,7 +100,7 @@ def _keys(mapping: Any, known: dict[int, int]) -> int:
 
 
 def yaml_problem(error: yaml.YAMLError, *, above: int = 0) -> str:
-    """What is wrong with a YAML text, and where. `above`: lines of its file that stand before it."""
+    """An error of a YAML text with its place; `above` lines of the file come before."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"line {mark.line + 1 + above}, column {mark.column + 1}: {error.problem or error.context}."

@@ -1,4 +1,4 @@
-"""What an attachment costs: by its pages, its length, or what it says, and never by the text that it is sent as."""
+"""Token estimates for attachments, by pages, duration or text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from longthread.view.pdf import pages_in
 from longthread.view.tokens import ANY, IMAGE, estimate
 
 PAGE = 3_000
-"""Tokens of a page of a document: what Anthropic says at most of its text and its image. Others charge less."""
+"""Tokens of a page: Anthropic's maximum for text and image. Others charge less."""
 PAGE_BYTES = 25_000
-"""Bytes of a page where nothing says how many there are: scanned pages have more, and pages of text mostly less."""
+"""Bytes of a page if their number is unknown."""
 MOST_PAGES = 100
-"""Pages that are assumed at most where they cannot be counted: what the large providers take."""
+"""The most pages assumed for such a file: the limit of large providers."""
 AUDIO_SECOND = 32
-"""Tokens of a second of sound, as Google counts it; OpenAI counts 10."""
+"""Tokens of a second of audio by Google; OpenAI has 10."""
 VIDEO_SECOND = 300
-"""Tokens of a second of film with its sound, as Google counts it."""
+"""Tokens of a second of video by Google."""
 ELSEWHERE: Mapping[AttachmentKind, int] = {
     "image": IMAGE,
     "document": 5 * PAGE,
@@ -27,18 +27,18 @@ ELSEWHERE: Mapping[AttachmentKind, int] = {
     "audio": 60 * AUDIO_SECOND,
     "video": 60 * VIDEO_SECOND,
 }
-"""Tokens of what is not here, but at a URL or with the provider: five pages, or a minute."""
+"""Tokens of content at a URL or with the provider: five pages, or a minute."""
 
 _BYTES_A_SECOND = {"mp3": 16_000, "mpeg": 16_000, "flac": 60_000, "pcm16": 48_000, "l16": 48_000}
-"""Of sound in formats that mostly have one rate;"""
+"""Of audio formats with a usual rate,"""
 _SPEECH = 8_000
-"""of sound in any other, which is mostly speech;"""
+"""of other audio, mostly speech,"""
 _FILM = 125_000
-"""and of film."""
+"""and of video."""
 
 
 def attachment_tokens(given: Attachment, family: str = ANY) -> int:
-    """What an attachment may cost with a family of models: rather too much than too little."""
+    """An upper estimate for an attachment with a family of models."""
     if given.kind == "image":
         return IMAGE
     label = estimate(given.label, family) if given.label else 0
@@ -63,13 +63,13 @@ def _pages(given: Attachment) -> int:
 
 
 def _seconds(given: Attachment) -> float:
-    """How long a sound is: as the header of a WAV says, or by what its format takes a second."""
+    """The duration of audio, by a WAV header or the format's usual rate."""
     mostly = next((rate for name, rate in _BYTES_A_SECOND.items() if name in given.mime), _SPEECH)
     return 1 + _size(given) / (_wav_rate(given.data) or mostly)
 
 
 def _wav_rate(data: str) -> int:
-    """The bytes a second that a WAV's header tells; 0 where there is none."""
+    """The bytes per second in a WAV header, or 0."""
     try:
         head = b64decode(data[:64])
     except (binascii.Error, ValueError):

@@ -1,5 +1,4 @@
-"""Which kinds of ASCII characters a text has, and which stand beside which: by counting bytes, which takes a fifth of
-what looking for patterns does."""
+"""Counts kinds of ASCII characters in a short text by bytes, five times as fast as regular expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _KINDS = bytes(map(_kind, range(256)))
 
 
 def _only(kind: int) -> bytes:
-    """A table that makes all others blanks."""
+    """A translation table that turns all other kinds into blanks."""
     return bytes(code if each == kind else 32 for code, each in enumerate(_KINDS))
 
 
@@ -51,12 +50,11 @@ class CharacterKinds:
 
     @property
     def digits(self) -> int:
-        """How many digits there are."""
         return self._kinds.count(b"d")
 
     @property
     def digit_groups(self) -> int:
-        """In how many groups of up to three from the left."""
+        """The number of groups of up to three digits."""
         rest = self._kinds.replace(b"ddd", b"3")
         # Of a run, one digit or two may be left: two are counted once.
         return rest.count(b"3") + rest.count(b"d") - rest.count(b"dd")
@@ -73,7 +71,7 @@ class CharacterKinds:
 
     @property
     def controls(self) -> int:
-        """Characters that are not for people."""
+        """The number of control characters."""
         return self._kinds.count(b"c")
 
     @property

@@ -1,7 +1,7 @@
 """What one model call sees of a thread. Pure: the same input gives the same view.
 
 A view only grows at its end, so that each prompt begins with the one before it and a provider's cache stays warm, until
-it would pass its budget: the high-water mark. Then it is planned anew, down to the low-water mark.
+it would pass its budget, the high-water mark. Then it is planned again, down to the low-water mark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make a text shorter by its structure, and say that it was done."""
+"""Shortens texts by their structure, with a note."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import orjson
 
 ITEMS = 10
-"""Items that a condensed list keeps (document 001 §4)."""
+"""Items of a condensed list (document 001 §4)."""
 TOOL_MAX = 200
-"""Characters that a condensed tool result keeps (document 004, MEMORY_CONDENSED_TOOL_MAX)."""
+"""Characters of a condensed tool result (document 004, MEMORY_CONDENSED_TOOL_MAX)."""
 
 _TRUNCATED = "... (truncated)"
 _SHORT = 40
 """Characters."""
 _HALVES = re.compile("[\ud800-\udfff]")
 _DIGITS = 18
-"""Of a whole number that fits into 64 bits, its sign among them."""
+"""Characters of a whole number that surely fits into 64 bits."""
 
 
 def condense_result(text: str, limit: int = TOOL_MAX) -> str:
-    """A tool's result, its lists cut to their first items and the whole to `limit` characters and a note of that. How
-    many items there are stands at the beginning then, with whatever else is short: the cut takes the end."""
+    """Cuts the lists of a tool's result to their first items, and the whole to `limit` characters with a note. Totals
+    and short values come first then, as the end is cut."""
     if not is_condensable(text, limit):
         return text
     value = _read(text)
@@ -39,12 +39,12 @@ def condense_result(text: str, limit: int = TOOL_MAX) -> str:
 
 
 def is_condensable(text: str, limit: int = TOOL_MAX) -> bool:
-    """Whether `condense_result` changes a text: makes it shorter."""
+    """Whether `condense_result` shortens a text."""
     return len(text) > limit + len(_TRUNCATED)
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """A text of at most about `limit` characters: its beginning, a note of what is left out, its end."""
+    """A text of about `limit` characters: beginning, note, end."""
     if len(text) <= limit:
         return text
     keep = max(0, limit - 60)
@@ -53,15 +53,15 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def _read(text: str) -> Any:
-    """JSON, its numbers as they were written; None where it is none, or is nested too deep to be read."""
+    """Parses JSON with its numbers as written, or None."""
     try:
-        return json.loads(text, parse_int=_whole, parse_float=_literal, parse_constant=_literal)
+        return json.loads(text, parse_int=_whole, parse_float=orjson.Fragment, parse_constant=orjson.Fragment)
     except (ValueError, RecursionError):
         return None
 
 
 def _written(value: Any) -> str | None:
-    """A value as JSON; None where that cannot be."""
+    """A value as JSON, or None."""
     try:
         return orjson.dumps(value).decode()
     except (ValueError, RecursionError, orjson.JSONEncodeError):
@@ -69,7 +69,7 @@ def _written(value: Any) -> str | None:
 
 
 def _totals(value: Any, most: int) -> str:
-    """How many items the lists have, the longest first, in at most `most` characters."""
+    """The lengths of lists, the longest first, in at most `most` characters."""
     lists: list[tuple[str, int]] = []
     waiting = [("", value)]
     while waiting:
@@ -89,7 +89,7 @@ def _totals(value: Any, most: int) -> str:
 
 
 def _short_first(value: Any) -> Any:
-    """The value with what is short in an object before what is long: how many rows there are before the rows."""
+    """Moves short values of objects before long ones."""
     if not isinstance(value, dict):
         return value
     short = {
@@ -98,17 +98,13 @@ def _short_first(value: Any) -> Any:
     return short | {key: _short_first(each) for key, each in value.items() if key not in short}
 
 
-def _literal(number: str) -> Any:
-    return orjson.Fragment(number)
-
-
 def _whole(number: str) -> Any:
-    return int(number) if len(number) <= _DIGITS else _literal(number)
+    return int(number) if len(number) <= _DIGITS else orjson.Fragment(number)
 
 
 def _shorten(value: Any) -> Any:
     if isinstance(value, str):
-        # JSON may name half of a pair by its number; the text that says it so can be sent, and this could not.
+        # An escape in JSON may be a lone surrogate, which cannot be sent.
         return value if value.isascii() else _HALVES.sub("\ufffd", value)
     if isinstance(value, list):
         shown = [_shorten(item) for item in value[:ITEMS]]

@@ -1,28 +1,20 @@
-"""What a provider's reported usage teaches about the estimates of one model."""
+"""Corrects a model's estimates by the usage that its provider reports."""
 
 from __future__ import annotations
 
 FLOOR = 1.0
-"""An estimate is only ever raised: what a server reports may leave out cached input, and a view that is a little
-smaller costs less than a call that is refused."""
+"""Estimates are only raised: a report may omit cached input, and a refused call costs more than a smaller view."""
 CEILING = 3.0
-"""Above this, a report is not about the same prompt."""
+"""A report above this is about another prompt."""
 _LEAST = 500
-"""Tokens below which a prompt says nothing of the rate: its overhead is most of it."""
+"""Tokens below which the overhead of a prompt dominates."""
 _FORGOTTEN = 0.05
-"""The part of a correction that each later report takes back when it asks for less."""
+"""Share by which a lower report reduces the factor."""
 
 
 def corrected(factor: float, estimated: int, reported: int) -> float:
-    """The factor for the next estimates of a model.
-
-    Args:
-        factor: the one so far, 1.0 at first.
-        estimated: the estimate of a prompt, before any factor.
-        reported: the input tokens that the provider counted in that prompt.
-
-    A report above the factor counts at once, one below it slowly: a call that is refused costs more than a small view.
-    """
+    """The next factor for a model's estimates, from the present `factor` (at first 1.0), an uncorrected estimate and
+    the provider's count. A higher report counts at once, a lower one slowly."""
     if estimated < _LEAST or reported <= 0:
         return factor
     seen = reported / estimated

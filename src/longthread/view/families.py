@@ -1,7 +1,7 @@
-"""What pieces of text cost with the tokenizers of some families of models.
+"""Token costs of pieces of text, by family of models.
 
-Measured: each number was fitted to the true counts of about 200 texts in 50 languages and formats, so that no kind of
-text costs more than is estimated. `docs/guide/view.md` says with which tables and how well they fit."""
+The numbers are fitted to true counts of about 200 texts in 50 languages and formats, so that no kind of text is
+underestimated. See `docs/guide/view.md`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from string import ascii_lowercase
 
 @dataclass(frozen=True, slots=True)
 class TokenCosts:
-    """Tokens by piece, for one family.
-
-    Words cost `word`, and `word_break` for each break that is likely within them. `scripts` are costs of a character.
-    Beside words, marks cost little: `mark_alone` and `wide_alone` are for those that are too many for that.
-    `latin_pair` is for each two accented letters in a row.
-    """
+    """Tokens by piece, for one family. A word costs `word`, and `word_break` for each likely break in it. `scripts` are
+    costs of characters. `mark_alone` and `wide_alone` are for marks that are too many beside words, `latin_pair` for
+    two accented letters in a row."""
 
     word: float
     word_break: float
@@ -82,7 +79,7 @@ SCRIPTS: tuple[tuple[str, int, int], ...] = (
     ("joiner", 0xFE00, 0xFE0F),
     ("emoji", 0x1F300, 0x1FAFF),
 )
-"""Ranges of characters that cost alike. Han and Hangul are told apart further by how common they are."""
+"""Ranges of characters of equal cost. Han and Hangul are divided by frequency."""
 
 _BREAKS = (
     "95007408183100808001123205"
@@ -112,7 +109,7 @@ _BREAKS = (
     "88787888878485545512888687"
     "68783888678877578768188778"
 )
-"""How often a token ends between two letters, in tenths: a row for each first letter, a column for each second."""
+"""How often a token ends between two letters, in tenths: rows are first letters, columns second ones."""
 
 BIGRAMS: dict[str, float] = {
     first + second: int(_BREAKS[26 * row + column]) / 10
@@ -133,7 +130,7 @@ COMMON_HAN = frozenset(
     "象责败账货购费资起超路身车转软载辑输达过运近还这进连述退送选通速造連道邮部都配释里重量金钟钮链销错键长開"
     "間関门闭问间队阳陆限院除雅集雷需非面音页项预频题额首验高黑"
 )
-"""Characters that are a token of their own even where few are: the commonest ones of Chinese and Japanese."""
+"""The most common characters of Chinese and Japanese, which mostly are tokens of their own."""
 
 COMMON_HANGUL = frozenset(
     "가간값개거게결경고공과구그글기나내는능니다당대도동되된드든들디라래러력로록료류른를름리만메면명목문미버번"

@@ -1,4 +1,4 @@
-"""What the composer sees of a message, and how a message goes into a view."""
+"""Messages for the composer, and their parts in a view."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, is_c
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 BARE_CALL = 48
-"""Tokens of a call whose arguments are left out: its id, its name, and the note that they are."""
+"""Tokens of a call without arguments: id, name, and a note."""
 BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
-"""What is shown in the place of a call's arguments where they are left out."""
+"""Stands in place of a call's arguments."""
 
 _CUT = 20
-"""Tokens of a text that is cut as far as it can be and still says so."""
+"""Tokens of a text cut to the minimum."""
 
 
 @dataclass(frozen=True)
 class ViewItem:
-    """A message, as far as the composer cares. What is computed from it is computed once.
+    """A message for the composer, with cached results.
 
-    `text` is what can be read of it, and `beside` is how many other things it holds, such as images. `calls` are the
-    ids of its tool calls, `answers` the id of the call that it is the result of. The rest are tokens, by the costs of
-    `family`: `extra` of its calls, `thinking` of its thinking blocks, `other` of what else it holds. One that is
-    `silent` holds nothing but thinking.
+    `beside` is the number of attachments. `calls` are the ids of its tool calls, `answers` the id of the call that it
+    answers. `extra`, `thinking` and `other` are tokens of calls, thinking and attachments. A `silent` message has only
+    thinking.
     """
 
     key: str
@@ -42,44 +41,38 @@ class ViewItem:
     beside: int = 0
     silent: bool = False
     family: str = ANY
-    # Not of an item that is made from this one.
+    # Not copied by `replace`.
     _condensed: dict[int, ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
     _cut: dict[tuple[int | None, bool], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def text_tokens(self) -> int:
-        """What its text costs."""
+        """The tokens of its text."""
         return estimate(self.text, self.family)
 
     @property
     def tokens(self) -> int:
-        """What it costs whole."""
+        """The tokens of the whole message."""
         return self.text_tokens + self.extra + self.thinking + self.other + MESSAGE_OVERHEAD
 
     @cached_property
     def whole(self) -> ViewPart:
-        """It, whole."""
         return ViewPart(self, "whole", tokens=self.tokens)
 
     def condensed(self, limit: int = TOOL_MAX) -> ViewPart:
-        """It, without its thinking, and of a result at most about `limit` characters; whole, where that is all.
-
-        One that is silent is left out: providers refuse messages that say nothing.
-        """
+        """Without thinking, and of a result about `limit` characters. A silent message is left out: providers refuse
+        empty ones."""
         if limit not in self._condensed:
             self._condensed[limit] = self._made_condensed(limit)
         return self._condensed[limit]
 
     def cut(self, limit: int | None, *, bare: bool = False) -> ViewPart:
-        """It, its text cut to about `limit` characters if that is given; `bare` without the arguments of its calls.
-
-        What else it holds is left out.
-        """
+        """Without attachments, the text cut to about `limit` characters, and if `bare` without the calls' arguments."""
         if (limit, bare) not in self._cut:
             text = None if limit is None else cut_item(self, limit)
             tokens = self.text_tokens if text is None or text == self.text else estimate(text, self.family)
             tokens += (BARE_CALL * len(self.calls) if bare else self.extra) + MESSAGE_OVERHEAD
-            self._cut.clear()  # texts that are cut may be long: the newest is what the next view asks for
+            self._cut.clear()  # only the newest is needed again, and texts may be long
             self._cut[limit, bare] = ViewPart(self, "cut", text, tokens, bare, limit)
         return self._cut[limit, bare]
 
@@ -102,12 +95,8 @@ class ViewItem:
 
 @dataclass(frozen=True, slots=True)
 class ViewPart:
-    """How an item went into the view; `text` is what its text became where it was shortened.
-
-    What is not whole has no thinking. `bare` says that the arguments of its calls are left out too: each call costs
-    `BARE_CALL` tokens. `limit` is the number of characters that its text was cut to, where it was, and that a result
-    was condensed to, where it was not `TOOL_MAX`.
-    """
+    """How an item went into the view; `text` is its shortened text. Only whole items have thinking. `bare`: the calls
+    have no arguments. `limit` is the number of characters of a cut text, or of a condensed result if not `TOOL_MAX`."""
 
     item: ViewItem
     how: How
@@ -118,11 +107,8 @@ class ViewPart:
 
 
 def units_of(items: Iterable[ViewItem]) -> list[list[ViewItem]]:
-    """Group each call with its results, and drop what has lost its other half.
-
-    A result belongs to the nearest call before it that has its id: ids may come again in a long conversation. Calls of
-    one message may share an id too, or have none: as many results are theirs.
-    """
+    """Groups calls with their results, and drops unpaired ones. A result belongs to the nearest call before it of its
+    id: ids may repeat in a thread, and even in one message."""
     units: list[list[ViewItem]] = []
     waiting: dict[str, list[list[ViewItem]]] = {}
     for item in items:
@@ -138,15 +124,13 @@ def units_of(items: Iterable[ViewItem]) -> list[list[ViewItem]]:
 
 
 def cost(parts: Iterable[ViewPart]) -> int:
-    """The tokens of some parts."""
+    """The tokens of parts."""
     return sum(part.tokens for part in parts)
 
 
 def fitted(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
-    """A unit in at most `budget` tokens if that can be: whole; its results cut; its thinking left out as well.
-
-    Providers want the thinking of a call back with its results, and it cannot be cut: it goes last.
-    """
+    """A unit in at most `budget` tokens, if possible: whole; with cut results; or without thinking, which goes last, as
+    providers require it with the results."""
     parts = [item.whole for item in unit]
     if cost(parts) <= budget:
         return parts
@@ -157,19 +141,19 @@ def fitted(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list
 
 
 def unthinking(unit: Sequence[ViewItem], budget: int, limit: int = TOOL_MAX) -> list[ViewPart]:
-    """A unit without its thinking in at most `budget` tokens if that can be: its texts cut in the middle, then without
-    arguments."""
+    """A unit without thinking in at most `budget` tokens, if possible: with cut texts, then without arguments."""
     parts = [item.condensed(limit) if item.thinking else item.whole for item in unit]
     if cost(parts) <= budget:
         return parts
     fixed = cost(parts) - sum(part.item.text_tokens for part in parts)
     if fixed + _CUT * len(parts) > budget:
-        parts = [_bare(part) for part in parts]
+        dear = (part.item.extra > BARE_CALL * len(part.item.calls) for part in parts)
+        parts = [part.item.cut(None, bare=True) if costs else part for part, costs in zip(parts, dear, strict=True)]
     return _shared(parts, budget)
 
 
 def least(unit: Sequence[ViewItem]) -> int:
-    """What a unit costs at least, its texts cut, its thinking and its arguments left out."""
+    """The least tokens of a unit."""
     return sum(_least(item) for item in unit)
 
 
@@ -179,7 +163,7 @@ def _least(item: ViewItem) -> int:
 
 
 def _shared(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
-    """The parts, what can be cut of each cut to its share of the budget; what one does not need is for the others."""
+    """Cuts parts to equal shares of the budget; unused shares go to the others."""
     shown: dict[int, ViewPart] = {}
     fixed = [min(part.tokens, _fixed(part)) for part in parts]
     left, open_ = budget - sum(fixed), sorted(range(len(parts)), key=lambda n: parts[n].tokens - fixed[n])
@@ -190,17 +174,12 @@ def _shared(parts: Sequence[ViewPart], budget: int) -> list[ViewPart]:
 
 
 def _fixed(part: ViewPart) -> int:
-    """What a part costs whatever its text is cut to."""
+    """The tokens of a part without its text."""
     return (BARE_CALL * len(part.item.calls) if part.bare else part.item.extra) + MESSAGE_OVERHEAD
 
 
-def _bare(part: ViewPart) -> ViewPart:
-    """The part without the arguments of its calls, where that makes it cheaper."""
-    return part.item.cut(None, bare=True) if part.item.extra > BARE_CALL * len(part.item.calls) else part
-
-
 def _cut(part: ViewPart, budget: int) -> ViewPart:
-    """The part's text cut so that it costs at most `budget` tokens, if that can be."""
+    """Cuts a part's text to at most `budget` tokens, if possible."""
     if part.tokens <= budget:
         return part
     item, limit = part.item, len(part.item.text)
@@ -213,7 +192,7 @@ def _cut(part: ViewPart, budget: int) -> ViewPart:
 
 
 def cut_item(item: ViewItem, limit: int) -> str:
-    """An item's text cut to about `limit` characters, and how many other things are left out; below 0 nothing."""
+    """An item's text cut to about `limit` characters, with a note on attachments; empty below 0."""
     text = cut_text(item.text, limit)
     if not item.beside or limit < 0:
         return text
@@ -221,5 +200,5 @@ def cut_item(item: ViewItem, limit: int) -> str:
 
 
 def cut_text(text: str, limit: int) -> str:
-    """A text cut to about `limit` characters, as it is shown."""
+    """A text cut to about `limit` characters."""
     return cut_middle(text, limit) if limit > 80 else text[: max(limit, 0)]

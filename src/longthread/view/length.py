@@ -1,4 +1,4 @@
-"""A view's older messages in at most so many characters (document 001, MESSAGE_COMPRESS_MAX_LENGTH)."""
+"""Limits the characters of a view's older messages (document 001, MESSAGE_COMPRESS_MAX_LENGTH)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from longthread.view.items import ViewPart
 
 _LEAST = 20
-"""Characters of a result below which it is no longer cut: with less it is left out."""
+"""The least characters of a cut result."""
 
 _Parts = Mapping[int, Sequence[ViewPart]]
-"""Parts of units, by the unit's place."""
+"""Parts by the place of their unit."""
 
 
 def older(parts: _Parts, recent: int, pinned: int) -> list[int]:
-    """The places of the units before the newest `recent` messages, but for the pinned one, which is always in."""
+    """The places of the units before the newest `recent` messages, without the pinned one."""
     count, places = 0, []
     for n in sorted(parts, reverse=True):
         if count >= recent and n != pinned:
@@ -24,12 +24,12 @@ def older(parts: _Parts, recent: int, pinned: int) -> list[int]:
 
 
 def is_longer(parts: _Parts, most: int | None, recent: int, pinned: int) -> bool:
-    """Whether the older messages have more than `most` characters. None: they may have any."""
+    """Whether the older messages have more than `most` characters (None: no limit)."""
     return most is not None and _length(parts[n] for n in older(parts, recent, pinned)) > most
 
 
 def shortened(parts: _Parts, most: int, recent: int, pinned: int) -> dict[int, Sequence[ViewPart]]:
-    """The parts, the older ones in at most `most` characters: their results cut further, then the oldest left out."""
+    """Cuts older results, and then drops the oldest units, to at most `most` characters."""
     places = older(parts, recent, pinned)
     results = sum(part.item.role == "tool" for n in places for part in parts[n])
     rest = _length([part for part in parts[n] if part.item.role != "tool"] for n in places)

@@ -1,4 +1,4 @@
-"""What went into a view, as few segments as say it, and each entry's part told again from them."""
+"""Encodes the parts of a view as few segments, and decodes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longthread.view.condense import TOOL_MAX
 from longthread.view.items import ViewItem, ViewPart
 
 Way = tuple[How, Why | None]
-"""What a segment says of its entries: how they went in, and why some did not."""
+"""The how and why of a segment."""
 
 _WHOLE: Way = ("whole", None)
 _CONDENSED: Way = ("condensed", None)
@@ -26,14 +26,12 @@ _ORDER: Sequence[Way] = (
     _STALE_WHOLE,
     _STALE_CONDENSED,
 )
-"""The ways that a segment may have, the one first that says most plainly what was done."""
+"""The ways of a segment, the plainest first."""
 
 
 def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
-    """The manifest of a view's parts: each with the seq of its entry and, where it was left out, why.
-
-    `tool_max` is what results were condensed to.
-    """
+    """The manifest of parts, each with its entry's seq and the reason if it was left out. `tool_max` is the limit of
+    condensed results."""
     found: list[Segment] = []
     first, last, tokens, ways = 0, -1, 0, _NONE
     for seq, part, why in parts:
@@ -60,11 +58,11 @@ def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segmen
 
 
 def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
-    """How an entry of a segment went into the view; None when it was left out."""
+    """The part of an entry in a segment; None if it was left out."""
     if segment.how == "left out" or (segment.why == "stale" and is_observed(item)):
         return None
     if segment.how == "cut":
-        # What it costs now: since then it may have been edited, or the model be another one.
+        # Its present tokens: the entry or the model may have changed.
         return item.cut(segment.limit, bare=segment.bare)
     return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX)
 
@@ -75,7 +73,7 @@ def is_observed(item: ViewItem) -> bool:
 
 
 def _ways(part: ViewPart, why: Why | None, tool_max: int) -> frozenset[Way]:
-    """The ways of a segment that the part fits into; none for one that stands alone."""
+    """The possible ways of a part; none for a part with a segment of its own."""
     if part.how == "cut":
         return _NONE
     if part.how == "left out":
@@ -86,7 +84,7 @@ def _ways(part: ViewPart, why: Why | None, tool_max: int) -> frozenset[Way]:
         ways = {_WHOLE, _STALE_WHOLE}
     else:
         ways = {_WHOLE, _CONDENSED, _STALE_WHOLE, _STALE_CONDENSED}
-    # What was observed and is shown is not in a segment that leaves out what was observed.
+    # A shown call or result is not in a segment that leaves these out.
     return frozenset(ways - {_STALE_WHOLE, _STALE_CONDENSED} if is_observed(part.item) else ways)
 
 

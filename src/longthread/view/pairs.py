@@ -1,5 +1,4 @@
-"""Which kinds of characters stand beside which in a long text: counted in one pass, a tenth of what looking at its
-pieces one by one takes."""
+"""Counts pairs of character kinds in a long text in one pass, ten times as fast as piece by piece."""
 
 from __future__ import annotations
 
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 from longthread.view.families import BIGRAMS
 
 _LONGEST_WORD = 40
-"""Small letters up to which a run of them is one word."""
+"""Lower case letters of one word at most."""
 _UPPER, _NO_LETTER, _BLANKS, _DIGIT, _MARK, _CONTROL, _OUTSIDE = 26, 52, " \t\n\r\f", 57, 58, 59, 60
-"""Kinds of characters: first each small letter, from `_UPPER` on each capital, from `_NO_LETTER` on each of the blanks,
-of which the last stands for all other ones."""
+"""Kinds of characters: each lower case letter, each capital, each blank (the last for all others), and the rest."""
 _KINDS = 64
 _VOWELS = [ord(vowel) - ord("a") for vowel in "aiou"]
 _AROUND = bytes([_OUTSIDE, _OUTSIDE])
@@ -37,7 +35,7 @@ _LONG_WORD = b"a" * (_LONGEST_WORD + 1)
 
 
 def _features() -> NDArray[np.float64]:
-    """A row for each number of `CharacterPairs` that is a sum over pairs of kinds: what each pair adds to it."""
+    """The weights of pairs for each sum in `CharacterPairs`."""
     rows = np.zeros((9, _KINDS, _KINDS))
     rows[0, _UPPER:, :_UPPER] = 1
     for two, cost in BIGRAMS.items():
@@ -57,15 +55,8 @@ _FEATURES = _features()
 
 
 class CharacterPairs:
-    """What of a text its pairs of characters tell.
-
-    Attributes:
-        words: runs of small letters, very long ones as several.
-        breaks: the breaks that are likely within words.
-        titles: words that begin with a capital.
-        letter_runs: runs of letters.
-        digits, blank_digits, mark_letters, controls, blanks_alone: as those of `Kinds`.
-    """
+    """Counts from a text's pairs of characters: `words` (long ones count more), likely `breaks` in them, `titles`
+    (words with a capital), `letter_runs`, and what `CharacterKinds` counts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -84,7 +75,7 @@ class CharacterPairs:
 
     @property
     def vowel_ends(self) -> int:
-        """Words of three letters or more that end as few English ones do."""
+        """Words of three letters or more with an ending that is rare in English."""
         kinds = self._kinds
         is_vowel = kinds == _VOWELS[0]
         for vowel in _VOWELS[1:]:
@@ -94,7 +85,7 @@ class CharacterPairs:
 
     @property
     def capitals(self) -> tuple[int, int]:
-        """Capitals that are a word alone; and in words of more of them, all but the first."""
+        """Single capitals; and all but the first in longer runs."""
         kinds = self._kinds
         [places] = _is_capital(kinds).nonzero()
         places = places[kinds[places + 1] >= _UPPER]  # those before a small letter are its word's
@@ -105,7 +96,7 @@ class CharacterPairs:
 
     @property
     def digit_groups(self) -> int:
-        """In how many groups of up to three from the left its digits are."""
+        """The number of groups of up to three digits."""
         is_digit = self._kinds == _DIGIT
         [begins] = (is_digit[1:] > is_digit[:-1]).nonzero()
         [ends] = (is_digit[1:] < is_digit[:-1]).nonzero()
@@ -119,8 +110,8 @@ class CharacterPairs:
 
     @property
     def marks(self) -> tuple[int, int, int, int]:
-        """Marks that stand alone, longer runs, and in these the neighbours that differ, and that are the same."""
-        pairs, is_mark = self._count(_MARK, _MARK), self._kinds == _MARK
+        """Single marks, longer runs, and in these the different and the equal neighbours."""
+        pairs, is_mark = int(self._pairs[_MARK * _KINDS + _MARK]), self._kinds == _MARK
         marks = int(np.count_nonzero(is_mark))
         if not pairs:
             return marks, 0, 0, 0
@@ -132,21 +123,18 @@ class CharacterPairs:
         return marks - pairs - begins, begins, pairs - same, same
 
     def _more_words(self) -> int:
-        """By how many words very long runs are more than one."""
+        """Additional words in very long runs."""
         [others] = (self._kinds >= _UPPER).nonzero()
         lengths = others[1:] - others[:-1] - 1
         long: NDArray[Any] = lengths[lengths > _LONGEST_WORD]
         return int(words_in(long).sum()) - len(long)
-
-    def _count(self, first: int, second: int) -> int:
-        return int(self._pairs[first * _KINDS + second])
 
 
 Lengths = TypeVar("Lengths", int, NDArray[Any])
 
 
 def words_in(letters: Lengths) -> Lengths:
-    """As how many words a run of so many small letters counts."""
+    """The number of words in a run of lower case letters."""
     return (letters + _LONGEST_WORD - 1) // _LONGEST_WORD
 
 

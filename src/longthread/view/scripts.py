@@ -1,4 +1,4 @@
-"""The scripts of a text's characters outside of ASCII, as far as what they cost goes."""
+"""The scripts of a text's non-ASCII characters, by cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from longthread.view.families import COMMON_HAN, COMMON_HANGUL, SCRIPTS
 
 _FEW = 300
-"""Characters up to which each is looked up by itself."""
+"""Characters up to which each is looked up singly."""
 _NAMES = sorted({name for name, _, _ in SCRIPTS} | {"han", "han2", "han3", "hangul", "hangul2", "rare", "astral"})
 _ASCII = len(_NAMES)
 _UNKNOWN = 255
@@ -18,14 +18,14 @@ _UNKNOWN = 255
 
 @lru_cache(1)
 def _known() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """The place of each character's script among the names, filled in as characters are met."""
+    """The index of each character's script, filled in on demand."""
     places = np.full(0x110000, _UNKNOWN, np.uint8)
     places[:128] = _ASCII
     return places
 
 
 def scripts_of(text: str) -> Counter[str]:
-    """How many of its characters outside of ASCII are of each script."""
+    """Counts non-ASCII characters by script."""
     if len(text) > _FEW:
         return _by_table(text)
     counts: Counter[str] = Counter()
@@ -74,6 +74,6 @@ def _hangul(character: str) -> str:
 
 
 def _in_first_level(character: str, encoding: str, beyond: int) -> bool:
-    """Whether an encoding has the character among those in daily use, which stand before lead byte `beyond`."""
+    """Whether an encoding has the character among the frequent ones, before lead byte `beyond`."""
     code = character.encode(encoding, "ignore")
     return bool(code) and code[0] < beyond

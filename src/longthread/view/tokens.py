@@ -1,7 +1,7 @@
-"""How many tokens a text costs, estimated for any language, for JSON and for code, without a tokenizer's tables.
+"""Estimates the tokens of a text in any language, JSON or code, without a tokenizer's tables.
 
-A text is cut into the pieces that tokenizers cut it into: words, runs of digits, of blanks, of punctuation, and single
-characters of other scripts. Each kind of piece costs what it was measured to cost with a model's family.
+A text is divided as tokenizers do: words, digits, blanks, marks, and characters of other scripts. Each piece has a
+measured cost by the model's family.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from longthread.view.pairs import CharacterPairs, words_in
 from longthread.view.scripts import scripts_of
 
 MESSAGE_OVERHEAD = 6
-"""Tokens that a message costs beyond its text: role and delimiters."""
+"""Tokens of a message beside its text."""
 IMAGE = 1_600
-"""Tokens that an image may cost: what the large providers ask at most for one that they do not scale up."""
+"""Tokens of an image: the maximum of large providers."""
 ANY = "any"
-"""The family of a model that nothing is known about: it costs what the dearest of the others does."""
+"""The family of an unknown model, as expensive as the dearest other."""
 
-_REMEMBERED = 4_000
-"""Characters up to which a text's estimate is remembered."""
+_CACHED = 4_000
+"""Characters up to which an estimate is cached."""
 _LONG = 1_000
-"""Characters up to which it is quicker to look at a text's pieces than at all of its pairs of characters."""
+"""Characters up to which counting pieces is faster than counting pairs."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _BLANKS = re.compile(r"[\t-\r\x1c-\x20]{2,512}")
 _OUTSIDE = re.compile(r"[^\x00-\x7f]+")
 _DENSE = ("han", "han2", "han3", "kana", "hangul", "hangul2")
 _COVERED = 0.15
-"""Wide marks beside each such character that are a part of what it costs."""
+"""Wide marks per such character that its cost includes."""
 _BEYOND_LATIN = "\u0250"
 
 _NAMES = (
@@ -46,11 +46,11 @@ _NAMES = (
     ("gpt-", "o200k"),
     ("chatgpt", "o200k"),
 )
-"""What a model's name may hold, and its family; the first that fits counts."""
+"""Parts of models' names, and the family; the first match counts."""
 
 
 def family_of(model: str) -> str:
-    """The family whose tokenizer a model's name speaks of; `any` when it speaks of none that is known."""
+    """The family of a model's name, or `any`."""
     name = model.lower()
     found = next((family for part, family in _NAMES if part in name), None)
     if found is None and re.search(r"(?:^|[:/])o[1-9](?:$|[-:])", name):
@@ -59,22 +59,22 @@ def family_of(model: str) -> str:
 
 
 def estimate(text: str, family: str = ANY) -> int:
-    """An upper estimate of a text's tokens: seldom too low, and by a few per cent at most; on average 10 % too high."""
-    return _remembered(text, family) if len(text) <= _REMEMBERED else _count(text, family)
+    """An upper estimate of a text's tokens: on average 10 % too high, rarely a few per cent too low."""
+    return _cached(text, family) if len(text) <= _CACHED else _count(text, family)
 
 
 def message_tokens(text: str, family: str = ANY, *, images: int = 0) -> int:
-    """What a message costs."""
+    """The tokens of a message."""
     return estimate(text, family) + images * IMAGE + MESSAGE_OVERHEAD
 
 
 def tools_tokens(definitions: str, count: int, family: str = ANY) -> int:
-    """What definitions of tools cost, given as their JSON: providers write them out in a form of their own."""
+    """The tokens of tool definitions in JSON, which providers rewrite."""
     return int(estimate(definitions, family) * 1.15) + 12 * count + (24 if count else 0)
 
 
 class Estimator:
-    """Counts by the costs of one family. What a piece costs is computed once."""
+    """Counts by the costs of one family, with caches."""
 
     def __init__(self, costs: TokenCosts) -> None:
         self._costs = costs
@@ -89,13 +89,13 @@ class Estimator:
         return total if text.isascii() else total + self._outside(text)
 
     def _by_pieces(self, kinds: CharacterKinds) -> float:
-        """What is within ASCII."""
+        """The tokens of ASCII characters."""
         letters, marks = kinds.letters, kinds.marks
         total = sum(map(self._words, letters)) + sum(map(self._marks, marks))
         return total + self._between(kinds, len(letters), len(marks))
 
     def _by_pairs(self, pairs: CharacterPairs) -> float:
-        """What is within ASCII, to the same result."""
+        """The same, for long texts."""
         costs, (alone, more), (single, runs, changes, same) = self._costs, pairs.capitals, pairs.marks
         total = costs.word * pairs.words + costs.word_break * pairs.breaks + costs.title * pairs.titles
         total += costs.vowel_end * pairs.vowel_ends + costs.capital * alone + costs.capitals * more
@@ -103,12 +103,12 @@ class Estimator:
         return total + self._between(pairs, pairs.letter_runs, single + runs)
 
     def _between(self, found: CharacterKinds | CharacterPairs, words: int, marks: int) -> float:
-        """What is neither in one of so many words nor a mark, and the marks that are too many beside words."""
+        """The tokens of digits, blanks and controls, and of marks that are too many beside words."""
         costs, groups = self._costs, found.digit_groups
         total = costs.digits * groups + costs.digit * found.digits
         total += costs.blank_digit * found.blank_digits + costs.mark_letter * found.mark_letters
         total += self._all_blanks(found)
-        # Beside words and numbers, most marks are parts of what these cost.
+        # The costs of words and numbers include most marks.
         return total + costs.mark_alone * max(0, marks - words - groups) + found.controls
 
     def _all_blanks(self, found: CharacterKinds | CharacterPairs) -> float:
@@ -116,11 +116,11 @@ class Estimator:
         return total if found.blanks_alone else total + sum(map(self._together, _BLANKS.findall(found.text)))
 
     def _together_cost(self, blanks: str) -> float:
-        """What blanks cost more together than each by itself."""
+        """The additional cost of blanks in a run."""
         return self._blanks_cost(blanks) - sum(map(self._blanks, blanks))
 
     def _words_cost(self, letters: bytes) -> float:
-        """What the words in a run of letters cost."""
+        """The cost of the words in a run of letters."""
         return sum(map(self._word_cost, _WORD.findall(letters.decode())))
 
     def _word_cost(self, word: str) -> float:
@@ -131,7 +131,7 @@ class Estimator:
         total += costs.word_break * sum(BIGRAMS.get(a + b, 0.8) for a, b in pairwise(word.lower()))
         if word[0].isupper():
             total += costs.title
-        # Words of the Romance and Slavic languages; few English ones end so.
+        # Romance and Slavic words; the ending is rare in English.
         return total + costs.vowel_end if len(word) > 2 and word[-1] in "aiou" else total
 
     def _blanks_cost(self, blanks: str) -> float:
@@ -152,7 +152,7 @@ class Estimator:
         return self._costs.marks + self._costs.mark_change * changes + self._costs.mark_same * same
 
     def _outside(self, text: str) -> float:
-        """What the characters outside of ASCII cost."""
+        """The tokens of non-ASCII characters."""
         costs, counts = self._costs, scripts_of(text)
         total = sum(count * costs.scripts[script] for script, count in counts.items())
         covered = _COVERED * sum(counts[script] for script in _DENSE)
@@ -161,7 +161,7 @@ class Estimator:
 
 
 def _latin_pairs(text: str) -> int:
-    """Latin letters with accents in a row: words have few, bytes that were taken for text have many."""
+    """Accented Latin letters in a row: few in words, many in binary data."""
     rows = (run for run in _OUTSIDE.findall(text) if len(run) > 1 and run[0] < _BEYOND_LATIN)
     return sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
 
@@ -173,4 +173,4 @@ def _count(text: str, family: str) -> int:
     return int(_ESTIMATORS.get(family, _ESTIMATORS[ANY]).count(text)) + 1
 
 
-_remembered = lru_cache(1 << 12)(_count)
+_cached = lru_cache(1 << 12)(_count)

@@ -1,4 +1,4 @@
-"""One entry of a view, as people are shown it."""
+"""One entry of a view, for people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from longthread.model.manifest import How, Why
 
 @dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """One entry of a view, or several: those that a text stood for, or those that the call did not look at, for they
-    were no longer in the hot window (`why` is `window`). `tier` is None for what was left out. Of what retention has
-    deleted since (`why` is `pruned`) only the place is known, and how it went in.
+    """One entry of a view, or several: those behind a text, or those before the hot window (`why` is `window`). `tier`
+    is None for entries that were left out. Of entries that retention has deleted (`why` is `pruned`) only place and
+    `how` are known.
 
-    `text` is what the model read of it, without thinking blocks. Of several `first` and `seq` are the first and the
-    last one, and `count` how many of the branch they are; what was recalled stands for none.
+    `text` is without thinking. `first`, `seq` and `count` are for several entries; recalled text has none.
     """
 
     seq: int

@@ -11,10 +11,11 @@ import pytest
 
 from longthread.errors import InvalidInput, SourceNotFound, SourceUnreadable
 from longthread.settings import Settings
-from longthread.tools.analysis.files.listing import table_names
+from longthread.tools.analysis.files.listing import stem_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.unique_names import UniqueNames
 from longthread.tools.sources import Opener
 
 Opened = Callable[..., Awaitable[Source]]
@@ -182,7 +183,8 @@ def test_names_of_tables() -> None:
     paths = [
         Path(name) for name in ("a b.csv", "a-b.CSV", "A_B.json", "x.y.parquet", "---.csv", "数据 1.csv", "z.csv.gz")
     ]
-    assert table_names(paths) == ["a_b", "a_b_2", "A_B_3", "x_y", "data", "数据_1", "z"]
+    names = UniqueNames()
+    assert [names.take(stem_of(path)) for path in paths] == ["a_b", "a_b_2", "A_B_3", "x_y", "data", "数据_1", "z"]
 
 
 async def test_a_cell_of_ten_million_characters(opened: Opened, ask: Any, tmp_path: Path) -> None:

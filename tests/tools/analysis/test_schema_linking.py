@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.tools.analysis.schema_linking import Linker, atoms, describe, document, split_name, stem, terms
+from longthread.tools.analysis.schema_linking import Linker, atoms, document, split_name, stem, terms
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_table_is_found_by_name_comment_and_value() -> None:
     documents = {
         "orders": document("orders", columns=["id", "amount"]),
         "t1": document("t1", texts=["运载火箭"]),
-        "genres": describe({"table_name": "genres", "columns": [{"name": "name", "values": ["Rock", "Jazz"]}]}),
+        "genres": document("genres", columns=["name"], texts=["Rock", "Jazz"]),
     }
     linker = Linker(documents)
     assert linker.rank("How many orders?")[0][0] == "orders"

@@ -249,10 +249,10 @@ def _history(kind: Kind, name: str, *, as_json: bool, database: str | None) -> N
 def _delete(
     kind: Kind, name: str, *, force: bool, yes: bool, dry_run: bool, as_json: bool, database: str | None
 ) -> None:
-    from longthread.tools.catalog.catalog import told
+    from longthread.tools.catalog.catalog import described
 
     found = with_catalog(database, lambda catalog: catalog.delete(kind, name, force=force, dry_run=True))
-    along = [f"{told(found.belongings)} of it"] if told(found.belongings) else []
+    along = [f"{described(found.belongings)} of it"] if described(found.belongings) else []
     along += [f"its place in the {each.kind} {each.name}" for each in found.changed]
     also = f", with {', '.join(along)}" if along else ""
     what = f"the {kind} {found.definition.name}{also}"

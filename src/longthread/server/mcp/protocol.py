@@ -7,25 +7,9 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import anyio
+import mcp_types as types
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextContent,
-    TextResourceContents,
-    Tool,
-    ToolAnnotations,
-)
 
 from longthread import __version__
 from longthread.errors import LongthreadError
@@ -84,14 +68,14 @@ class _Tools:
         self._offers = {offer.name: offer for offer in offered}
         self._arguments = {offer.name: Arguments(offer.parameters, tool=offer.name) for offer in offered}
 
-    async def list(self, context: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(offer) for offer in self._offers.values()])
+    async def list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool(offer) for offer in self._offers.values()])
 
-    async def call(self, context: Any, params: CallToolRequestParams) -> CallToolResult:
+    async def call(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         offer = self._offers.get(params.name)
         if offer is None:
             known = ", ".join(self._offers)
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]}. There are: {known}.")
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]}. There are: {known}.")
         told = 0
 
         async def progress(message: str) -> None:
@@ -103,9 +87,9 @@ class _Tools:
             arguments = self._arguments[offer.name].checked(params.arguments or {})
             answer = await _alone(offer.call(arguments, progress))
         except LongthreadError as error:
-            return CallToolResult(content=[TextContent(text=for_clients(str(error)))], is_error=True)
-        return CallToolResult(
-            content=[TextContent(text=answer.text)], structured_content=dict(answer.data), is_error=answer.failed
+            return types.CallToolResult(content=[types.TextContent(text=for_clients(str(error)))], is_error=True)
+        return types.CallToolResult(
+            content=[types.TextContent(text=answer.text)], structured_content=dict(answer.data), is_error=answer.failed
         )
 
 
@@ -123,14 +107,14 @@ async def _alone(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def _tool(offer: OfferedTool) -> Tool:
-    return Tool(
+def _tool(offer: OfferedTool) -> types.Tool:
+    return types.Tool(
         name=offer.name,
         title=offer.title,
         description=offer.description,
         input_schema=dict(offer.parameters),
         output_schema=dict(offer.output),
-        annotations=ToolAnnotations(
+        annotations=types.ToolAnnotations(
             title=offer.title,
             read_only_hint=offer.reads,
             destructive_hint=offer.destroys,
@@ -144,26 +128,30 @@ class _Resources:
     def __init__(self, transcripts: Transcripts) -> None:
         self._transcripts = transcripts
 
-    async def list(self, context: Any, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list(self, context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         try:
             threads, cursor = await self._transcripts.page(params.cursor if params else None)
         except LongthreadError as error:
-            raise MCPError(INVALID_PARAMS, for_clients(str(error))) from error
+            raise MCPError(types.INVALID_PARAMS, for_clients(str(error))) from error
         found = [
-            Resource(uri=uri_of(each), name=each.title or each.id, mime_type=MEDIA_TYPE, description="A conversation")
+            types.Resource(
+                uri=uri_of(each), name=each.title or each.id, mime_type=MEDIA_TYPE, description="A conversation"
+            )
             for each in threads
         ]
-        return ListResourcesResult(resources=found, next_cursor=cursor)
+        return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
-    async def templates(self, context: Any, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    async def templates(
+        self, context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         about = "A conversation, as list_threads names it"
-        template = ResourceTemplate(uri_template=TEMPLATE, name="thread", description=about, mime_type=MEDIA_TYPE)
-        return ListResourceTemplatesResult(resource_templates=[template])
+        template = types.ResourceTemplate(uri_template=TEMPLATE, name="thread", description=about, mime_type=MEDIA_TYPE)
+        return types.ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read(self, context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read(self, context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
             text = await self._transcripts.read(params.uri)
         except LongthreadError as error:
-            raise MCPError(INVALID_PARAMS, for_clients(str(error)), {"uri": params.uri[:1_000]}) from error
-        contents = TextResourceContents(uri=params.uri, mime_type=MEDIA_TYPE, text=text)
-        return ReadResourceResult(contents=[contents])
+            raise MCPError(types.INVALID_PARAMS, for_clients(str(error)), {"uri": params.uri[:1_000]}) from error
+        contents = types.TextResourceContents(uri=params.uri, mime_type=MEDIA_TYPE, text=text)
+        return types.ReadResourceResult(contents=[contents])

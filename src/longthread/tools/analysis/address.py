@@ -1,4 +1,4 @@
-"""A source's address: how to show, to remember and to compare it without its secrets."""
+"""A source's address without its secrets: for display, for storage and for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASSIGNED = re.compile(
     rf"""([\w.%-]*(?:{_SECRET_NAME})[\w.-]*\s*(?:=|%3D)\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|[^\s&;]+)""", re.I
 )
 _CREDENTIALS = re.compile(r":\S*@", re.S)
-"""From the first colon to the last @: a password may hold either."""
+"""From the first colon to the last @: a password may hold both."""
 _SHOWN_OPTIONS = frozenset({"host", "port", "dbname", "sslmode"})
 _FILES = ("sqlite", "duckdb")
 
@@ -30,7 +30,7 @@ def is_url(spec: str) -> bool:
 
 
 def parsed(spec: str) -> SourceUrl:
-    """The URL. Raises InvalidInput, without the URL's secrets, when it cannot be understood."""
+    """Parses a URL. Raises InvalidInput, whose message has no secret."""
     url = _parsed(spec)
     if url is None:
         raise InvalidInput(reason=f"The URL {shown(spec)} cannot be understood. Percent-encode special characters.")
@@ -38,8 +38,8 @@ def parsed(spec: str) -> SourceUrl:
 
 
 def shown(spec: str) -> str:
-    """`spec` as it may be shown: no password, and of the query only where it points to. Of a URL that cannot be
-    understood only the scheme is shown, since nobody knows where in it the password is."""
+    """`spec` without password and without all but harmless options. Of a URL that cannot be parsed only the scheme is
+    left: the password could be anywhere."""
     if not is_url(spec):
         return _ASSIGNED.sub(r"\1***", spec if _PATH.match(spec) else _CREDENTIALS.sub(":***@", spec))
     url = _parsed(spec)
@@ -50,8 +50,8 @@ def shown(spec: str) -> str:
 
 
 def remembered(spec: str) -> str:
-    """`spec` as a conversation keeps it, to be opened again from any folder: the path of a file is absolute, and a
-    URL has no password, so that PGPASSWORD or a password file may give it."""
+    """`spec` as a thread stores it: with an absolute path, and without the password of a URL, which PGPASSWORD or a
+    password file may give."""
     if not is_url(spec):
         return spec if spec == "demo" else str(Path(spec).expanduser().absolute())
     url = _parsed(spec)
@@ -62,19 +62,19 @@ def remembered(spec: str) -> str:
 
 
 def same_source(a: str, b: str) -> bool:
-    """Whether two specs name the same source, whatever passwords they carry or leave out."""
+    """Whether two specs name the same source, with whatever password."""
     return _comparable(a) == _comparable(b)
 
 
 def absolute(url: SourceUrl) -> SourceUrl:
-    """The URL of a database file with the file's absolute path; any other URL as it is."""
+    """Makes the path in the URL of a database file absolute."""
     if url.kind not in _FILES or not url.database or url.database == ":memory:":
         return url
     return replace(url, database=str(Path(url.database).expanduser().absolute()))
 
 
 def secrets_of(url: SourceUrl) -> list[str]:
-    """Texts that no message may contain."""
+    """The secrets in a URL, longest first."""
     found = [url.password] if url.password else []
     for name, values in url.query.items():
         if _SECRET.search(name):
@@ -83,7 +83,7 @@ def secrets_of(url: SourceUrl) -> list[str]:
 
 
 def scrubbed(message: Any, secrets: list[str]) -> str:
-    """A driver's message without the secrets."""
+    """Removes secrets from a driver's message."""
     text = str(message)
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -91,8 +91,8 @@ def scrubbed(message: Any, secrets: list[str]) -> str:
 
 
 def _parsed(spec: str) -> SourceUrl | None:
-    """The URL, or None where it cannot be understood or an @ is left over, so that a part of the password was taken
-    for something else. No cause is ever chained: its text would carry the password."""
+    """The URL; None where it cannot be parsed, or where a part of the password was taken for something else (an @ is
+    left over). No cause is ever chained: its text would carry the password."""
     try:
         url = SourceUrl.parse(spec)
     except ValueError:

@@ -1,5 +1,4 @@
-"""A value of a database as a JSON value, or as one that a file can hold. What an engine gives is text wherever Python's
-own types hold less than the database does."""
+"""Database values as JSON, or as values for a file. An engine gives text where Python's types would lose digits."""
 
 from __future__ import annotations
 
@@ -12,20 +11,20 @@ from decimal import Decimal
 from typing import Any
 
 LARGEST = 2**53 - 1
-"""The largest whole number that every reader of JSON holds exactly; JavaScript rounds those above."""
+"""The largest whole number that every JSON reader holds exactly."""
 _DIGITS = 6
-"""Digits behind the point that are never lost."""
+"""Digits behind the decimal point that are never lost."""
 _MOST_DIGITS = 200_000
-"""Digits up to which a number is written out. PostgreSQL's longest has 147,455; a document may say `1e999999999`."""
+"""Digits up to which a number is written out: PostgreSQL has up to 147,455, a document may have `1e999999999`."""
 _LEAST = Decimal("1e-300")
-"""Above it a double has fifteen digits, whatever the size."""
+"""Above it a double has fifteen digits."""
 _WHOLE_BYTES = 64
 """Bytes up to which a binary value is shown."""
 _MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (?=\d\d:\d\d)")
 _HOURS = re.compile(r"(:\d\d(?:\.\d+)?[+-]\d\d)(?=$| BC$| \(BC\)$)")
 
 Binary = Callable[[bytes], str]
-"""How a database writes a binary value."""
+"""Writes a binary value as its database does."""
 
 
 def hexadecimal(value: bytes) -> str:
@@ -34,13 +33,13 @@ def hexadecimal(value: bytes) -> str:
 
 
 def json_cell(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
-    """`value` as JSON can hold it, with text cut to `limit` characters, and whether something was cut."""
+    """`value` as JSON, with text cut to `limit` characters, and whether something was cut."""
     cell, was_cut = shown(value, limit, binary)
     return as_numbers([cell])[0], was_cut
 
 
 def shown(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bool]:
-    """Like `json_cell`, but exact numbers are left as they are, for `as_numbers` to decide on with their column's."""
+    """Like `json_cell`, but exact numbers stay: `as_numbers` decides by the whole column."""
     if isinstance(value, bytes | bytearray | memoryview) and len(value) > _WHOLE_BYTES:
         return f"<{len(value)} bytes>", False
     safe = plain(value, binary, limit)
@@ -58,8 +57,8 @@ def shown(value: Any, limit: int, binary: Binary = hexadecimal) -> tuple[Any, bo
 
 
 def as_numbers(column: Sequence[Any], *, rounded: bool = False) -> list[Any]:
-    """The cells of one column with its exact numbers as JSON numbers; or, where a double would change one of them, with
-    all of its numbers as text. Where they may be `rounded`, only the first digits behind the point count."""
+    """One column with its exact numbers as JSON numbers, or all numbers as text if a double would change one of them.
+    Of `rounded` numbers only the first digits behind the point count."""
     exact = [cell for cell in column if _is_number(cell) and not isinstance(cell, float)]
     if not exact:
         return list(column)
@@ -68,13 +67,15 @@ def as_numbers(column: Sequence[Any], *, rounded: bool = False) -> list[Any]:
 
 
 def plain(value: Any, binary: Binary = hexadecimal, limit: int | None = None) -> Any:
-    """`value` as nothing, a truth, a number, a text, or a list or an object of what JSON can hold."""
+    """`value` as None, a bool, a number, a text, or a list or dict of JSON values."""
     if value is None or isinstance(value, bool | float | Decimal):
         return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, str):
-        return _valid(value) if limit is None or len(value) <= limit else value
+        # A lone surrogate, which some drivers let through, becomes a question mark. A longer text is cut first.
+        longer = limit is not None and len(value) > limit
+        return value if longer or value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, bytes | bytearray | memoryview):
         return binary(bytes(value))
     if isinstance(value, datetime | date | time):
@@ -87,27 +88,27 @@ def plain(value: Any, binary: Binary = hexadecimal, limit: int | None = None) ->
 
 
 def cut(text: str, limit: int) -> str:
-    """The first `limit` characters, saying how many there were."""
+    """Cuts a text to `limit` characters, with a note of its length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def iso(text: str) -> str:
-    """A day or a time as a database writes it, by ISO 8601: with a T, and with the minutes of its zone."""
+    """A date or time in ISO 8601: with a T, and with the minutes of its time zone."""
     return _HOURS.sub(r"\1:00", _MOMENT.sub(r"\1T", text))
 
 
 def is_finite(number: float | Decimal) -> bool:
-    """Whether it is a number at all, whatever its size."""
+    """Whether a number is neither NaN nor infinite."""
     return number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)
 
 
 def name_of(number: float | Decimal) -> str:
-    """What a number that JSON does not have is called."""
+    """The name of a number that JSON does not have."""
     return "NaN" if "nan" in str(number).casefold() else "Infinity" if number > 0 else "-Infinity"
 
 
 def number_text(number: float | Decimal) -> str:
-    """All digits of a number, without an exponent where it is exact."""
+    """A number with all its digits; an exact one without an exponent."""
     if isinstance(number, int):
         return str(number)
     if not is_finite(number):
@@ -118,7 +119,7 @@ def number_text(number: float | Decimal) -> str:
 
 
 def fits(number: float | Decimal, *, rounded: bool = False) -> bool:
-    """Whether a double, as which JSON numbers are read, holds it; of a `rounded` one, the first digits."""
+    """Whether a double holds the number; of a `rounded` one, its first digits."""
     if isinstance(number, int):
         return abs(number) <= LARGEST
     if isinstance(number, float) or not number.is_finite():
@@ -141,13 +142,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _valid(text: str) -> str:
-    """Text that UTF-8 can carry: a lone surrogate, which some drivers let through, becomes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _number(number: float | Decimal) -> Any:
-    """A number of JSON, or the name of one that JSON does not have."""
+    """A JSON number, or the name of one that JSON does not have."""
     if not is_finite(number):
         return name_of(number)
     if isinstance(number, Decimal):

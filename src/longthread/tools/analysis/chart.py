@@ -1,7 +1,6 @@
 """A chart of a result, as a Vega-Lite specification. Pure.
 
-The specification names its data by the result's label and holds no rows: these are the result's, which the conversation
-keeps. `with_rows` puts them in.
+The specification names its data by the result's label. `with_rows` adds the rows, which the log has.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from typing import Any, Literal, get_args
 from longthread.errors import ColumnNotFound, InvalidInput
 from longthread.tools.analysis.cell import LARGEST, iso
 from longthread.tools.analysis.schema import close_names
+from longthread.tools.analysis.unique_names import UniqueNames
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_ROWS = 5_000
-"""Rows that a chart shows at most: the first ones."""
+"""Rows of a chart at most: the first ones."""
 ChartMark = Literal["bar", "line", "area", "point", "arc"]
 Aggregate = Literal["count", "sum", "mean", "median", "min", "max"]
 FieldType = Literal["quantitative", "temporal", "ordinal", "nominal"]
@@ -33,7 +33,7 @@ _EXACT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(r"-?[0-9]+")
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 _NO_MOMENTS = frozenset({"infinity", "-infinity"})
-"""What databases hold beside numbers and moments, and no chart shows."""
+"""Database values that no chart can show."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _MOMENT = re.compile(
@@ -45,7 +45,7 @@ _SPECIAL = re.compile(r"""([\\.\[\]'"])""")
 
 @dataclass(frozen=True, slots=True)
 class ChartRequest:
-    """A chart as it is asked for. The names are the result's columns."""
+    """A request for a chart. The names are columns of the result."""
 
     mark: ChartMark
     x: str | None = None
@@ -57,7 +57,7 @@ class ChartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A specification without rows, what each column that it shows is taken for, and what should be known of it."""
+    """A specification without rows, the type of each column that it shows, and notes for the reader."""
 
     spec: Mapping[str, Any]
     measures: Mapping[str, FieldType]
@@ -65,31 +65,30 @@ class Chart:
 
 
 class Data:
-    """The rows of a result. Columns of one name get numbers: `n`, `n_2`. Cells that a row lacks are NULL."""
+    """The rows of a result, with unique column names. Missing cells are NULL."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        self.columns = _distinct(columns)
-        self.rows = [_whole(row, len(self.columns)) for row in rows[:MOST_ROWS]]
+        names, size = UniqueNames(key=str), len(columns)
+        self.columns = [names.take(column or "column") for column in columns]
+        self.rows = [[*row[:size], *[None] * (size - len(row))] for row in rows[:MOST_ROWS]]
         self.total = len(rows)
 
     def values(self, column: str) -> list[Any]:
-        """What a column holds, without NULL."""
+        """The values of a column without NULL."""
         at = self.columns.index(column)
         return [row[at] for row in self.rows if row[at] is not None]
 
     def find(self, name: str) -> str:
-        """The column that is meant. Raises ColumnNotFound, with the nearest."""
-        for column in (*(one for one in self.columns if one == name), *self._folded(name)):
-            return column
+        """Finds a column, in any case. Raises ColumnNotFound, with the nearest names."""
+        folded = [column for column in self.columns if column.strip().casefold() == name.strip().casefold()]
+        if name in self.columns or folded:
+            return name if name in self.columns else folded[0]
         close = close_names(name, self.columns)
         which = f"The nearest are: {', '.join(close)}." if close else f"The result has: {', '.join(self.columns[:20])}."
         raise ColumnNotFound(column=name[:100], nearest=which)
 
-    def _folded(self, name: str) -> list[str]:
-        return [one for one in self.columns if one.strip().casefold() == name.strip().casefold()]
-
     def measure(self, column: str) -> FieldType:
-        """What a column is taken for, by what it holds."""
+        """The type of a column, by its values."""
         values = self.values(column)
         numbers = [value for value in values if not (isinstance(value, str) and value in _NO_NUMBERS)]
         if numbers and all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers):
@@ -103,17 +102,12 @@ class Data:
         return "temporal" if moments and all(_is_moment(text) for text in moments) else "nominal"
 
     def is_of_ids(self, column: str) -> bool:
-        """Whether a column may be of ids: whole numbers so large that a chart would take two of them for one."""
+        """Whether a column may hold ids: texts of digits alone."""
         return all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in self.values(column))
 
 
 def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
-    """The chart of a result.
-
-    Raises:
-        ColumnNotFound: the result has no such column.
-        InvalidInput: such a chart cannot show this; the message says what would.
-    """
+    """Makes the chart of a result. Raises ColumnNotFound; InvalidInput: this chart cannot show these columns."""
     if not data.rows:
         raise InvalidInput(reason=f"The result {label} has no rows: there is nothing to show.")
     names = {"x": wanted.x, "y": wanted.y, "color": wanted.color}
@@ -136,7 +130,7 @@ def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
 
 
 def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
-    """The specification with the rows of its result in it, which any Vega-Lite viewer shows."""
+    """The specification with its rows, for any Vega-Lite viewer."""
     encoded = {one["field"]: one["type"] for one in spec.get("encoding", {}).values() if "field" in one}
     measures = {column: encoded.get(escaped(column), data.measure(column)) for column in data.columns}
     values = [
@@ -147,7 +141,7 @@ def with_rows(spec: Mapping[str, Any], data: Data) -> dict[str, Any]:
 
 
 _Channels = dict[str, tuple[str | None, Aggregate | None]]
-"""The column of each channel, and what is made of its values; a count has no column."""
+"""The column and the aggregate of each channel; a count has no column."""
 
 
 def _axes(
@@ -156,7 +150,7 @@ def _axes(
     x, y = found.get("x"), found.get("y")
     if x is None or (y is None and wanted.aggregate != "count"):
         raise InvalidInput(reason=f"A {wanted.mark} chart needs x and y; only with the aggregate count it needs no y.")
-    # Only bars lie down: elsewhere what is made of the numbers is made of y.
+    # Only bars may be horizontal. Elsewhere y is aggregated.
     axes = ("y", "x") if wanted.aggregate is None or wanted.mark == "bar" else ("y",)
     measured = next((axis for axis in axes if found.get(axis) and measures[found[axis]] == "quantitative"), None)
     if wanted.aggregate == "count":
@@ -212,12 +206,12 @@ def _encoded(
 
 
 def escaped(column: str) -> str:
-    """A column's name as a field of Vega-Lite, which reads `a.b` and `a[0]` as parts of something."""
+    """Escapes a column's name: Vega-Lite reads `a.b` and `a[0]` as nested fields."""
     return _SPECIAL.sub(r"\\\1", column)
 
 
 def _unit(values: Sequence[str]) -> str | None:
-    """The unit of days and months. A browser takes them for Greenwich's: elsewhere it would show the evening before."""
+    """The UTC time unit of dates and months. In local time a browser could show the day before."""
     if all(_DAY.fullmatch(value) for value in values):
         return "utcyearmonthdate"
     return "utcyearmonth" if all(_MONTH.fullmatch(value) for value in values) else None
@@ -239,7 +233,7 @@ def _notes(wanted: ChartRequest, data: Data, found: Mapping[str, str], measures:
 
 
 def _is_moment(text: str) -> bool:
-    """Whether a text is a day, month or moment of the calendar: there is no 2020-99-99."""
+    """Whether a text is a valid date, month or time."""
     if not any(pattern.fullmatch(text) for pattern in (_DAY, _MONTH, _MOMENT)):
         return False
     try:
@@ -250,7 +244,7 @@ def _is_moment(text: str) -> bool:
 
 
 def _are_exact(texts: Sequence[Any]) -> bool:
-    """Whether texts are numbers that are text for their many digits. Codes, which may be all digits, are none."""
+    """Whether texts are exact numbers with many digits, rather than codes."""
     if not all(isinstance(text, str) and _EXACT.fullmatch(text) for text in texts):
         return all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts)
     return all("." in text for text in texts) or any(_is_long(text) for text in texts)
@@ -262,25 +256,10 @@ def _is_long(text: str) -> bool:
 
 
 def _shown(cell: Any, measure: str) -> Any:
-    """A cell as Vega reads it. What is no number and no moment, and a number that JSON does not have, is nothing."""
+    """A cell for Vega. Infinities, NaN and infinite times become null."""
     if measure == "temporal" and isinstance(cell, str):
         return None if cell in _NO_MOMENTS else iso(cell)
     if measure != "quantitative":
         return cell
     number = float(cell) if isinstance(cell, str) else cell
     return None if isinstance(number, float) and not math.isfinite(number) else number
-
-
-def _whole(row: Sequence[Any], size: int) -> list[Any]:
-    return [*row[:size], *[None] * (size - len(row))]
-
-
-def _distinct(columns: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for column in columns:
-        name, number = column or "column", 1
-        while name in found:
-            number += 1
-            name = f"{column or 'column'}_{number}"
-        found.append(name)
-    return found

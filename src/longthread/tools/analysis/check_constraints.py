@@ -1,4 +1,4 @@
-"""The texts that a CHECK leaves a column, read out of a CREATE TABLE statement."""
+"""The values that CHECK constraints of a CREATE TABLE statement allow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.tools.analysis.guard import sqlglot_name
 
 
 def listed(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:
-    """Texts by column, in small letters; a statement or a condition that is not understood says nothing."""
+    """Allowed texts by column, in lower case. What cannot be parsed is skipped."""
     try:
         tree = sqlglot.parse_one(statement, dialect=sqlglot_name(dialect))
     except (SqlglotError, RecursionError):
@@ -24,8 +24,8 @@ def listed(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:
 
 
 def _listed(condition: exp.Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Columns and texts of a condition: `a IN ('x', 'y')`, `a = ANY (ARRAY['x', 'y'])`, `a IS NULL OR a = 'x'`, and of
-    what is joined by AND."""
+    """Reads `a IN ('x', 'y')`, `a = ANY (ARRAY['x', 'y'])`, `a IS NULL OR a = 'x'`, and such conditions joined by
+    AND."""
     bare = _bare(condition)
     if isinstance(bare, exp.And):
         yield from _listed(bare.left)
@@ -39,7 +39,7 @@ def _listed(condition: exp.Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _pair(part: exp.Expr) -> tuple[str, tuple[str, ...]]:
-    """The column of one comparison and the texts that it is compared with; no name where it is another one."""
+    """The column and the texts of one comparison; no name for any other condition."""
     if not isinstance(part, exp.In | exp.EQ):
         return "", ()
     column = _bare(part.this)
@@ -55,7 +55,7 @@ def _texts(given: exp.Expr) -> list[exp.Expr]:
 
 
 def _bare(condition: exp.Expr) -> exp.Expr:
-    """Without parentheses and casts."""
+    """Removes parentheses and casts."""
     while isinstance(condition, exp.Paren | exp.Cast):
         condition = condition.this
     return condition

@@ -1,4 +1,4 @@
-"""The comments that people wrote into SQLite's CREATE statements, which SQLite keeps but does not understand."""
+"""Comments in SQLite's CREATE statements. SQLite stores these statements as text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Comments:
 
 @dataclass
 class _Definition:
-    """One column or constraint between two commas, with the comments before it and behind it."""
+    """A column or constraint, with the comments before and behind it."""
 
     name: str | None = None
     before: list[str] = field(default_factory=list)
@@ -39,11 +39,8 @@ class _Definition:
 
 
 def comments_of(sql: str) -> Comments:
-    """The comments in a CREATE TABLE or CREATE VIEW statement.
-
-    A comment on a column's line is that column's; one on a line of its own belongs to the next column; one before or
-    beside the opening parenthesis is the table's.
-    """
+    """The comments in a CREATE TABLE or CREATE VIEW statement. One on a column's line belongs to that column, one on
+    its own line to the next column, one before or beside the opening parenthesis to the table."""
     if "--" not in sql and "/*" not in sql:
         return Comments()
     head, definitions = _split(sql)
@@ -62,17 +59,20 @@ def _split(sql: str) -> tuple[list[str], list[_Definition]]:
     head: list[str] = []
     definitions = [_Definition()]
     depth = 0
-    fresh_line = False  # whether nothing but comments stands on this line so far
-    beside_opening = True  # whether we are still on the line of the opening parenthesis, before any column
+    fresh_line = False  # only comments on this line so far
+    beside_opening = True  # still on the line of the opening parenthesis
     for kind, text in _tokens(sql):
         current = definitions[-1]
         if kind == "comment":
             if definitions[0].name is None and beside_opening:
                 head.append(text)
             elif fresh_line:
-                _target_before(current).append(text)
+                # Behind the last words of a column, before its comma, it still belongs to that column.
+                (current.before if current.name is None else current.behind).append(text)
             else:
-                _target_behind(definitions).append(text)
+                # Behind the comma of a column, the next definition has begun but has no name yet.
+                begun = current.name is not None or len(definitions) == 1
+                definitions[-1 if begun else -2].behind.append(text)
         elif kind == "newline":
             fresh_line, beside_opening = True, beside_opening and depth == 0
         elif kind == "mark" and text in "()":
@@ -85,17 +85,6 @@ def _split(sql: str) -> tuple[list[str], list[_Definition]]:
                 current.name = _name(kind, text)
             fresh_line = False
     return head, definitions
-
-
-def _target_before(current: _Definition) -> list[str]:
-    # A comment on its own line behind the last words of a column, before its comma, still speaks of that column.
-    return current.before if current.name is None else current.behind
-
-
-def _target_behind(definitions: list[_Definition]) -> list[str]:
-    # Behind the comma of a column, the next definition has begun but has no name yet.
-    begun = definitions[-1].name is not None or len(definitions) == 1
-    return definitions[-1 if begun else -2].behind
 
 
 def _tokens(sql: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a column may hold, where the database says it: the labels of an enumeration, or of a CHECK that lists them."""
+"""The values that a column may hold: labels of an enumeration, or a list in a CHECK."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 Labels = Mapping[str, tuple[str, ...]]
-"""Labels by column, whose name is in small letters."""
+"""Labels by the column's name in lower case."""
 
 _ENUMERATION = re.compile(r"(?:enum|set)\s*\(", re.I)
 _LABEL = re.compile(r"'((?:[^']|'')*)'")
@@ -21,10 +21,10 @@ def labels_of_type(type_name: str) -> tuple[str, ...]:
 
 
 def labels_of_checks(statement: str, dialect: str) -> Labels:
-    """The labels that the CHECKs of a CREATE TABLE statement, or one CHECK alone, leave columns."""
+    """The labels that a CREATE TABLE statement's CHECKs, or a single CHECK, allow."""
     if not _CHECK.search(statement) or "'" not in statement:
         return {}
-    # Here and not above: what reads SQL takes time to load, and most tables have no such condition.
+    # Imported here: sqlglot is slow to load, and most tables have no such condition.
     from longthread.tools.analysis.check_constraints import listed
 
     alone = _CHECK.match(statement.lstrip())

@@ -1,4 +1,4 @@
-"""What in a MySQL text is quoted, what is a comment, and what other readers would take for one."""
+"""Quotes, comments and parameters in MySQL statements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LEXEMES = re.compile(
 
 
 def has_odd_comment(sql: str) -> bool:
-    """Whether a text has a comment that a server runs (`/*! … */`), obeys (`/*+ … */`), or that ends for it elsewhere
-    than for other readers: within another one, or two dashes without a space."""
+    """Whether a text has a comment that a server executes (`/*! … */`), obeys (`/*+ … */`), or reads otherwise than
+    sqlglot: nested ones, or two dashes without a space."""
     return any(found["odd"] for found in _LEXEMES.finditer(sql))
 
 
 def with_values(sql: str, values: Sequence[str]) -> str:
-    """The text with `values`, written as literals, at its places `:p1`, `:p2`, …"""
+    """Puts literals in the places `:p1`, `:p2`, …"""
 
     def replaced(found: re.Match[str]) -> str:
         return values[int(found["place"][2:]) - 1] if found["place"] else found[0]

@@ -11,10 +11,9 @@ from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.schema_linking import Linker, document, split_name, stem, terms
 
 _GROUP = 2.5
-"""What it counts that a table's schema, as a whole, has the words of the question: a question is about one system."""
+"""Weight of the words that a table's whole schema shares with the question."""
 _JOINED = 0.3
-"""What a table takes over of the score of one that it joins: a question says who and what, and seldom the table that
-is between them."""
+"""Share of a table's score that the tables that join it get: a question seldom names a table between two others."""
 _ASKING = """
     a all an and any are as at average avg been between by can count day did distinct do does each every exclud exclude
     excluding find first following for from give greatest had has have he her highest his how id in inclusive including
@@ -24,18 +23,17 @@ _ASKING = """
     with within without year
 """
 _PLAIN = frozenset(stem(word) for word in _ASKING.split())
-"""Words by which one asks, of whatever it is."""
+"""Words of any question."""
 _LENGTH = 0.2
-"""What it counts against a table that it has many columns: little, for the ones that matter most are wide."""
+"""BM25's b: small, as the most important tables are wide."""
 _FEW = 6
-"""Tables up to which a column that is called like a key is taken for the same in all of them."""
+"""Tables up to which a column named like a key joins all of them."""
 _LEADING = 4
-"""Tables that bring those that they join."""
+"""Top tables whose joined tables get a share."""
 
 
 class Likely:
-    """Ranks the tables of one schema by the words of their names, columns and comments, by those of the schema that
-    they are in, and by the keys between them. Where tables have no schema, the database is one."""
+    """Ranks tables by the words of their names, columns and comments, by those of their schema, and by keys."""
 
     def __init__(self, schema: Schema) -> None:
         self._group = {label: label.rpartition(".")[0] for label in schema.tables}
@@ -50,10 +48,7 @@ class Likely:
 
     def rank(self, question: str, count: int) -> list[str]:
         """Up to `count` tables, the likeliest first; none where no table shares a word with the question."""
-        asked = " ".join(word for word in question.split() if not _is_plain(word)) or question
-        return self._ranked(asked, count)
-
-    def _ranked(self, question: str, count: int) -> list[str]:
+        question = " ".join(word for word in question.split() if not _is_plain(word)) or question
         scores = dict(self._linker.rank(question, limit=len(self._group)))
         if not scores:
             return []
@@ -67,7 +62,7 @@ class Likely:
         return _best(scores, count)
 
     def _covered(self, group: str, question: str) -> float:
-        """How much of a question the words of one schema cover; those that every schema has count for little."""
+        """The summed rarity of the question's words in one schema."""
         total = len(self._words)
         return sum(rarity(total, self._in_groups[word]) for word in set(terms(question)) & self._words[group])
 
@@ -83,9 +78,8 @@ def _document(label: str, table: Table) -> list[tuple[str, float]]:
 
 
 def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
-    """The tables that each one joins: by its keys, and in the same schema by a key's column that both have, or by one
-    that is called like a key, where none is declared: `order_id` is one of `orders`, and a `pid` that few tables have
-    is the same in all of them."""
+    """The tables that each one joins: by foreign keys; within a schema by a primary key's column that both have, or by
+    a column named like a key (`order_id` of `orders`, or a `pid` that few tables have)."""
     joined: dict[str, set[str]] = {label: set() for label in schema.tables}
     having: dict[tuple[str, str], list[str]] = {}
     for label, table in schema.tables.items():
@@ -106,12 +100,8 @@ def _joins(schema: Schema, group: Mapping[str, str]) -> dict[str, set[str]]:
 def _joined_by_name(
     having: Mapping[tuple[str, str], list[str]], named: Mapping[tuple[str, tuple[str, ...]], str]
 ) -> Iterator[tuple[str, str]]:
-    """Tables that are joined by columns that are called like a key.
-
-    Args:
-        having: the tables of a schema that have a column of this name.
-        named: the table of a schema whose name these words are.
-    """
+    """Pairs of tables that a column named like a key joins. `having` are the tables by schema and column, `named` is
+    the table by schema and words of its name."""
     for (group, column), labels in having.items():
         if column.endswith("id"):
             target = named.get((group, _named(column.removesuffix("id"))))

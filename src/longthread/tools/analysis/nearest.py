@@ -1,4 +1,4 @@
-"""Values of a column that are near to one that a query filters by, where that occurs nowhere in it."""
+"""Notes on texts that a query filters by and the column does not have, with the nearest values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from longthread.tools.analysis.schema import Schema, Table
 from longthread.tools.analysis.source import Source
 
 SECONDS = 1.0
-"""What all looks of one query may take together."""
+"""Time limit of all look-ups for one query."""
 _LOOKS = 12  # values that are looked for
 _VALUES = 1_000  # distinct values that are compared
 _SHOWN = 5
-_FEW = 12  # values that are all told where none is near
+_FEW = 12  # all values are listed up to here
 _CHARACTERS = 60
 _TEXTS = re.compile(r"char|text|clob|string|enum|citext|^$", re.I)
 _NUMBERS = re.compile(r"[\d\s:./TZ+-]*")
 
 
 class Filter(NamedTuple):
-    """A value that a column of a table is compared with; `how` is `=` or an operator of patterns."""
+    """A value that a query compares a column with; `how` is `=`, LIKE or ILIKE."""
 
     table: Table
     column: str
@@ -37,17 +37,15 @@ class Filter(NamedTuple):
 
 
 async def notes_of(source: Source, schema: Schema, sql: str) -> list[str]:
-    """A note for each text that the statement filters by and that its column does not have, with what is near to it.
-
-    The looks are made as the user's own statements are, within what a policy lets them see. None when the time is up.
-    """
+    """A note for each text that the statement filters by and its column lacks, with the nearest values. The user's
+    policy holds for these look-ups too. Empty when the time is up."""
     if "'" not in sql and '"' not in sql:
         return []
     try:
         found = _filters(sql, source, schema)
         return await source.work(lambda connection: _notes(connection, source, schema, found), SECONDS) if found else []
     except LongthreadError:
-        return []  # the query itself went well: a look that does not is nothing that its reader needs
+        return []  # the query itself succeeded
 
 
 def _filters(sql: str, source: Source, schema: Schema) -> list[Filter]:
@@ -82,7 +80,7 @@ def _of_select(select: exp.Select, schema: Schema) -> Iterator[Filter]:
 
 
 def _tables(select: exp.Select, schema: Schema) -> Iterator[tuple[str, Table]]:
-    """The tables of a SELECT by the names that they have in it. What a CTE calls itself is none."""
+    """The tables of a SELECT by their names or aliases, without CTEs."""
     given = {one.alias.casefold() for one in select.root().find_all(exp.CTE)}
     clause = select.args.get("from_")
     items = [clause.this] if clause is not None else []
@@ -138,7 +136,7 @@ def _note(one: Filter, values: Sequence[str]) -> str:
 
 
 def close_values(wanted: str, values: Sequence[str]) -> list[str]:
-    """Up to five of the values that resemble one, best first: by letters, by parts, by the first letters of words."""
+    """Up to five similar values, best first: by letters, by parts, or by initials."""
     plain = _plain(wanted)
     scored = [(_likeness(plain, _plain(value)), value) for value in values]
     return [value for score, value in sorted(scored, key=lambda one: -one[0]) if score >= 0.6][:_SHOWN]

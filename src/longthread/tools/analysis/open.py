@@ -1,4 +1,4 @@
-"""From what a user names to an open source."""
+"""Opens a source from its spec."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ _DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _DUCKDB_MAGIC = b"DUCK"
 _TOLD = 3
-"""Files of a folder without tables that are told of."""
+"""Files of a folder without tables that an error lists."""
 _ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
 
 
 async def open_source(
     spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None, policy: UserPolicy | None = None
 ) -> Source:
-    """Opens `demo`, a database file, a data file, a folder of data files or a SQLAlchemy URL, to be read only. Behind
-    the path of data files, `?encoding=NAME` says what texts are written in.
+    """Opens `demo`, a database file, a data file, a folder of data files or a database URL, read-only. Behind the path
+    of data files `?encoding=NAME` names the encoding of texts.
 
-    `demo_folder` is where the demo database is kept, the user's cache folder by default. With a `policy`, no more is
-    read than that allows, by whatever statement; PolicyUnusable says that it names what is not there. Raises
-    SourceNotFound, SourceUnreadable, SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing;
-    none of them shows a password.
+    `demo_folder` holds the demo database, by default the user's cache folder. A `policy` limits what statements read;
+    raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable, SourceUnsupported,
+    SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing; none of them shows a password.
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
@@ -61,20 +60,20 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
         engine.name = "spaceflight"
         return engine, DEMO
     if is_url(spec):
-        # Without its password: a thread remembers its source, and may be asked again when the password is not at hand.
-        kept = remembered(spec)
-        return _engine_of_url(absolute(parsed(spec)), kept, limits), kept
+        # Without its password: a thread stores its source.
+        stored = remembered(spec)
+        return _engine_of_url(absolute(parsed(spec)), stored, limits), stored
     if not spec:
         raise SourceNotFound(source="(nothing)")
     try:
-        # Absolute: the thread may be asked from another folder tomorrow.
+        # Absolute: the thread may be opened from another folder later.
         path = Path(spec).expanduser().absolute()
-        kept = str(path)
-        if not path.exists() and (encoded := _ENCODED.fullmatch(kept)):
+        stored = str(path)
+        if not path.exists() and (encoded := _ENCODED.fullmatch(stored)):
             path, limits = Path(encoded[1]), replace(limits, encoding=known(encoded[2]))
         if not path.exists():
             raise SourceNotFound(source=shown(spec)[:200])
-        return _engine_of_path(path, kept, limits), kept
+        return _engine_of_path(path, stored, limits), stored
     except PermissionError as error:
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
     except (OSError, ValueError, RuntimeError) as error:  # a name too long for a path, or one with a NUL in it
@@ -82,7 +81,7 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
 
 
 def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
-    """An engine that runs in this machine: in a worker, where the system has what that takes."""
+    """An embedded engine, in a worker where the system can fork."""
     if limits.isolated and hasattr(os, "fork"):
         return WorkerEngine(kind, path, spec, limits)
     return engine_class(kind)(path, spec, limits)
@@ -136,22 +135,22 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
 
 
 def _kind(path: Path) -> str | None:
-    """Whose database a file is, by what is in it or else by its name; None: nobody's."""
+    """The kind of database that a file is, by content or else by name; None for any other file."""
     suffix = path.suffix.lower()
-    # SQLite first: only what is no database of its may be opened by other means.
+    # SQLite first: only other files may be opened by other means.
     if is_sqlite(path):
         return "sqlite"
     if suffix in _DUCKDB_NAMES:
         return "duckdb"
     with path.open("rb") as file:
         head = file.read(16)
-    if _is_duckdb(head):
+    if head[8:12] == _DUCKDB_MAGIC:
         return "duckdb"
     return "sqlite" if suffix in _SQLITE_NAMES or head.startswith(_SQLITE_MAGIC) else None
 
 
 def dialect_of(spec: str) -> str:
-    """The dialect that a source is asked in, as far as its address tells, without opening it."""
+    """The dialect of a source, as far as its address implies it."""
     kind = spec.split(":", 1)[0].split("+", 1)[0].lower() if is_url(spec) else ""
     if kind:
         return {"postgres": "postgresql", "mariadb": "mysql"}.get(kind, kind)
@@ -165,7 +164,3 @@ def dialect_of(spec: str) -> str:
     if found is None and not path.exists():
         found = "sqlite" if path.suffix.lower() in _SQLITE_NAMES else None
     return found or "duckdb"
-
-
-def _is_duckdb(head: bytes) -> bool:
-    return head[8:12] == _DUCKDB_MAGIC

@@ -1,4 +1,4 @@
-"""What the values of a table look like: counts, ranges, frequent values. Bounded in time and in rows."""
+"""Statistics of a table's values: counts, ranges, frequent values. Limited in time and rows."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from longthread.tools.analysis.schema import Column, Table
 from longthread.tools.analysis.watch import Interrupted, Watch
 
 _FEW = 100
-"""Distinct values up to which a column is listed by its most frequent ones."""
+"""Distinct values up to which a column's frequent values are listed."""
 _SHOWN = 20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _NUMBER = re.compile(
     r"[-+(]?\s*(?:[$€£¥₹]|[A-Z]{3}\s)?\s*"
     r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:[,.'\s]\d{3})+)(?:[.,]\d+)?(?:[eE][-+]?\d+)?\s*(?:[%$€£¥₹元]|\s[A-Z]{3})?\)?"
 )
-"""A number as people write it: with thousands, a decimal comma, a currency. Codes with leading zeros are none."""
+"""A number as people write it: with thousands, a decimal comma, a currency; no leading zeros."""
 _LOOKED_AT = 1_000
-"""Values of a text column that are looked at for numbers."""
+"""Values of a text column that are checked for numbers."""
 _SKIPPED = frozenset({"binary", "other"})
 
 
 @dataclass
 class Profile:
-    """Statistics by column name, and whether they come from a part of the rows only."""
+    """Statistics by column name."""
 
     columns: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: int | None = None
     rows_approximate: bool = False
     sampled_rows: int | None = None
-    """Rows that the statistics were taken from, if not all."""
+    """Rows of the sample, if not all rows were read."""
     complete: bool = True
     """Whether all columns were done in time."""
 
@@ -46,7 +46,7 @@ class Profile:
 def profile(
     connection: SourceConnection, table: Table, columns: tuple[Column, ...], limits: Limits, dialect: str
 ) -> Profile:
-    """The statistics of `columns`. Columns that the time does not allow have none."""
+    """The statistics of `columns`, as many as the time allows."""
     found = Profile()
     until = time.monotonic() + limits.statistics_seconds
     found.rows, found.rows_approximate = count_rows(connection, table, limits.statistics_seconds / 2)
@@ -67,13 +67,13 @@ def profile(
                 found.complete = False
                 break
             except SqlFailed:
-                # A type that has no order or no equality, or a view over what is gone: no statistics, no harm.
+                # A type without order or equality, or a broken view.
                 continue
     return found
 
 
 def count_rows(connection: SourceConnection, table: Table, seconds: float) -> tuple[int | None, bool]:
-    """How many rows `table` has, and whether that is the database's estimate; None when counting takes too long."""
+    """The number of rows (None if counting takes too long), and whether it is the database's estimate."""
     if table.estimated_rows is not None and table.estimated_rows > 1_000_000:
         return table.estimated_rows, True
     with Watch(connection.interrupt, seconds) as watch:
@@ -105,7 +105,8 @@ def _statistics(
     if distinct and _has_range(column, least, most):
         statistics["min"] = json_cell(least, limits.sample_cell_characters)[0]
         statistics["max"] = json_cell(most, limits.sample_cell_characters)[0]
-    if 0 < distinct <= (_FEW if column.shape != "number" else 0) and not _is_key(column):
+    is_key = column.primary_key and column.shape == "integer"
+    if 0 < distinct <= (_FEW if column.shape != "number" else 0) and not is_key:
         values = _frequent(connection, relation, name, limits)
         if column.shape in ("text", "boolean") or (column.shape == "integer" and distinct <= _SHOWN):
             statistics["values"] = values
@@ -115,7 +116,7 @@ def _statistics(
 
 
 def _numbers(connection: SourceConnection, relation: str, name: str, text: str) -> dict[str, str]:
-    """A note where most values of a text column are numbers, and what keeps them from being taken for such."""
+    """A note on a text column whose values are mostly numbers."""
     query = f"SELECT substr(CAST({name} AS {text}), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
     values = [str(row[0]).strip() for row in connection.execute(query)]
     others = [value for value in values if not _NUMBER.fullmatch(value)]
@@ -139,12 +140,8 @@ def _frequent(connection: SourceConnection, relation: str, name: str, limits: Li
     return as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
 
 
-def _is_key(column: Column) -> bool:
-    return column.primary_key and column.shape == "integer"
-
-
 def _has_range(column: Column, least: Any, most: Any) -> bool:
-    """Numbers and dates have a range that says something; dates are often kept as text."""
+    """Numbers and dates have a range; dates are often stored as text."""
     if column.shape in ("integer", "number", "date"):
         return True
     return all(isinstance(bound, str) and _DATE.fullmatch(bound) for bound in (least, most))

@@ -1,13 +1,13 @@
-"""Which tables and columns a statement names, and whether the source has them: known before anything runs.
+"""Checks that a source has the tables and columns that a statement names, before it runs.
 
-Names are looked up as the dialect does it: through aliases, common table expressions and subqueries, and outwards from
-a subquery to the query around it. Where something cannot be known (what a function after FROM returns, a pivot, a field
-of a struct), the database decides.
+Names are resolved as in the dialect: through aliases, common table expressions and subqueries, and outwards from a
+subquery. Where the columns cannot be known (table functions, pivots, fields of structs), the database decides.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.tools.analysis.schema import Schema, Table, close_names
 
 Columns = Mapping[str, str] | None
-"""Names as they are compared, to names as they are written; None where they are not known."""
+"""Comparable names to written names; None if unknown."""
 
 _WORDS = """
     current_date current_time current_timestamp localtime localtimestamp user current_user session_user current_role
@@ -34,14 +34,14 @@ _HIDDEN = {
 _SYSTEM = ("sqlite_", "pg_", "duckdb_")
 _STANDARD = ("information_schema", "INFORMATION_SCHEMA")
 _WHOLE = ("sqlite", "duckdb", "mysql")
-"""Dialects whose schemas list every table that a statement can read."""
+"""Dialects whose schema lists every readable table."""
 _JSON = ("key", "value", "type", "atom", "id", "parent", "fullkey", "path", "json", "root")
 _RETURNED = {
     "json_each": dict(zip(_JSON, _JSON, strict=True)),
     "json_tree": dict(zip(_JSON, _JSON, strict=True)),
     "generate_series": {"value": "value", "start": "start", "stop": "stop", "step": "step"},
 }
-"""Columns of SQLite's functions that stand after FROM."""
+"""Columns of SQLite's table functions."""
 _LISTED = 12
 _TEXT = " For a text, write it in single quotes."
 _BACKTICKS = " In double quotes or single ones it is a text in MySQL: write a name in backticks."
@@ -49,19 +49,18 @@ _BACKTICKS = " In double quotes or single ones it is a text in MySQL: write a na
 
 @dataclass
 class _Frame:
-    """What one SELECT sees: its sources by name, and the names that it gives itself."""
+    """The scope of one SELECT: its sources by name, and its own aliases."""
 
     sources: dict[str, Columns] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
 
 
 SchemaTables = Mapping[str, Columns]
-"""Common table expressions that are in sight."""
+"""Common table expressions in scope."""
 
 
 class Resolver:
-    """Looks up the names of statements in one schema. `dialect` is the source's; `functions` are the database's own,
-    which PostgreSQL lets stand for columns."""
+    """Resolves names in one schema. `functions` are the database's own, which PostgreSQL also allows as columns."""
 
     def __init__(self, schema: Schema, dialect: str, functions: Collection[str] = ()) -> None:
         self._schema = schema
@@ -74,8 +73,8 @@ class Resolver:
         self._mentioned: set[str] = set()
 
     def check(self, statement: exp.Expr) -> None:
-        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first name that is not there; and
-        SqlRefused for a statement in which names cannot be looked up."""
+        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first unknown name; SqlRefused: names
+        cannot be resolved."""
         try:
             self._check(statement)
         except (AttributeError, RecursionError) as error:
@@ -92,12 +91,12 @@ class Resolver:
         self._query(statement, {}, [])
 
     def _check_home(self, table: exp.Table) -> None:
-        """Wherever it stands: within parentheses after FROM, or behind DESCRIBE, nothing else is looked up."""
+        """Refuses tables of other databases, anywhere in the statement."""
         if table.catalog or table.db not in ("", self._schema.home, *_STANDARD):
             raise TableNotFound(table=f"{table.db}.{table.name}"[:200], nearest=self._schema.nearest(table.name))
 
     def _query(self, query: exp.Expr, tables: SchemaTables, outer: Sequence[_Frame]) -> Columns:
-        """The columns that a query returns, after the names in it were looked up."""
+        """Checks a query; returns its columns."""
         tables = self._with(query, tables, outer)
         if isinstance(query, exp.Subquery):
             if not isinstance(query.this, exp.Query):
@@ -115,7 +114,7 @@ class Resolver:
         clause = query.args.get("with_")
         if clause is None:
             return tables
-        # Each may name itself, and in SQLite one that comes later: until it is known, the database decides.
+        # Each may name itself, and in SQLite a later one: until it is known, the database decides.
         seen = {**tables, **{self._alias(one): None for one in clause.expressions}}
         for one in clause.expressions:
             found = self._query(one.this, seen, outer)
@@ -128,7 +127,7 @@ class Resolver:
         for item in _from_items(query):
             name = self._alias(item)
             columns = self._renamed(item, self._item(item, tables, frames))
-            # Two sources of one name: a mistake, or a join that is not understood.
+            # Two sources of one name: a mistake, or an unusual join.
             frame.sources[name] = None if name in frame.sources else columns
         frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
         self._walk(query, tables, frames)
@@ -160,14 +159,15 @@ class Resolver:
         elif len(named) > 1:
             named = [one for one in named if one.label.casefold() == table.name.casefold()]
         if len(named) == 1:
-            return {self._stored(column.name): column.name for column in named[0].columns} or None
+            names = [column.name for column in named[0].columns]
+            return {name if self._dialect == "postgresql" else name.casefold(): name for name in names} or None
         if not named and self._is_missing(table):
             raise TableNotFound(table=table.name[:200], nearest=self._schema.nearest(table.name))
         return None
 
     def _is_missing(self, table: exp.Table) -> bool:
-        """Whether there is surely no such table. PostgreSQL may have some that a schema does not list (partitions,
-        tables of extensions); SQLite keeps tables of its own behind virtual ones."""
+        """Whether there is surely no such table. PostgreSQL has tables that a schema does not list (partitions, tables
+        of extensions), and SQLite has tables behind virtual ones."""
         name = table.name.casefold()
         if self._dialect not in _WHOLE or table.db.casefold() in _STANDARD or name.startswith(_SYSTEM):
             return False
@@ -178,14 +178,14 @@ class Resolver:
         return name not in self._by_name and not any(name.startswith(f"{label}_") for label in self._by_name)
 
     def _walk(self, query: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> None:
-        """Looks up the columns of one SELECT, and goes into its subqueries."""
+        """Checks the columns of one SELECT and its subqueries."""
         waiting: list[exp.Expr] = [child for key, child in _children(query) if key != "with_"]
         while waiting:
             node = waiting.pop()
             if isinstance(node, exp.Column):
                 self._column(node, frames)
             elif isinstance(node, exp.Query):
-                if not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):  # else it was looked at as a source
+                if not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):  # else it was checked as a source
                     self._query(node, tables, frames)
             elif not isinstance(node, exp.Star):
                 waiting += [child for key, child in _children(node) if key != "using"]
@@ -210,7 +210,7 @@ class Resolver:
             raise _missing(name, _readable(frames), _TEXT if self._is_text(name) else "")
 
     def _owner(self, owner: exp.Expr, frames: Sequence[_Frame]) -> None:
-        """What stands before a dot and is no source: in DuckDB it may be a struct."""
+        """A qualifier that is no source: in DuckDB it may be a struct."""
         if owner.name.casefold() in self._mentioned or (self._dialect == "duckdb" and self._is_known(owner, frames)):
             return
         if self._by_name.get(owner.name.casefold()) or self._dialect in ("sqlite", "postgresql", "mysql"):
@@ -220,11 +220,11 @@ class Resolver:
 
     def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
         folded = self._compared(name)
-        # What SQLite finds no column for it takes for a text, where it is quoted: also the name of a table.
+        # SQLite takes a quoted name without a column for a text, even a table's name.
         texts = self._is_text(name) and not _may_be_table(name)
         if name.name.casefold() in self._hidden or (not texts and name.name.casefold() in self._mentioned):
             return True
-        # A text that a SELECT calls by its own name is one all the same: "contry" AS contry.
+        # Also where its alias is the same: "contry" AS contry.
         unnamed = frames[-1] if self._is_text(name) and _is_selected(name) else None
         return any(
             (folded in frame.given and frame is not unnamed)
@@ -234,7 +234,7 @@ class Resolver:
         )
 
     def _is_text(self, name: exp.Expr) -> bool:
-        """Whether the database takes a name for a text when no column has it."""
+        """Whether the database takes an unknown name for a text."""
         return self._dialect == "sqlite" and bool(name.args.get("quoted"))
 
     def _fits(self, name: exp.Expr, columns: Mapping[str, str]) -> bool:
@@ -250,7 +250,7 @@ class Resolver:
         return returned
 
     def _named(self, item: exp.Expr, frame: _Frame) -> Columns:
-        """The names of one selected item; None where the database makes the name."""
+        """The names of one selected item; None if the database makes them."""
         if isinstance(item, exp.Alias):
             alias = item.args["alias"]
             return {self._compared(alias): alias.name}
@@ -265,7 +265,7 @@ class Resolver:
         return {key: name for columns in found for key, name in columns.items()} if None not in found else None  # type: ignore[union-attr]
 
     def _renamed(self, item: exp.Expr, columns: Columns) -> Columns:
-        """The columns under the names that an alias gives them. The first names may hide others: all are kept."""
+        """The columns under the names of an alias. If their number is unknown, both names are kept."""
         alias = item.args.get("alias")
         given = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
         if not given:
@@ -283,17 +283,14 @@ class Resolver:
         return self._compared(name) if isinstance(name, exp.Identifier) else ""
 
     def _compared(self, name: exp.Expr) -> str:
-        """A name as the dialect compares it: PostgreSQL makes unquoted ones small, the others know no case."""
+        """A name for comparison: PostgreSQL folds unquoted ones, the others ignore case."""
         if self._dialect != "postgresql":
             return name.name.casefold()
-        return name.name if name.args.get("quoted") else _small(name.name)
-
-    def _stored(self, name: str) -> str:
-        return name if self._dialect == "postgresql" else name.casefold()
+        return name.name if name.args.get("quoted") else re.sub("[A-Z]+", lambda found: found[0].lower(), name.name)
 
 
 def _from_items(query: exp.Select) -> Iterator[exp.Expr]:
-    """What stands behind FROM and JOIN, also inside of parentheses that hold a join."""
+    """The sources in FROM and JOIN, also within parentheses."""
     clause = query.args.get("from_")
     items = [clause.this] if clause is not None else []
     items += [join.this for join in query.args.get("joins") or []]
@@ -305,7 +302,7 @@ def _from_items(query: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _is_selected(name: exp.Expr) -> bool:
-    """Whether a name stands among what its SELECT returns, where the names that this gives are not in sight."""
+    """Whether a name is in the select list, where its aliases are not in scope."""
     node = name
     while node.parent is not None and not isinstance(node.parent, exp.Select):
         node = node.parent
@@ -313,7 +310,7 @@ def _is_selected(name: exp.Expr) -> bool:
 
 
 def _texts_for_names(query: exp.Select, columns: Collection[str]) -> Iterator[exp.Expr]:
-    """Texts of one SELECT that stand where only a name makes sense: MySQL takes what is in double quotes for a text."""
+    """Texts where only a name makes sense: MySQL takes double quotes for a text."""
     orders = [one.this for one in query.args["order"].expressions] if query.args.get("order") else []
     groups = query.args["group"].expressions if query.args.get("group") else []
     yield from (one for one in [*orders, *groups] if _is_string(one))
@@ -324,14 +321,10 @@ def _texts_for_names(query: exp.Select, columns: Collection[str]) -> Iterator[ex
             yield node.this
         elif isinstance(node, exp.Predicate) and _is_string(node.this):
             others = [child for key, child in _children(node) if key != "this"]
-            # Two texts may be compared on purpose: the values of a template's parameters are.
-            if all(isinstance(other, exp.Literal) for other in others) and _is_near(node.this.name, columns):
+            # Two texts may be compared on purpose, as parameters of a template.
+            near = difflib.get_close_matches(node.this.name.casefold(), list(columns), n=1)
+            if near and all(isinstance(other, exp.Literal) for other in others):
                 yield node.this
-
-
-def _is_near(text: str, columns: Collection[str]) -> bool:
-    """Whether a text is a column's name, or nearly one."""
-    return bool(difflib.get_close_matches(text.casefold(), list(columns), n=1))
 
 
 def _is_string(node: object) -> bool:
@@ -339,7 +332,7 @@ def _is_string(node: object) -> bool:
 
 
 def _width(query: exp.Expr) -> int | None:
-    """How many columns a query returns, where its text says that."""
+    """The number of columns that a query returns, if its text implies it."""
     if isinstance(query, exp.CTE | exp.Subquery | exp.Lateral):
         return _width(query.this)
     if isinstance(query, exp.SetOperation):
@@ -359,7 +352,7 @@ def _children(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
 
 
 def _mentions(node: exp.Expr) -> Iterator[str]:
-    """Names that may stand for a value wherever they are given: variables of a lambda, and what a source is called."""
+    """Names that may stand for a value anywhere: lambda variables and names of sources."""
     if isinstance(node, exp.Lambda):
         yield from (one.name.casefold() for one in node.expressions)
     elif isinstance(node, exp.Comprehension):
@@ -373,10 +366,6 @@ def _mentions(node: exp.Expr) -> Iterator[str]:
         yield node.args["offset"].name.casefold()
 
 
-def _small(name: str) -> str:
-    return "".join(letter.lower() if letter.isascii() else letter for letter in name)
-
-
 def _readable(frames: Sequence[_Frame]) -> list[tuple[str, Mapping[str, str]]]:
     return [
         (name, columns) for frame in reversed(frames) for name, columns in frame.sources.items() if columns is not None
@@ -384,7 +373,7 @@ def _readable(frames: Sequence[_Frame]) -> list[tuple[str, Mapping[str, str]]]:
 
 
 def _may_be_table(name: exp.Expr) -> bool:
-    """Whether the name of a table stands where SQLite takes one as a value: in full-text searches."""
+    """Whether SQLite takes a table's name as a value here: in full-text searches."""
     column = name.parent
     return (
         column is not None

@@ -1,4 +1,4 @@
-"""The rows of a query as an observation can carry them: few, small, and honest about what is missing."""
+"""A query's rows for an observation: limited, with notes on what is missing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.watch import Interrupted, Watch
 
 _BESIDE = 1_000
-"""Bytes of an observation that are kept for what is said beside its rows."""
+"""Bytes of an observation that are reserved beside its rows."""
 
 
 @dataclass
 class Result:
-    """The first rows of a query, and how many there were."""
+    """The first rows of a query, and their number."""
 
     columns: list[str]
     rows: list[list[Any]] = field(default_factory=list)
     counted: int = 0
     """Rows that were read."""
     complete: bool = True
-    """Whether that is all of them."""
+    """Whether all rows were read."""
     cut_cells: int = 0
     stopped: bool = False
-    """Whether time was up before the rows to show were all there."""
+    """Whether the time was up before all rows to show were read."""
     all_columns: int = 0
-    """How many columns the query has, where not all are shown."""
+    """The number of columns, if not all are shown."""
 
     @property
     def total(self) -> int | None:
-        """How many rows the query has, if they could be counted within the limits."""
+        """The number of rows, if they were all counted."""
         return self.counted if self.complete else None
 
     @property
@@ -46,12 +46,10 @@ class Result:
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are more columns than are shown."""
         return self.all_columns > len(self.columns)
 
     def bounded(self, room: int) -> Result:
-        """As many of the rows as have room in so many bytes of JSON, beside the names of their columns; and of the
-        columns no more than such that one row has room."""
+        """The rows that fit into `room` bytes of JSON with the column names; fewer columns if not even one row fits."""
         shown = len(self.columns)
         while shown > 1 and _size(self.columns[:shown]) + _size((self.rows or [[]])[0][:shown]) > room:
             shown = shown * 3 // 4
@@ -62,11 +60,7 @@ class Result:
         return replace(counted, all_columns=max(self.all_columns, len(self.columns)))
 
     def observed(self, limits: Limits, keep: int, beside: int = 0) -> dict[str, Any]:
-        """What an observation says of the rows, of which at most `keep` were to be shown.
-
-        Args:
-            beside: bytes of what else it says.
-        """
+        """The data of an observation, for at most `keep` rows and `beside` bytes of other data."""
         return self.bounded(max(limits.bytes // 4, limits.bytes - _BESIDE - beside))._observed(limits, keep)
 
     def _observed(self, limits: Limits, keep: int) -> dict[str, Any]:
@@ -95,10 +89,8 @@ class Result:
 
 
 def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
-    """Reads `rows`: keeps the first `keep` as far as the bytes allow, and counts the others without keeping them.
-
-    Raises Interrupted when the time is up before there is any row; with some, they are the result.
-    """
+    """Reads the first `keep` rows as far as the bytes allow, and counts the others. Raises Interrupted: the time was up
+    before the first row."""
     result = Result(rows.columns)
     room = limits.bytes
     try:
@@ -126,7 +118,7 @@ def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: in
 
 
 def _evenly(rows: list[list[Any]], quotients: Collection[int]) -> list[list[Any]]:
-    """Rows whose numbers have one form in a column."""
+    """Gives the numbers of a column one form."""
     if not rows or not rows[0]:
         return rows
     columns = [as_numbers(column, rounded=at in quotients) for at, column in enumerate(zip(*rows, strict=True))]
@@ -148,8 +140,7 @@ def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Li
 
 
 def _shaped(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> tuple[list[Any], int]:
-    """A row of JSON values and exact numbers; the first row is made to fit into `room`, since one row must always be
-    shown."""
+    """A row of JSON values and exact numbers. The first row is cut to fit into `room`, as one row is always shown."""
     cells = [shown(value, cell, binary) for value in row]
     if room is not None and cells:
         fits = max(16, room // (8 * len(cells)))
@@ -159,5 +150,5 @@ def _shaped(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> 
 
 
 def _size(row: Sequence[Any]) -> int:
-    """Bytes of a row as JSON, with what parts it from the next."""
+    """Bytes of a row as JSON, with its separator."""
     return len(json.dumps(row, ensure_ascii=False, default=str).encode()) + 2

@@ -1,4 +1,4 @@
-"""The rows of a statement, as an engine gives them."""
+"""The rows of a statement."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from longthread.tools.analysis.cell import Binary, hexadecimal
 
 
 class Rows:
-    """The result of one statement: column names and an iterator over rows, read as they are asked for. `binary` writes
-    a binary value as the database does; `quotients` are the places of columns whose digits may go on for ever, and are
-    shown as a double has them."""
+    """Column names and a lazy iterator over rows. `binary` writes a binary value as the database does; `quotients` are
+    the places of computed columns, whose numbers are rounded to a double."""
 
     def __init__(
         self,
@@ -29,13 +28,13 @@ class Rows:
         return self._rows
 
     def first(self) -> Sequence[Any] | None:
-        """The first row, or None; the rest is dropped."""
+        """The first row, or None; closes the statement."""
         row = next(self._rows, None)
         self.close()
         return row
 
     def close(self) -> None:
-        """Ends the statement."""
+        """Closes the statement."""
         close = getattr(self._rows, "close", None)
         if close is not None:
             close()

@@ -1,4 +1,4 @@
-"""What tables a source has: names, columns, keys, comments."""
+"""The schema of a source: tables, columns, keys, comments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ColumnShape = Literal["integer", "number", "text", "date", "boolean", "binary", 
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `type` is the database's own word for it."""
+    """One column. `type` is the database's own name."""
 
     name: str
     type: str
@@ -26,11 +26,11 @@ class Column:
     primary_key: bool = False
     comment: str | None = None
     labels: tuple[str, ...] = ()
-    """What it may hold, where the database says it."""
+    """The allowed values, if the database lists them."""
 
     @property
     def shape(self) -> ColumnShape:
-        """What kind of values to expect, whatever the dialect calls it."""
+        """The kind of its values in any dialect."""
         shape = shape_of(self.type)
         # An enumeration has a name of its own in PostgreSQL.
         return "text" if self.labels and not self.type.endswith("[]") else shape
@@ -47,7 +47,7 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or a view. `label` is the name that people and models use; `sql` is the quoted one that runs."""
+    """A table or view. `label` is its name for people and models, `sql` its quoted name."""
 
     label: str
     sql: str
@@ -60,8 +60,7 @@ class Table:
 
 
 class Schema:
-    """All tables of a source, in the order of their names. `home` is the database that they are in, where statements
-    can name others of the same server."""
+    """The tables of a source, ordered by name. `home` is their database, where statements could name others."""
 
     def __init__(self, tables: Iterable[Table], home: str = "") -> None:
         self.tables: Mapping[str, Table] = {table.label: table for table in tables}
@@ -72,7 +71,7 @@ class Schema:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of tables, columns, types and keys: it changes when facts learned from them may be wrong."""
+        """A hash of tables, columns, types, keys and comments."""
         shape = [
             [
                 table.label,
@@ -90,10 +89,7 @@ class Schema:
         return hashlib.sha256(json.dumps(shape, ensure_ascii=False).encode()).hexdigest()[:16]
 
     def find(self, name: str) -> Table:
-        """The table that `name` means: exactly, unquoted, or in another case.
-
-        Raises TableNotFound, with the nearest names.
-        """
+        """Finds a table by its name: exact, unquoted, or in another case. Raises TableNotFound."""
         bare = unquoted(name)
         for candidate in (name, bare):
             if candidate in self.tables:
@@ -109,7 +105,7 @@ class Schema:
         raise TableNotFound(table=name[:200], nearest=self.nearest(bare))
 
     def nearest(self, name: str) -> str:
-        """A sentence that names the tables whose names are close to `name`, or some there are."""
+        """A sentence with the nearest names, or with some tables."""
         close = close_names(name, self.tables)
         if close:
             return f"The nearest names are: {', '.join(close)}."
@@ -118,14 +114,14 @@ class Schema:
         return f"The tables are: {', '.join(some)}{more}." if some else "The source has no tables."
 
     def referenced_by(self, table: Table) -> list[tuple[Table, ForeignKey]]:
-        """The foreign keys of all tables that point at `table`."""
+        """The foreign keys that refer to `table`."""
         return [
             (other, key) for other in self.tables.values() for key in other.foreign_keys if key.table == table.label
         ]
 
 
 def close_names(name: str, names: Iterable[str]) -> list[str]:
-    """Up to five of `names` that resemble `name`, best first."""
+    """Up to five similar names, best first."""
     by_folded = {candidate.casefold(): candidate for candidate in names}
     wanted = name.casefold()
     close = difflib.get_close_matches(wanted, by_folded, n=5, cutoff=0.6)
@@ -135,7 +131,7 @@ def close_names(name: str, names: Iterable[str]) -> list[str]:
 
 
 def unquoted(name: str) -> str:
-    """A name without the quotes that a model may have put around it or around its parts."""
+    """Removes quotes around a name or its parts."""
     text = name.strip().rstrip(";").strip()
     for opening, closing in ('""', "``", "[]", "''"):
         if len(text) > 1 and text.startswith(opening) and text.endswith(closing):
@@ -146,7 +142,7 @@ def unquoted(name: str) -> str:
 
 
 def shape_of(type_name: str) -> ColumnShape:
-    """The kind of values behind a declared type, by the words that databases use."""
+    """The kind of values of a declared type."""
     word = type_name.casefold()
     if word.endswith("[]") or word.startswith(
         ("struct", "map", "list", "union", "array", "json", "interval", "tsvector")

@@ -1,7 +1,6 @@
-"""Schema linking: which tables a question is about, by BM25 over names, comments, translations and sampled values.
+"""Schema linking: ranks tables for a question, by BM25 over names, comments, translations and values. Pure.
 
-Pure, and aware of Chinese: text becomes *atoms* (a stemmed Latin word, a number, or one CJK character), and a CJK run
-is searched by its bigrams, because Chinese has no spaces and its words are mostly two characters long.
+Text becomes *atoms*: stemmed words, numbers, single CJK characters. CJK runs are searched by bigrams.
 """
 
 from __future__ import annotations
@@ -11,63 +10,26 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from longthread.model.bm25 import occurrence, rarity
 
 _ATOM = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:\.\d+)?|[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _VOWEL = re.compile(r"[aeiouy]")
-_IRREGULAR = {
-    "diagnoses": "diagnosis",
-    "analyses": "analysis",
-    "people": "person",
-    "children": "child",
-    "men": "man",
-    "women": "woman",
-    "feet": "foot",
-    "mice": "mouse",
-    "bought": "buy",
-    "sold": "sell",
-    "spent": "spend",
-    "paid": "paid",
-    "taught": "teach",
-    "won": "win",
-    "lost": "lose",
-    "wrote": "write",
-    "written": "write",
-    "borne": "born",
-    "series": "series",
-    "species": "species",
-    "news": "news",
-    "does": "does",
-    "has": "has",
-    "was": "was",
-    "is": "is",
-    "this": "this",
-    "its": "its",
-    "us": "us",
-    "during": "during",
-    "something": "something",
-    "anything": "anything",
-    "everything": "everything",
-    "nothing": "nothing",
-    "thing": "thing",
-    "being": "being",
-    "bytes": "byte",
-    "staff": "staff",
-    "rate": "rate",
-    "rates": "rate",
-    "rated": "rated",
-    "rating": "rating",
-    "ratings": "rating",
-    "less": "less",
-    "unless": "unless",
-}
+_UNCHANGED = """
+    paid series species news does has was is this its us during something anything everything nothing thing being
+    staff rate rated rating less unless
+"""
+_FORMS = """
+    diagnoses diagnosis, analyses analysis, people person, children child, men man, women woman, feet foot, mice
+    mouse, bought buy, sold sell, spent spend, taught teach, won win, lost lose, wrote write, written write, borne
+    born, bytes byte, rates rate, ratings rating
+"""
+_IRREGULAR = {word: word for word in _UNCHANGED.split()} | dict(pair.split() for pair in _FORMS.split(","))
 
 
 def stem(word: str) -> str:
-    """The stem of an English word: plural, `-ed`, `-ing` and a final `e` are cut (`hired`, `hire` -> `hir`)."""
+    """The stem of an English word, without plural, `-ed`, `-ing` and final `e` (`hired`, `hire` -> `hir`)."""
     word = word.lower()
     if word in _IRREGULAR:
         return _IRREGULAR[word]
@@ -116,7 +78,7 @@ def split_name(name: str) -> str:
     return " ".join(_CAMEL.sub(" ", name).replace("_", " ").split()).lower()
 
 
-@lru_cache(maxsize=8_192)  # the same names are read again for every question
+@lru_cache(maxsize=8_192)  # each question reads the same names
 def atoms(text: str) -> tuple[str, ...]:
     """The atoms of a text, in order: stemmed words, numbers, single CJK characters."""
     found = _ATOM.findall(text.lower().replace("’", "'"))
@@ -124,12 +86,12 @@ def atoms(text: str) -> tuple[str, ...]:
 
 
 def is_cjk(text: str) -> bool:
-    """Whether a text holds a Chinese character."""
+    """Whether a text has a Chinese character."""
     return any("\u3400" <= char <= "\u9fff" for char in text)
 
 
 def terms(text: str) -> list[str]:
-    """What a text is searched by: its words and numbers, and the bigrams of its CJK runs (a lone character whole)."""
+    """The search terms of a text: words, numbers, and bigrams of CJK runs (or a single character)."""
     result: list[str] = []
     run: list[str] = []
     for atom in (*atoms(text), ""):
@@ -144,7 +106,7 @@ def terms(text: str) -> list[str]:
 
 
 def document(table: str, *, columns: Iterable[str] = (), texts: Iterable[str] = ()) -> list[tuple[str, float]]:
-    """The weighted terms of one table: its name counts three times, a column once, comments and values a half."""
+    """The weighted terms of a table: name 3, columns 1, comments and values 0.5."""
     weighted = [(term, 3.0) for term in terms(split_name(table))]
     for column in columns:
         weighted += [(term, 1.0) for term in terms(split_name(column))]
@@ -153,19 +115,8 @@ def document(table: str, *, columns: Iterable[str] = (), texts: Iterable[str] = 
     return weighted
 
 
-def describe(schema: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The weighted terms of one `describe_table` result."""
-    columns = schema.get("columns") or []
-    texts = [str(schema.get("comment") or "")]
-    for column in columns:
-        texts.append(str(column.get("comment") or ""))
-        texts += [str(value) for value in column.get("values") or () if isinstance(value, str)]
-    names = [str(column["name"]) for column in columns]
-    return document(str(schema.get("table_name", "")), columns=names, texts=texts)
-
-
 class Linker:
-    """BM25 over weighted documents. `expand` adds, to a question, the words that mean the same (a glossary)."""
+    """BM25 over weighted documents. `expand` adds synonyms to a question."""
 
     def __init__(
         self,
@@ -189,7 +140,7 @@ class Linker:
         self._length_weight = length_weight
 
     def rank(self, question: str, limit: int = 20) -> list[tuple[str, float]]:
-        """The documents that share terms with the question, best first, with their scores; ties by name."""
+        """Matching documents with scores, best first; ties by name."""
         query = dict.fromkeys(terms(question), 1.0)
         for other in self._expand(question):
             for term in terms(other):

@@ -1,4 +1,4 @@
-"""A source: a database that may be asked, and never changed."""
+"""A source: a database that is queried and never changed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,8 @@ _log = logging.getLogger(__name__)
 
 
 class Source:
-    """An open database. Its blocking work runs in threads of its own, which end with it.
-
-    `spec` is what it was opened from, without secrets. Use it as `async with await open_source(…) as source`, or
-    `await source.close()`.
-    """
+    """An open database, with threads for its blocking work. `spec` is what it was opened from, without secrets. Use it
+    as `async with await open_source(…) as source`, or `await source.close()`."""
 
     def __init__(self, spec: str, engine: Engine, limits: Limits, policy: UserPolicy | None = None) -> None:
         self.spec = spec
@@ -50,7 +47,7 @@ class Source:
         self._restricted: Restricted | None = None
         self._jobs: set[_Job[Any]] = set()
         self._left: set[_Job[Any]] = set()
-        """Work that nobody waits for any more, and that has not ended yet."""
+        """Abandoned work that has not ended yet."""
         self._closed = False
 
     def __repr__(self) -> str:
@@ -63,28 +60,28 @@ class Source:
         await self.close()
 
     async def fingerprint(self) -> str:
-        """A hash of tables, columns, types and keys as they are now. Raises SourceError when the source is gone."""
+        """The present schema's hash. Raises SourceError."""
         return (await self.schema()).fingerprint
 
     async def schema(self) -> Schema:
-        """The tables as they are now: read again only if something changed."""
+        """The present schema; read again only after a change."""
         return await self.work(self._current_schema)
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the source should know: files that could not be read."""
+        """Notes for people: files that could not be read."""
         return list(self._engine.notes)
 
     def notes_on(self, label: str) -> list[str]:
-        """What was guessed of a table when it was read. Nothing where a policy holds: it may tell of hidden values."""
+        """Guesses about a table. None under a policy: they could reveal hidden values."""
         return [] if self._policy is not None else list(self._engine.table_notes.get(label, ()))
 
     async def work(self, action: Callable[[SourceConnection], T], seconds: float | None = None) -> T:
-        """Runs `action` in a thread with a connection, and kills its statement after `seconds` or when the task that
-        awaits it is cancelled. The thread has then ended when this returns, unless it is inside of one call of the
-        engine that heeds no interrupt: after `GRACE` seconds it is left to end by itself, with its connection.
+        """Runs `action` in a thread with a connection. Kills its statement after `seconds` (by default the source's
+        limit), or when the awaiting task is cancelled. The thread has ended when this returns, unless a call of the
+        engine ignores interrupts: after `GRACE` seconds thread and connection are abandoned.
 
-        Raises SqlTimeout after `seconds` (the source's limit by default), and what `action` raises.
+        Raises SqlTimeout, and what `action` raises.
         """
         if self._closed:
             raise _closed(self.spec)
@@ -106,8 +103,7 @@ class Source:
             self._jobs.discard(job)
 
     async def close(self) -> None:
-        """Kills what is running, and ends threads and connections, also when the task that awaits it is cancelled. A
-        second call does nothing."""
+        """Kills running statements, and ends threads and connections, even if the awaiting task is cancelled."""
         if self._closed:
             return
         self._closed = True
@@ -129,14 +125,14 @@ class Source:
         self.drop_idle()
 
     def leave(self, job: _Job[Any]) -> None:
-        """Waits no longer for a piece of work, and gives its place to the next ones."""
+        """Abandons work and replaces its threads."""
         with self._lock:
             self._left.add(job)
-            self._executors[-1].shutdown(wait=False)  # what waits in it is still done
+            self._executors[-1].shutdown(wait=False)  # its queue is still worked off
             self._executors.append(_executor(self.limits.workers))
 
     def arrived(self, job: _Job[Any]) -> None:
-        """A piece of work has ended; if it was the last that kept a closed source from being freed, that is done."""
+        """Notes the end of work. The last abandoned work of a closed source frees the engine."""
         with self._lock:
             late = job in self._left
             self._left.discard(job)
@@ -184,14 +180,13 @@ class Source:
         return rewritten(sql, self._restricted, self.dialect)
 
     def hides(self, text: str) -> bool:
-        """Whether a text names a table or a column that the user of this source may not see; where it is not known what
-        that is, it may."""
+        """Whether a text names a hidden table or column, or could name one, as the schema is not read yet."""
         if self._policy is None:
             return False
         return self._restricted is None or self._restricted.is_named_in(text)
 
     def borrow(self) -> SourceConnection:
-        """A connection for one piece of work, in the calling thread."""
+        """A connection for the calling thread."""
         if self._engine.stale():
             self.drop_idle()
         while True:
@@ -202,7 +197,7 @@ class Source:
             connection.close()
 
     def give_back(self, connection: SourceConnection) -> None:
-        """Keeps the connection for the next piece of work, if it can be made as good as new."""
+        """Returns a connection to the pool, if it can be reset."""
         try:
             connection.reset()
         except (SourceError, Interrupted):
@@ -216,7 +211,7 @@ class Source:
             connection.close()
 
     def drop_idle(self) -> None:
-        """Ends the connections that nobody uses."""
+        """Closes idle connections."""
         with self._lock:
             dropped, self._idle = self._idle, []
         for connection in dropped:
@@ -224,7 +219,7 @@ class Source:
 
 
 class _Job(Generic[T]):
-    """One piece of work, and the switch that stops it from another thread."""
+    """One piece of work, which another thread can stop."""
 
     def __init__(self, source: Source, action: Callable[[SourceConnection], T], seconds: float) -> None:
         self._source = source
@@ -234,17 +229,17 @@ class _Job(Generic[T]):
         self._watch: Watch | None = None
         self._stopped = False
         self.outcome: Future[T] = Future()
-        """What the work came to, or that it is waited for no longer."""
+        """The result of the work, or that it was abandoned."""
 
     def stop(self) -> None:
-        """Kills the statement that runs, or keeps the work from beginning."""
+        """Kills the running statement, or cancels the work before it starts."""
         with self._lock:
             self._stopped = True
             if self._watch is not None:
                 self._watch.stop()
 
     def run(self) -> None:
-        """Does the work in this thread; its outcome is SqlTimeout when its time was up."""
+        """Does the work in this thread."""
         try:
             result = self._run()
         except BaseException as error:  # the task that waits for the outcome is told, whatever ended this thread
@@ -256,7 +251,7 @@ class _Job(Generic[T]):
             self._source.arrived(self)
 
     def _run(self) -> T:
-        """What the action gives. A session that the server has ended is replaced once: all work only reads."""
+        """Runs the action. A session that the server has ended is replaced once, as all work only reads."""
         until = time.monotonic() + self._seconds
         connection = self._source.borrow()
         try:
@@ -285,13 +280,13 @@ class _Job(Generic[T]):
             self._source.give_back(connection)
 
     def _give_up(self, connection: SourceConnection) -> None:
-        if connection.abandon():  # the work ends now, and says so itself
+        if connection.abandon():  # the work ends now and settles itself
             return
         if self._settle(self._reason(), leaving=True):
             _log.warning("A call inside %s heeds no interrupt; it is left to end by itself.", self._source.name)
 
     def _settle(self, error: BaseException | None, *result: T, leaving: bool = False) -> bool:
-        """Says what the work came to, once."""
+        """Sets the outcome, once."""
         with self._lock:
             first = not self.outcome.done()
             if first and leaving:
@@ -309,14 +304,14 @@ class _Job(Generic[T]):
 
 
 async def _ended(waiting: asyncio.Future[T]) -> None:
-    """Waits until the thread has let go of the work, even when the waiting task is cancelled once more."""
+    """Waits for the end of the thread, even if the task is cancelled again."""
     while not waiting.done():
         try:
             await asyncio.wait({waiting})
         except asyncio.CancelledError:
             continue
     if not waiting.cancelled():
-        waiting.exception()  # the killed statement's error, which nobody waits for any more
+        waiting.exception()  # the killed statement's error: retrieved, not raised
 
 
 def _executor(workers: int) -> ThreadPoolExecutor:

@@ -23,7 +23,7 @@ SEED = 1957
 _VERSION = 2
 _FIRST_YEAR, _LAST_YEAR = 1990, 2025
 _FREQUENCY = 0.73
-"""Share of the real launches that are told, so that the database stays at about 5,000 rows."""
+"""Share of the real number of launches: the database has about 5,000 rows."""
 
 SCHEMA = """
 CREATE TABLE agencies ( -- 航天机构
@@ -102,11 +102,8 @@ CREATE INDEX payloads_by_launch ON payloads (launch_id);
 
 
 def spaceflight_database(folder: Path | None = None, seed: int = SEED) -> Path:
-    """The file of the demo database, made on first use.
-
-    It lies in the user's cache folder unless another is given. Its name holds a hash of what it is made of, and it
-    appears whole or not at all, so two processes may make it at once.
-    """
+    """The file of the demo database, created on first use in `folder`, by default the user's cache folder. Its name has
+    a hash of its facts. It appears atomically, so several processes may create it."""
     folder = folder or Path(platformdirs.user_cache_dir("longthread", appauthor=False))
     facts = (_VERSION, seed, SCHEMA, _FREQUENCY, AGENCIES, SITES, ROCKETS, MISSION_KINDS, ORBITS, PAYLOAD_KINDS)
     version = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]

@@ -1,6 +1,6 @@
-"""What a model is told of tables: of many in a list, and of one in full. It is bounded, and the rest can be asked for.
+"""Descriptions of tables for a model: a list, or one table in full. Both are limited, and continue on request.
 
-A part of a description names its table as `table`: `table_name` stands for the description that facts are learned from.
+`table_name` marks a description that facts are learned from; a part of one has `table` instead.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from longthread.errors import ColumnNotFound
 from longthread.tools.analysis.cell import cut
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.profile import Profile
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, close_names
+from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 
 BESIDE = 1_000
-"""Bytes of an observation that are kept for what is said beside its parts: what kind it is, notes, its label."""
+"""Bytes of an observation that are reserved beside its parts."""
 _LABELS = 100
-"""Labels of one column that are told."""
+"""Labels of one column, at most."""
 _SHORT = 5, 40
-"""Values of a column, and characters of each, where the whole has no room."""
+"""Values of a column, and characters of each, in the short form."""
 _BARE = 20
-"""Characters of a column's type and comment where that has none either."""
+"""Characters of a column's type and comment in the shortest form."""
 _PART = 8
-"""Of an observation's bytes, the part that a comment's page may have in characters, and each list of keys in bytes."""
+"""Fraction of an observation for a page of a comment, or for a list of keys."""
 
 
 def size_of(value: Any) -> int:
@@ -34,22 +34,22 @@ def size_of(value: Any) -> int:
 
 
 def count_in(values: Iterable[Any], room: int) -> int:
-    """How many of the values, one behind the other, have room in so many bytes of JSON."""
+    """The number of leading values that fit into `room` bytes of JSON."""
     return sum(1 for total in accumulate(size_of(value) + 2 for value in values) if total <= room)
 
 
 def listed(
     tables: Sequence[Table], rows: Mapping[str, tuple[int | None, bool]], limits: Limits
 ) -> dict[str, dict[str, Any]]:
-    """What is told of tables in a list: those of them, the first, that have room in one observation."""
+    """Entries of a list of tables: the first ones that fit into one observation."""
     told = {table.label: _about(table, rows, limits) for table in tables}
-    # Each is named twice: in the list, and where something is told of it.
+    # Each is named twice: in the list and in `about`.
     shown = count_in(([label, label, about] for label, about in told.items()), limits.bytes - 4 * BESIDE)
     return dict(list(told.items())[:shown])
 
 
 def named_columns(tables: Sequence[Table], room: int) -> dict[str, list[str]]:
-    """The names of the columns of tables; nothing where they take more than so many bytes."""
+    """The column names of tables; empty if they need more than `room` bytes."""
     names = {table.label: [column.name for column in table.columns] for table in tables}
     return names if size_of(names) <= room else {}
 
@@ -67,7 +67,7 @@ def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]], limits: Li
 def description(
     schema: Schema, table: Table, columns: Sequence[Column], found: Profile, limits: Limits, begin: int = 0
 ) -> dict[str, Any]:
-    """A table with its `columns`, those from place `begin` on: less of each where they have no room, and then fewer."""
+    """Describes a table's `columns` from place `begin` on: shorter if they do not fit, and then fewer."""
     named = "table_name" if begin == 0 else "table"
     head: dict[str, Any] = {named: table.label, "kind": table.kind, "rows": found.rows}
     keys = _keys(schema, table, limits) if begin == 0 else {}
@@ -86,7 +86,7 @@ def description(
 
 
 def _in_short(about: dict[str, Any], values: int, characters: int) -> dict[str, Any]:
-    """What is told of a column, with fewer of its values, and texts cut. Without any value there is no range either."""
+    """A column's description with fewer values and cut texts; without values there is no range either."""
     told = {name: cut(each, characters) if isinstance(each, str) else each for name, each in about.items()}
     for name in ("values", "labels"):
         if name in about:
@@ -98,7 +98,7 @@ def _in_short(about: dict[str, Any], values: int, characters: int) -> dict[str, 
 def column_of(
     schema: Schema, table: Table, column: Column, found: Profile, limits: Limits, begin: int
 ) -> dict[str, Any]:
-    """One column of a table, with its comment from character `begin` on, and the keys that it is part of."""
+    """One column, with its comment from character `begin` on, and its keys."""
     about = _column(column, found, limits) | _comment(column.comment, begin, limits)
     return {"table": table.label, "column": about, **_keys(schema, table, limits, column.name)}
 
@@ -109,11 +109,7 @@ def comment_of(table: Table, begin: int, limits: Limits) -> dict[str, Any]:
 
 
 def column_named(table: Table, name: str) -> Column:
-    """The column that is meant, whatever its case.
-
-    Raises:
-        ColumnNotFound: there is none, or it is not clear which.
-    """
+    """Finds a column in any case. Raises ColumnNotFound: there is none, or it is ambiguous."""
     exact = [column for column in table.columns if column.name == name]
     found = exact or [column for column in table.columns if column.name.casefold() == name.casefold()]
     if len(found) == 1:
@@ -124,23 +120,19 @@ def column_named(table: Table, name: str) -> Column:
 
 
 def _keys(schema: Schema, table: Table, limits: Limits, column: str | None = None) -> dict[str, Any]:
-    """The keys of a table and those that refer to it, or only those of one column, as far as they have room."""
+    """The keys of a table or column, and those that refer to it, as far as they fit."""
     own = [
         {"columns": list(key.columns), "table": key.table, "references": list(key.references)}
         for key in table.foreign_keys
         if column is None or column in key.columns
     ]
-    others = [_reference(other, key) for other, key in schema.referenced_by(table) if _has(key.references, column)]
+    others = [
+        {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
+        for other, key in schema.referenced_by(table)
+        if column is None or column in key.references
+    ]
     primary = {"primary_key": list(table.primary_key)} if column is None else {}
     return {**primary, **_in_part("foreign_keys", own, limits), **_in_part("referenced_by", others, limits)}
-
-
-def _reference(other: Table, key: ForeignKey) -> dict[str, Any]:
-    return {"table": other.label, "columns": list(key.columns), "references": list(key.references)}
-
-
-def _has(names: Sequence[str], name: str | None) -> bool:
-    return name is None or name in names
 
 
 def _in_part(name: str, keys: list[dict[str, Any]], limits: Limits) -> dict[str, Any]:
@@ -150,7 +142,7 @@ def _in_part(name: str, keys: list[dict[str, Any]], limits: Limits) -> dict[str,
 
 
 def _comment(comment: str | None, begin: int, limits: Limits) -> dict[str, Any]:
-    """A page of a comment, which says how long that is where it is not all of it."""
+    """A page of a comment, with its place if that is not all."""
     if not comment:
         return {}
     end = min(len(comment), begin + limits.bytes // _PART)
@@ -162,7 +154,7 @@ def _comment(comment: str | None, begin: int, limits: Limits) -> dict[str, Any]:
 
 
 def _statistics(found: Profile, columns: Sequence[Column]) -> dict[str, Any]:
-    """How the statistics of columns were made, where not from all rows or not of all columns."""
+    """Notes on statistics from a sample, or of some columns only."""
     told: dict[str, Any] = {}
     if found.rows_approximate or found.sampled_rows is not None:
         told["approximate"] = True

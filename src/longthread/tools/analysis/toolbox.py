@@ -1,4 +1,4 @@
-"""The four tools by which a model explores a source and asks it."""
+"""The four tools for a source: list_tables, describe_table, sample_rows, run_sql."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import fnmatch
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from longthread.errors import InvalidInput, LongthreadError, SqlFailed
+from longthread.errors import InvalidInput, SqlFailed
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.nearest import notes_of
@@ -28,7 +28,7 @@ from longthread.tools.analysis.table_descriptions import (
     named_columns,
     size_of,
 )
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Tool, Work, as_observation
 
 _Arguments = Mapping[str, Any]
 _LIST_TABLES = (
@@ -61,8 +61,7 @@ _UNKNOWN = re.compile(
 
 
 def analysis_tools(source: Source, question: str = "") -> list[Tool]:
-    """`list_tables`, `describe_table`, `sample_rows` and `run_sql` over one source. All only read, so all may be run
-    again after a crash. `question` is what is asked: of a large database the likely tables are listed."""
+    """The tools of one source. `question` chooses the tables that are listed of a large database."""
     box = _Toolbox(source, question)
     limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": source.limits.sample_rows}
     run_sql = _RUN_SQL.format(
@@ -99,20 +98,14 @@ def _tool(
     description: str,
     properties: Mapping[str, Any],
     required: tuple[str, ...],
-    work: Callable[[_Arguments], Awaitable[dict[str, Any]]],
+    work: Work,
 ) -> Tool:
-    async def call(arguments: _Arguments) -> Observation:
-        try:
-            return succeeded(await work(arguments))
-        except LongthreadError as error:
-            return failed(error)
-
     parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
-    return Tool(name, description, parameters, call, retry_safe=True, category="database")
+    return Tool(name, description, parameters, as_observation(work), retry_safe=True, category="database")
 
 
 class _Toolbox:
-    """The work behind the tools."""
+    """The work of the tools."""
 
     def __init__(self, source: Source, question: str) -> None:
         self._source = source
@@ -151,7 +144,7 @@ class _Toolbox:
         return listing
 
     def _notes(self, tables: list[Table], room: int) -> list[str]:
-        """What was left out, and what was guessed of the tables, as far as the list has room for it."""
+        """Notes on skipped files and guesses, as far as they fit."""
         notes = [f"{table.label}: {note}" for table in tables for note in self._source.notes_on(table.label)]
         notes = [*self._source.notes, *notes]
         fitting = min(self._limits.listed_notes, count_in(notes, room))
@@ -159,7 +152,7 @@ class _Toolbox:
         return [*notes[:fitting], *more]
 
     def _shown(self, schema: Schema, chosen: list[Table], arguments: _Arguments, begin: int | None) -> list[Table]:
-        """The tables to list: all that were chosen, from place `begin` on, or of many the likely ones."""
+        """The tables to list: those from place `begin` on, or the likely ones of many."""
         if not self._is_ranked(chosen, arguments):
             return chosen[begin or 0 :][: self._limits.listed_tables]
         meant = _text(arguments, "about", required=False)
@@ -168,14 +161,14 @@ class _Toolbox:
         return [among.tables[label] for label in ranked] or chosen[: self._limits.likely_tables]
 
     def _is_ranked(self, chosen: list[Table], arguments: _Arguments) -> bool:
-        """Whether the likely tables are to be listed."""
+        """Whether to list the likely tables."""
         if arguments.get("offset") is not None:
             return False
         about, pattern = (_text(arguments, name, required=False) for name in ("about", "pattern"))
         return bool(about) or (len(chosen) > self._limits.many_tables and not pattern)
 
     def _count(self, connection: SourceConnection, tables: list[Table]) -> dict[str, tuple[int | None, bool]]:
-        """Row counts as far as the time allows, in the order of the list."""
+        """Row counts as far as the time allows."""
         until = time.monotonic() + self._limits.statistics_seconds
         counts: dict[str, tuple[int | None, bool]] = {}
         for table in tables:
@@ -224,7 +217,7 @@ class _Toolbox:
 
     async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
         schema = await self._source.schema()
-        # In a thread: parsing a long statement takes a noticeable time, and everything else goes on meanwhile.
+        # In a thread: parsing a long statement takes a while.
         sql, run = await asyncio.to_thread(self._source.prepare, _text(arguments, "sql"), schema)
         started = time.monotonic()
         try:
@@ -243,7 +236,7 @@ class _Toolbox:
 
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
-    """The error with the names that may have been meant, where the database names none."""
+    """Adds the nearest names to an error of the database."""
     reason = error.reason
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
@@ -252,7 +245,7 @@ def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     name = named.rsplit(".", 1)[-1]
     if "column" not in (unknown["kind"], unknown["field"]):
         return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
-    # Of the tables that the query names, if it names any that exist.
+    # Of the tables in the query, if there are any.
     asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
     columns = [(column.name, table.label) for table in asked or schema.tables.values() for column in table.columns]
     close = close_names(name, [column for column, _ in columns])
@@ -264,12 +257,9 @@ def _matching(schema: Schema, pattern: str) -> list[Table]:
     wanted = pattern.strip().casefold().replace("%", "*")
     if not wanted:
         return list(schema.tables.values())
-    glob = wanted if "*" in wanted else f"*{_literal_glob(wanted)}*"
-    return [table for label, table in schema.tables.items() if fnmatch.fnmatchcase(label.casefold(), glob)]
-
-
-def _literal_glob(text: str) -> str:
-    return "".join(f"[{character}]" if character in "?[" else character for character in text)
+    if "*" not in wanted:
+        wanted = "*" + re.sub(r"[?[]", r"[\g<0>]", wanted) + "*"
+    return [table for label, table in schema.tables.items() if fnmatch.fnmatchcase(label.casefold(), wanted)]
 
 
 def _text(arguments: _Arguments, name: str, *, required: bool = True) -> str:
@@ -295,7 +285,7 @@ def _count(arguments: _Arguments, name: str, default: int, most: int) -> int:
 
 
 def _place(arguments: _Arguments, name: str, most: int | None = None) -> int | None:
-    """A place in a list or a text, from 0 on; None where none is given."""
+    """A place in a list or text, from 0; None if not given."""
     value = arguments.get(name)
     if value is None:
         return None

@@ -10,16 +10,12 @@ _LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
 _HOST = r"(?:\[(?P<address>[^/?]+)\]|(?P<name>[^/:?]+))?(?::(?P<port>[^/?]*))?"
 _URL = re.compile(rf"(?P<driver>[\w+]+)://{_LOGIN}{_HOST}(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?")
 _KEPT = " +"
-"""Characters of a name or a password that need no percent sign."""
+"""Characters of a name or password that are not percent-encoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceUrl:
-    """A URL in its parts, without percent signs. An option that is given several times has several values.
-
-    Args:
-        driver: the scheme: `postgresql`, or with the name of a driver `postgresql+psycopg`.
-    """
+    """The decoded parts of a URL. `driver` is the scheme, such as `postgresql` or `postgresql+psycopg`."""
 
     driver: str
     username: str | None = None
@@ -31,10 +27,7 @@ class SourceUrl:
 
     @classmethod
     def parse(cls, text: str) -> SourceUrl:
-        """
-        Raises:
-            ValueError: it is no such URL, or its port is no number. The error does not hold the URL.
-        """
+        """Raises ValueError, whose message does not have the URL."""
         found = _URL.match(text)
         if found is None:
             raise ValueError("it is no URL")
@@ -55,11 +48,11 @@ class SourceUrl:
 
     @property
     def kind(self) -> str:
-        """What it is a URL of: the driver's name up to a plus sign."""
+        """The driver's name up to a plus sign."""
         return self.driver.partition("+")[0]
 
     def text(self, *, password: bool = True) -> str:
-        """The URL as text, with its password or with `***` in its place."""
+        """The URL as text, with its password or `***`."""
         login = "" if self.username is None else quote(self.username, safe=_KEPT)
         if self.username is not None and self.password is not None:
             login += ":" + (quote(self.password, safe=_KEPT) if password else "***")

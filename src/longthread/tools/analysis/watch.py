@@ -8,21 +8,19 @@ from collections.abc import Callable
 from typing import Self
 
 _AGAIN = 0.1
-"""Seconds between two interrupts: one that falls between two statements stops nothing, so it is repeated."""
+"""Seconds between interrupts: one between two statements has no effect, so it is repeated."""
 
 GRACE = 2.0
-"""Seconds after which nobody waits any more for work that does not heed its interrupts."""
+"""Seconds after which work that ignores interrupts is abandoned."""
 
 
 class Interrupted(Exception):
-    """The engine stopped a statement because it was told to. Who told it knows why."""
+    """The engine stopped a statement on request."""
 
 
 class Watch:
-    """Interrupts a connection when time is up or when told to stop, and repeats it until the work has ended.
-
-    `overdue` is called once, in the watch's thread, when the work goes on for `GRACE` seconds in spite of that.
-    """
+    """Interrupts a connection at a timeout or on `stop`, repeatedly, until the work has ended. After `GRACE` seconds
+    more it calls `overdue` once, in its own thread."""
 
     def __init__(
         self, interrupt: Callable[[], None], seconds: float, overdue: Callable[[], None] | None = None
@@ -37,7 +35,7 @@ class Watch:
         self.expired = False
 
     def stop(self) -> None:
-        """Interrupts now. May be called from any thread, before the work has begun too."""
+        """Interrupts now. Thread-safe, also before the work has begun."""
         self.stopped = True
         self._wake.set()
 

@@ -1,4 +1,4 @@
-"""API tools: one HTTP request made of a template, to hosts that the tool names and addresses that were checked."""
+"""API tools: one HTTP request from a template, to listed hosts and checked addresses."""
 
 from longthread.tools.api.tool import build, check
 

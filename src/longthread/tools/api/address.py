@@ -1,4 +1,4 @@
-"""Which network addresses a request may go to, and how a host becomes one of them."""
+"""Checks the network addresses of requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from longthread.errors import ApiFailed, ApiRefused
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host, for a port. Raises OSError."""
+"""Resolves a host and port to addresses. Raises OSError."""
 IpAddress = IPv4Address | IPv6Address
 
 _NEVER = tuple(
@@ -46,11 +46,8 @@ _DOCUMENTATION6 = (ip_network("2001:db8::/32"), ip_network("3fff::/20"))
 
 
 def refusal(text: str, *, allow_private: bool = False) -> str | None:
-    """Why no request may go to an address; None where it may.
-
-    Link-local addresses, those of clouds' metadata, multicast, and those that hold another address are never asked;
-    private ones and this machine's with `allow_private` alone.
-    """
+    """The reason why no request may go to an address, or None. Link-local, metadata, multicast and tunnel addresses are
+    always refused; private and loopback ones without `allow_private`."""
     address = _plain(ip_address(text))
     if any(address in network for network in _NEVER) and address != _LOOPBACK6:
         return "is one that no tool may reach (link-local, metadata, multicast or a tunnel)"
@@ -65,8 +62,8 @@ def refusal(text: str, *, allow_private: bool = False) -> str | None:
 
 
 async def addresses_of(host: str, port: int, resolve: Resolve, *, allow_private: bool) -> list[str]:
-    """The addresses of a host, resolved once. One that is refused refuses them all: a name that stands for a public and
-    a private address is no honest one. Raises ApiRefused, ApiFailed."""
+    """Resolves a host once. One refused address refuses them all: no honest name has public and private addresses.
+    Raises ApiRefused, ApiFailed."""
     try:
         found = list(dict.fromkeys(await resolve(host, port)))
     except (OSError, UnicodeError) as error:
@@ -81,12 +78,12 @@ async def addresses_of(host: str, port: int, resolve: Resolve, *, allow_private:
 
 
 async def by_the_system(host: str, port: int) -> Sequence[str]:
-    """The addresses that the system's resolver gives."""
+    """The system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
 def _plain(address: IpAddress) -> IpAddress:
-    """::ffff:127.0.0.1 as the IPv4 address that it is."""
+    """Converts ::ffff:127.0.0.1 to IPv4."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

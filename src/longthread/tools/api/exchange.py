@@ -1,4 +1,4 @@
-"""One request and its answer, over a connection of its own to an address that was checked."""
+"""Sends one request over its own connection, to a checked address."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ _CONNECT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Network:
-    """What a request is sent over: how hosts become addresses, whom TLS trusts, and what makes connections.
-
-    By default TLS trusts the authorities that httpx brings along: no variable of the environment says otherwise.
-    """
+    """The resolver, the TLS authorities and the transport for requests. By default TLS trusts httpx's authorities,
+    whatever the environment says."""
 
     resolve: Resolve = by_the_system
     tls: ssl.SSLContext | None = None
     transport: type[httpx.AsyncHTTPTransport] = httpx.AsyncHTTPTransport
 
     def connection(self) -> httpx.AsyncHTTPTransport:
-        """One of its own for each request: a connection of another may be to another name at the same address."""
+        """A new connection: one of another request may be for another name at the same address."""
         return self.transport(verify=self.tls or _authorities(), trust_env=False, http2=False, retries=0)
 
 
@@ -43,19 +41,14 @@ def _authorities() -> ssl.SSLContext:
 
 
 NOT_SENT, BROKEN = "no", "perhaps"
-"""Whether a request that failed was sent (`sent` in the details of ApiFailed): no connection came about, so that the
-server knows nothing of it; or it ended before the answer did, and nobody knows what the server has done."""
+"""`sent` of ApiFailed: there was no connection; or it broke before the answer, and the server may have acted."""
 
 
 async def exchanged(
     request: FilledRequest, hosts: Hosts, network: Network, *, most: int, allow_private: bool, seconds: float
 ) -> ApiResponse:
-    """The answer to a request, after its redirects, each of which is checked as the first one was.
-
-    Raises:
-        ApiRefused: a URL or an address is not one that the tool may ask.
-        ApiFailed: there is no answer, or none that can be read; `sent` in its details says what is known of it.
-    """
+    """Sends a request and follows redirects, which are checked too. Raises ApiRefused: the URL or address is not
+    allowed; ApiFailed: there is no valid answer (`sent` says whether it was sent)."""
     for _ in range(_REDIRECTS + 1):
         hosts.check(request.url)
         addresses = await addresses_of(
@@ -69,7 +62,7 @@ async def exchanged(
 
 
 def _redirected(request: FilledRequest, status: int, target: str) -> FilledRequest:
-    """The request that a redirect asks for. Another host is told no secret."""
+    """The request of a redirect, without secrets for another host."""
     try:
         url = request.url.join(target)
         port_of(url)
@@ -93,18 +86,19 @@ def _redirected(request: FilledRequest, status: int, target: str) -> FilledReque
 async def _sent(
     request: FilledRequest, addresses: list[str], network: Network, most: int, seconds: float
 ) -> tuple[ApiResponse, str | None]:
-    """The answer, and where it redirects to."""
-    host = host_of(request.url)
+    """The answer, and the target of a redirect."""
+    host, connect = host_of(request.url), min(_CONNECT_SECONDS, seconds)
+    timeouts = {"connect": connect, "read": seconds, "write": seconds, "pool": connect}
     for address in addresses:
         last = address == addresses[-1]
-        # To the address, whatever the name may stand for by now; TLS and the server are told the name.
+        # To the checked address, while TLS and the server get the name.
         sent = httpx.Request(
             request.method,
             request.url.copy_with(host=address),
             headers={"Host": request.url.netloc.decode("ascii"), "Accept-Encoding": "gzip, deflate"}
             | dict(request.headers),
             content=request.content,
-            extensions={"timeout": _timeouts(seconds), "sni_hostname": host},
+            extensions={"timeout": timeouts, "sni_hostname": host},
         )
         with silenced(), _translated(host):
             async with network.connection() as transport:
@@ -121,11 +115,6 @@ async def _sent(
                 finally:
                     await response.aclose()
     raise ApiFailed(reason=f"{host[:100]} has no address.", sent=NOT_SENT)
-
-
-def _timeouts(seconds: float) -> dict[str, float]:
-    connect = min(_CONNECT_SECONDS, seconds)
-    return {"connect": connect, "read": seconds, "write": seconds, "pool": connect}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The hosts that a tool may ask, its endpoint's own and those that it lists."""
+"""The allowed hosts of a tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRY = re.compile(r"((?:\*\.)?[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?")
 
 
 def port_of(url: httpx.URL) -> int:
-    """The port that a URL names, or its scheme's. Raises ValueError: there is no such port."""
+    """A URL's port, or its scheme's. Raises ValueError."""
     port = _PORTS.get(url.scheme, 0) if url.port is None else url.port
     if not 0 < port < 65_536:
         raise ValueError(f"no port {port}")
@@ -22,16 +22,12 @@ def port_of(url: httpx.URL) -> int:
 
 
 def host_of(url: httpx.URL) -> str:
-    """The host as it is compared: in ASCII, in lower case, without the dot of the root."""
+    """The host for comparison: ASCII, lower case, without a final dot."""
     return url.raw_host.decode("ascii").lower().rstrip(".")
 
 
 class Hosts:
-    """An allow-list. An entry is a host (on port 80 or 443), `*.` and a domain, or either with a port.
-
-    Raises:
-        ToolInvalid: an entry is none.
-    """
+    """An allow-list of hosts (on ports 80 and 443), `*.domain`, or either with a port. Raises ToolInvalid."""
 
     def __init__(self, endpoint: httpx.URL, more: Iterable[str] = ()) -> None:
         own = (host_of(endpoint), port_of(endpoint))
@@ -49,7 +45,7 @@ class Hosts:
             where.update((host, int(port)) for port in ((found[2],) if found[2] else ("80", "443")))
 
     def check(self, url: httpx.URL) -> None:
-        """Raises ApiRefused: the URL is of another host, port or kind."""
+        """Raises ApiRefused for any other URL."""
         if url.scheme not in _PORTS:
             raise ApiRefused(reason=f"{url.scheme[:20] or 'nothing'}:// is not asked, only http:// and https://.")
         if url.userinfo:

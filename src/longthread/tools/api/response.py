@@ -1,4 +1,4 @@
-"""What a server answers, read no further than it may be, and as a model can read it."""
+"""Reads a server's answer within limits, for a model."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from longthread.tools.secrets import Secrets
 SHOWN = 64_000
 """Characters of an answer that an observation holds."""
 _PARSED = 4 * SHOWN
-"""Characters of a text that may be JSON: of a longer one, the value would be longer than what is shown."""
+"""Characters of a text that is parsed as JSON: a longer value would not be shown whole."""
 _PIECE = 65_536
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _DEEPEST = 50
-"""Levels of a JSON value: a deeper one is told as text."""
+"""Levels of a JSON value: a deeper one is shown as text."""
 _TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "application/x-ndjson",
           "application/x-www-form-urlencoded", "application/yaml", "application/x-yaml")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """A response without its headers, which are nobody's business. `cut` says that there was more."""
+    """A response without headers. `cut`: there was more."""
 
     status: int
     media_type: str
@@ -39,10 +39,11 @@ class ApiResponse:
     cut: bool
 
     def body(self, secrets: Secrets) -> tuple[Any, bool]:
-        """The body as a JSON value or a text, without the tool's secrets, and whether it was cut."""
+        """The body as JSON or text, without the tool's secrets, and whether it was cut."""
         if not self.content:
             return "", self.cut
-        if self.media_type and not self._is_text():
+        is_text = self.media_type.startswith(_TEXTS) or self.media_type.endswith(("+json", "+xml"))
+        if self.media_type and not is_text:
             return f"<{len(self.content)} bytes of {self.media_type}>", self.cut
         text = self._decoded()
         value = _MISSING if self.cut or len(text) > _PARSED else _parsed(text)
@@ -51,27 +52,24 @@ class ApiResponse:
             written = json.dumps(secrets.scrubbed(value), ensure_ascii=False).encode("utf-8", "replace").decode()
             if len(written) <= SHOWN:
                 return json.loads(written), False
-        part = text[: 2 * SHOWN]  # of a long text no more is looked at than is shown: the event loop waits meanwhile
+        part = text[: 2 * SHOWN]  # scrubbing a long text would block the event loop
         cut = self.cut or len(part) < len(text)
         clean = secrets.scrubbed(part, cut=cut)
         return clean[:SHOWN], cut or len(clean) > SHOWN
 
-    def _is_text(self) -> bool:
-        return self.media_type.startswith(_TEXTS) or self.media_type.endswith(("+json", "+xml"))
-
     def _decoded(self) -> str:
         try:
-            # Some that Python has are no charsets of texts: `punycode` takes quadratic time, `idna` fails.
+            # Some codecs of Python are no charsets: `punycode` takes quadratic time, `idna` fails.
             known = codecs.lookup(self.charset).name not in _NO_CHARSETS
             text = self.content.decode(self.charset if known else "utf-8", "replace")
         except (LookupError, ValueError):
             text = self.content.decode("utf-8", "replace")
-        # A charset such as utf-7 or utf-16-surrogatepass could make halves of pairs, which nothing can store.
+        # A charset such as utf-7 could make lone surrogates, which nothing can store.
         return text.encode("utf-8", "replace").decode("utf-8").removeprefix("\ufeff")
 
 
 async def read(response: httpx.Response, most: int, *, head: bool = False) -> ApiResponse:
-    """Reads a response: at most `most` bytes, as they come and as they are unpacked. Raises ApiFailed."""
+    """Reads at most `most` bytes of a response, both packed and unpacked. Raises ApiFailed."""
     media_type, _, parameters = response.headers.get("content-type", "").partition(";")
     content = bytearray()
     cut = False
@@ -104,15 +102,15 @@ async def _unpacked(response: httpx.Response, most: int) -> AsyncGenerator[bytes
 
 
 class _Unpacking:
-    """Unpacks in pieces of a bounded size: a kilobyte may hold a megabyte."""
+    """Unpacks in pieces of limited size: a kilobyte may hold a megabyte."""
 
     def __init__(self) -> None:
         self._raw: Any = None
 
     def parts(self, piece: bytes) -> Iterator[bytes]:
-        """What a piece unpacks to, no more at once than may lie in memory."""
+        """Unpacks a piece."""
         if self._raw is None:
-            # The head of zlib or of gzip, or what some servers send for deflate: none.
+            # With the header of zlib or gzip, or raw deflate, as some servers send it.
             bare = piece[:2] != b"\x1f\x8b" and piece[:1] != b"\x78"
             self._raw = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
         try:
@@ -127,7 +125,7 @@ _MISSING = object()
 
 
 def _parsed(text: str) -> Any:
-    """The JSON value that a text is; without NaN and Infinity, which are none."""
+    """Parses JSON without NaN and Infinity."""
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
@@ -146,4 +144,4 @@ def _refuse(name: str) -> Any:
 
 def _finite(text: str) -> float:
     number = float(text)
-    return number if math.isfinite(number) else _refuse(text)  # 1e999 is a number of JSON, and none of ours
+    return number if math.isfinite(number) else _refuse(text)  # such as 1e999

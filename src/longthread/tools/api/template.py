@@ -1,4 +1,4 @@
-"""The template of a request: where its arguments and secrets go, and how each is written there."""
+"""The template of a request, with places for arguments and secrets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longthread.tools.secrets import Secrets, secret_names
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
-"""Methods of which two requests do what one does."""
+"""Methods that may be repeated."""
 FIELDS = (
     "endpoint", "method", "headers", "body_template", "body_format", "secrets", "hosts", "allow_private", "retry_safe",
     "timeout_seconds", "max_bytes",
@@ -30,13 +30,13 @@ _OURS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive",
      "accept-encoding", "proxy-authorization", "proxy-connection"}
 )  # fmt: skip
-"""Headers that follow from the request, or would say something else than it."""
+"""Headers that the request implies."""
 _SECRET = "${"
 
 
 @dataclass(frozen=True)
 class FilledRequest:
-    """A request with its arguments and secrets. `confidential` are the headers that no other host is told."""
+    """A request with arguments and secrets. `confidential` headers are for its own host only."""
 
     method: str
     url: httpx.URL
@@ -47,7 +47,7 @@ class FilledRequest:
 
 
 class RequestTemplate:
-    """What an implementation of type `api` says of its request. Raises ToolInvalid, which names the field."""
+    """The request of an implementation of type `api`. Raises ToolInvalid."""
 
     def __init__(
         self, fields: ImplementationFields, implementation: Mapping[str, Any], properties: Mapping[str, Any]
@@ -71,7 +71,7 @@ class RequestTemplate:
         self.hosts = Hosts(self.base, fields.texts("hosts"))
 
     def filled(self, arguments: Mapping[str, Any], secrets: Secrets) -> FilledRequest:
-        """The request. Raises ArgumentsInvalid: an argument cannot stand where it should; SecretUnusable."""
+        """Fills in a call. Raises ArgumentsInvalid, SecretUnusable."""
         path = "".join(_in_path(part, arguments, secrets) for part in self._path)
         pairs = [pair for one in self._query if (pair := _in_query(one, arguments, secrets)) is not None]
         target = f"{path}?{'&'.join(pairs)}" if pairs else path
@@ -83,7 +83,7 @@ class RequestTemplate:
             content = _form(body) if self._form == "form" else json.dumps(body, ensure_ascii=False).encode()
         return FilledRequest(
             method=self.method,
-            url=self.base.copy_with(raw_path=_ascii(target)),
+            url=self.base.copy_with(raw_path=(target if target.startswith("/") else f"/{target}").encode("ascii")),
             headers=self._defaults() | headers,
             content=content,
             confidential=frozenset(name.lower() for name, parts in self._headers.items() if _has_secret(parts))
@@ -99,7 +99,7 @@ class RequestTemplate:
         return {name: value for name, value in usual.items() if name.lower() not in given}
 
     def _parts(self, field: str, text: str) -> TemplateParts:
-        """A text of the request, whose places take one value each."""
+        """Parses a text whose places take one value each."""
         parts = parts_of(text, self._properties)
         for part in parts:
             if isinstance(part, Placeholder) and not is_scalar(types_of(self._properties[part.name])):
@@ -121,7 +121,6 @@ class RequestTemplate:
         return self._parts("headers", text)
 
     def _body_of(self, body: Any) -> Any:
-        """The body with its texts taken apart."""
         if body is None:
             return None
         if self.method in ("GET", "HEAD"):
@@ -149,14 +148,14 @@ class RequestTemplate:
         return [self._compiled(one) for one in value] if isinstance(value, list) else value
 
     def _texts(self) -> Iterator[str]:
-        """All texts in which a secret may stand."""
+        """All texts that may have a secret."""
         for parts in (self._path, *(part for pair in self._query for part in pair if part), *self._headers.values()):
             yield from (part for part in parts if isinstance(part, str))
         yield from _leaves(self._body)
 
 
 def _base(text: str) -> httpx.URL:
-    """Scheme, host and port, in which nothing can be filled in."""
+    """Scheme, host and port, without places."""
     if "{{" in text or _SECRET in text:
         raise _invalid("endpoint", "has a place in its host. Hosts cannot be arguments: write the host.")
     try:
@@ -185,7 +184,7 @@ def _in_path(part: str | Placeholder, arguments: Mapping[str, Any], secrets: Sec
 def _in_query(
     pair: tuple[TemplateParts, TemplateParts | None], arguments: Mapping[str, Any], secrets: Secrets
 ) -> str | None:
-    """One `name=value`; None where its argument is missing."""
+    """One `name=value`; None if its argument is missing."""
     name, value = pair
     written = []
     for parts in (name, value or ()):
@@ -203,7 +202,7 @@ def _in_query(
 
 
 def _in_header(name: str, parts: TemplateParts, arguments: Mapping[str, Any], secrets: Secrets) -> str | None:
-    """The value of a header; None where its argument is missing."""
+    """The value of a header; None if its argument is missing."""
     written = ""
     for part in parts:
         if isinstance(part, str):
@@ -224,7 +223,7 @@ _MISSING = object()
 
 
 def _in_body(value: Any, arguments: Mapping[str, Any], secrets: Secrets) -> Any:
-    """The body, with values of their own types; a field whose argument is missing is left out."""
+    """The body with typed values, without fields whose argument is missing."""
     if isinstance(value, tuple):
         if len(value) == 1 and isinstance(value[0], Placeholder):
             given = arguments.get(value[0].name)
@@ -245,7 +244,7 @@ def _form(body: Mapping[str, Any]) -> bytes:
 
 
 def _leaves(body: Any) -> Iterator[str]:
-    """The texts of a body that was taken apart."""
+    """The texts of a parsed body."""
     if isinstance(body, tuple):
         yield from (part for part in body if isinstance(part, str))
     elif isinstance(body, Mapping):
@@ -257,7 +256,7 @@ def _leaves(body: Any) -> Iterator[str]:
 
 
 _SPACES = re.compile(r"[^!-~]+|[\"<>\\^`{|}]")
-"""What a URL cannot hold as it is: its author may have written a space, or Chinese."""
+"""Characters that a URL must encode, such as spaces and Chinese."""
 
 
 def _quoted(found: re.Match[str]) -> str:
@@ -274,10 +273,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _ascii(target: str) -> bytes:
-    return (target if target.startswith("/") else f"/{target}").encode("ascii")
 
 
 def _invalid(field: str, problem: str) -> ToolInvalid:

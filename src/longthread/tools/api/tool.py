@@ -1,4 +1,4 @@
-"""API tools, from their definition to what they answer."""
+"""Builds and calls API tools."""
 
 from __future__ import annotations
 
@@ -18,25 +18,21 @@ from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 _ATTEMPTS = 3
 _BUSY = frozenset({429, 502, 503, 504})
-"""Statuses after which the same request may work."""
+"""Statuses after which a retry may succeed."""
 _PAUSE = 0.2
 _SECONDS, _MOST_SECONDS = 30.0, 300.0
 _BYTES, _MOST_BYTES = 1_000_000, 20_000_000
 _TOLD = 2_000
-"""Characters of an answer that an error tells."""
+"""Characters of an answer in an error."""
 
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Whether such an API tool can be used. Nothing is sent.
-
-    Raises:
-        ToolInvalid: it names the field and what to write instead.
-    """
+    """Checks an implementation without sending anything. Raises ToolInvalid."""
     _Api(implementation, Arguments(parameters))
 
 
 def build(definition: DefinedTool, *, secrets: Secrets | None = None, network: Network | None = None) -> Tool:
-    """The tool; its secrets come from the settings where none are given. Raises ToolInvalid."""
+    """Builds the tool, by default with the secrets of the settings. Raises ToolInvalid."""
     arguments = Arguments(definition.parameters, tool=definition.name)
     api = _Api(definition.implementation, arguments)
     known = read_secrets(api.template.secrets) if secrets is None else secrets
@@ -58,7 +54,7 @@ def build(definition: DefinedTool, *, secrets: Secrets | None = None, network: N
 
 
 class _Api:
-    """What an implementation says. Raises ToolInvalid."""
+    """A parsed implementation. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any], arguments: Arguments) -> None:
         fields = ImplementationFields(implementation, "api", FIELDS)
@@ -69,7 +65,7 @@ class _Api:
         self._most = fields.whole("max_bytes", _BYTES, _MOST_BYTES)
 
     async def asked(self, request: FilledRequest, network: Network) -> ApiResponse:
-        """The answer, after another attempt or two where the same request may be sent again."""
+        """Sends the request, with up to two retries if it may be repeated."""
         try:
             async with asyncio.timeout(self._seconds):
                 for attempt in range(1, _ATTEMPTS):
@@ -82,7 +78,7 @@ class _Api:
             raise ApiFailed(reason=f"there was no whole answer within {self._seconds:g} s.") from error
 
     async def _attempted(self, request: FilledRequest, network: Network) -> ApiResponse | None:
-        """The answer; None where it is worth while, and safe, to ask once more."""
+        """The answer; None if a retry is safe and may help."""
         try:
             answer = await self._once(request, network)
         except ApiFailed as error:

@@ -1,1 +1,1 @@
-"""The catalog that people edit: documents, what they may say, and what they change."""
+"""The catalog: documents, their validation, and changes."""

@@ -1,4 +1,4 @@
-"""Addresses of sources as the catalog keeps them: with the names of their secrets, and no secret."""
+"""Addresses of sources in the catalog, with `${NAME}` in place of secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longthread.tools.secrets import read_secrets
 _PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}")
 _DEMO = "demo"
 _HIDDEN = "***"
-"""What is shown in the place of a secret."""
+"""Stands in place of a secret."""
 _HOLDS_ONE = (
     "It holds a password, and whoever reads the catalog would read that. Write ${NAME} in its place, with a name of "
     "your own, and set LONGTHREAD_SECRET_NAME in the environment or in .env where Longthread runs; or leave it out, "
@@ -21,12 +21,9 @@ _HOLDS_ONE = (
 )
 
 
-def kept(address: str, folder: Path | None = None) -> str:
-    """An address as the catalog keeps it: a path is absolute, and begins in `folder` where it is not.
-
-    Raises:
-        InvalidInput: it cannot be understood, or holds a password. The message does not show it.
-    """
+def normalized(address: str, folder: Path | None = None) -> str:
+    """An address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed, or has
+    a password, which the message does not show."""
     address = address.strip()
     if _holds_secret(address):
         raise InvalidInput(reason=_HOLDS_ONE)
@@ -40,16 +37,12 @@ def kept(address: str, folder: Path | None = None) -> str:
 
 
 def public(address: str) -> str:
-    """An address for people: as it is kept. What another program wrote may hold a password, which is not shown."""
+    """An address for people, without a password that another program may have written."""
     return shown(address) if _holds_secret(address) else address
 
 
 def filled(address: str) -> str:
-    """An address with its secrets, to open it.
-
-    Raises:
-        SecretUnusable: one is not set.
-    """
+    """An address with its secrets, to open it. Raises SecretUnusable."""
     names = _PLACE.findall(address)
     if not names:
         return address
@@ -58,7 +51,7 @@ def filled(address: str) -> str:
 
 
 def withheld(address: str, remembered: str) -> bool:
-    """Whether an address has secrets, and is without them what a conversation remembers."""
+    """Whether an address has secrets, and without them equals the one that a thread stores."""
     if not _PLACE.search(address) and not _holds_secret(address):
         return False
     with suppress(SecretUnusable):
@@ -67,7 +60,7 @@ def withheld(address: str, remembered: str) -> bool:
 
 
 def is_of(address: str, remembered: str) -> bool:
-    """Whether an address of the catalog is what a conversation remembers of its source."""
+    """Whether an address of the catalog is the one that a thread stores."""
     return withheld(address, remembered) or same_source(address, remembered)
 
 
@@ -78,6 +71,6 @@ def _holds_secret(address: str) -> bool:
     try:
         url = parsed(bare)
     except InvalidInput:
-        return True  # nobody knows where in it the password is
+        return True  # the password could be anywhere
     options = [one for values in url.query.values() for one in values]
     return bool(secrets_of(url)) or any(_HIDDEN in shown(f"./{option}") for option in options)

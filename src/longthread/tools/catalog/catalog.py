@@ -1,4 +1,4 @@
-"""The catalog of a store: look things up, apply documents, delete."""
+"""The catalog of a store: reads, applies and deletes definitions."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ from longthread.tools.skills.folder import exported, write_skill
 
 @dataclass(frozen=True, slots=True)
 class CatalogDeletion:
-    """What a deletion takes along: `changed` are those that referred to it and no longer do, `belongings` what an agent
-    has. `problems` tells people what could not be done besides."""
+    """A deletion: `changed` are the definitions that referred to it, `belongings` an agent's data, `problems` notes on
+    what failed besides."""
 
     definition: Definition
     changed: Sequence[Definition] = ()
@@ -61,11 +61,7 @@ class CatalogDeletion:
 
 
 class Catalog:
-    """Agents, skills, tools and sources of one store. Safe to share between tasks.
-
-    Args:
-        user: who makes the changes; the versions say so.
-    """
+    """Agents, skills, tools and sources of one store, for any number of tasks. Versions record the `user`."""
 
     def __init__(self, store: Driver, *, user: str | None = None) -> None:
         self._store = store
@@ -74,32 +70,23 @@ class Catalog:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings | None = None, *, creates: bool = True) -> AsyncIterator[Catalog]:
-        """The catalog of the store that the settings name.
-
-        Args:
-            creates: otherwise the store must be there already.
-        """
+        """Opens the catalog of the settings' store. Without `creates` the store must exist."""
         settings = settings or Settings.load()
         async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
             yield cls(store, user=settings.user)
 
     async def names(self) -> Names:
-        """The whole catalog as it is now."""
+        """The present definitions, indexed."""
         async with self._store.reading() as tx:
             return Names(each.definition for each in await catalog_store.definitions(tx))
 
     async def definitions(self, kind: Kind | None = None) -> list[Definition]:
-        """All definitions, or those of a kind, by name. The built-in ones are among them."""
+        """All definitions, or those of a kind, with the built-in ones."""
         found = (await self.names()).by_key.values()
         return [each for each in found if kind is None or each.kind == kind]
 
     async def find(self, kind: Kind, name: str) -> Definition:
-        """A definition by its name or its id.
-
-        Raises:
-            DefinitionNotFound: there is none.
-            DefinitionAmbiguous: there are several.
-        """
+        """A definition by its name or id. Raises DefinitionNotFound, DefinitionAmbiguous."""
         return (await self.names()).one(kind, name)
 
     async def agent(self, name: str) -> Agent:
@@ -119,13 +106,8 @@ class Catalog:
         return source_of(await self.find("source", name))
 
     async def history(self, kind: Kind, name: str) -> list[Version]:
-        """All versions of a definition, the first first; also of one that was deleted. Of a built-in one there is the
-        present one alone.
-
-        Raises:
-            DefinitionNotFound: there is none, and never was.
-            DefinitionAmbiguous: there are several.
-        """
+        """All versions of a definition, the first first, even of a deleted one. A built-in one has only the present
+        version. Raises DefinitionNotFound, DefinitionAmbiguous."""
         async with self._store.reading() as tx:
             stored = await catalog_store.definitions(tx)
             names = Names(each.definition for each in stored)
@@ -136,7 +118,7 @@ class Catalog:
                     if each.kind == kind and name in (each.name, each.id)
                 ]
                 if not gone:
-                    names.one(kind, name)  # says that there is none
+                    names.one(kind, name)  # raises
                 return await catalog_store.versions(tx, kind, gone[-1].id)
             definition = names.one(kind, name)
             found = await catalog_store.versions(tx, kind, definition.id)
@@ -144,12 +126,7 @@ class Catalog:
         return found if definition.version in known else [*found, version_of(definition)]
 
     async def version(self, kind: Kind, name: str, number: int) -> Version:
-        """What a definition was in one of its versions.
-
-        Raises:
-            DefinitionNotFound: there is none of the name, and never was.
-            VersionNotFound: it has no such version.
-        """
+        """One version of a definition. Raises DefinitionNotFound, VersionNotFound."""
         found = await self.history(kind, name)
         for each in found:
             if each.version == number:
@@ -160,17 +137,12 @@ class Catalog:
     async def apply(
         self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False
     ) -> list[Change]:
-        """Make the catalog say what the definitions say, all of them or none. What is not named stays as it is.
+        """Applies definitions, in any order, all or none. Others stay.
 
-        A definition replaces the one of its name (or of its `id`) as a whole: a field that it leaves out gets its
-        default. One that says what is there changes nothing, and makes no version.
+        A definition replaces the whole one of its name (or `id`); missing fields get their defaults. An equal one makes
+        no version. `dry_run` only returns the changes.
 
-        Args:
-            items: definitions with their `kind`, in any order.
-            dry_run: only tell what would change.
-
-        Raises:
-            CatalogInvalid: something is not right; the message names every place and what to do there.
+        Raises CatalogInvalid, which names every problem and its place.
         """
         drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
@@ -184,11 +156,7 @@ class Catalog:
 
     @staticmethod
     def check(items: Iterable[Mapping[str, Any] | DefinitionDocument]) -> list[Change]:
-        """What `apply` would do to a new catalog, where nothing is but what is built in.
-
-        Raises:
-            CatalogInvalid: something is not right.
-        """
+        """What `apply` would change in an empty catalog. Raises CatalogInvalid."""
         return _changes(
             KnownCatalog([StoredDefinition(each, recorded=True) for each in BUILTIN.values()]), _drafts(items)
         )
@@ -196,24 +164,15 @@ class Catalog:
     async def apply_files(
         self, paths: Iterable[str | Path], *, stdin: str = "", kind: Kind | None = None, dry_run: bool = False
     ) -> list[Change]:
-        """`apply` the definitions of files, folders and, for `-`, of the text `stdin`.
-
-        Args:
-            kind: of definitions that do not say their kind; others are refused.
-        """
+        """Applies the definitions of files, folders and, for `-`, of the text `stdin`. `kind` is the default and the
+        only allowed kind."""
         return await self.apply(read_paths(paths, stdin, kind=kind), dry_run=dry_run)
 
     async def export_skills(self, names: Sequence[str], to: str | Path, *, force: bool = False) -> list[Path]:
-        """Write skills as folders in the form of Agent Skills, each under its name, and say where they are. What
-        `apply_files` reads from there is what they are now.
+        """Writes skills as folders of Agent Skills into `to`, which `apply_files` can read. Returns the folders.
+        `force` replaces existing folders of skills.
 
-        Args:
-            to: the folder to write them into; made where it is missing.
-            force: folders of skills that are there are replaced.
-
-        Raises:
-            DefinitionNotFound: there is no such skill.
-            InvalidInput: one cannot be such a folder, or something else is in its place; those before it are written.
+        Raises DefinitionNotFound; InvalidInput: one cannot be written; those before it are.
         """
         known = await self.names()
         found = [known.one("skill", name) for name in names]
@@ -225,17 +184,12 @@ class Catalog:
         return [await asyncio.to_thread(write_skill, name, files, Path(to), force=force) for name, files in folders]
 
     async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> CatalogDeletion:
-        """Delete a definition. Its versions stay, so that what former runs ran can be looked up.
+        """Deletes a definition, but not its versions, which former runs refer to.
 
-        Args:
-            force: take it out of those that refer to it, and delete an agent's conversations and memories.
-            dry_run: only tell what would go.
+        `force` also removes references to it, and deletes an agent's threads and memories. `dry_run` only returns what
+        would be deleted.
 
-        Raises:
-            DefinitionNotFound: there is none.
-            DefinitionBuiltIn: it cannot be deleted.
-            DefinitionInUse: it is referred to, or has conversations or memories, and `force` was not given; or a query
-                tool needs the source.
+        Raises DefinitionNotFound, DefinitionBuiltIn; DefinitionInUse without `force`, or where a query tool needs it.
         """
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
@@ -253,28 +207,21 @@ class Catalog:
         return found
 
     async def address(self, name: str) -> str:
-        """The address of a source, with its secrets, for `open_source`.
-
-        Raises:
-            DefinitionNotFound: there is none, or it is switched off.
-            SecretUnusable: one of its secrets is not set.
-        """
+        """The address of an active source, with its secrets. Raises DefinitionNotFound, SecretUnusable."""
         return await address_of(self._store, name)
 
     async def teach(
         self, source: str, given: Mapping[str, Any], gone: Mapping[str, Sequence[str]] | None = None
     ) -> Change:
-        """Teach a source business terms and examples, and take some out. What says what is there changes nothing.
+        """Adds and removes business terms and examples of a source.
 
         Args:
-            source: its name, or an address: the source of the catalog that has it, else a new one.
-            given: `description`, `terms` and `examples` as a definition has them.
-            gone: the names of `terms` and the questions of `examples` that go.
+            source: a name, or an address: the source that has it, else a new one.
+            given: `description`, `terms` and `examples` to add.
+            gone: the names of `terms` and the questions of `examples` to remove.
 
-        Raises:
-            DefinitionNotFound: there is no source of the name.
-            CatalogInvalid: something is not right, such as SQL that does more than read.
-            InvalidInput: what is to go is not there.
+        Raises DefinitionNotFound; CatalogInvalid: such as for SQL that does not only read; InvalidInput: an item to be
+        removed is missing.
         """
         gone = gone or {}
         async with self._store.writing() as tx:
@@ -290,11 +237,7 @@ class Catalog:
         return changes[0]
 
     async def taught_source(self, source: str) -> Definition:
-        """A source by its name or its address.
-
-        Raises:
-            DefinitionNotFound: the catalog has none.
-        """
+        """A source by its name or address. Raises DefinitionNotFound."""
         names = await self.names()
         found = _source_named(names, source)
         return found if found.id else names.one("source", source)
@@ -306,9 +249,7 @@ class Catalog:
             await catalog_store.put_builtins(tx)
         for change in changes:
             definition = change.definition
-            there = before.get((definition.kind, definition.id))
-            if there is not None and not there.recorded:
-                await catalog_store.record(tx, version_of(there.definition))
+            await _record_known(tx, before.get((definition.kind, definition.id)))
         for definition in made:
             await catalog_store.put(tx, definition)
             await catalog_store.record(tx, replace(version_of(definition), by=self._user))
@@ -317,21 +258,24 @@ class Catalog:
         self, tx: Transaction, stored: Mapping[Any, catalog_store.StoredDefinition], found: CatalogDeletion
     ) -> None:
         for changed in found.changed:
-            there = stored[changed.kind, changed.id]
-            if not there.recorded:
-                await catalog_store.record(tx, version_of(there.definition))
+            await _record_known(tx, stored[changed.kind, changed.id])
             await catalog_store.put(tx, changed)
             await catalog_store.record(tx, replace(version_of(changed), by=self._user))
         definition = found.definition
-        if not stored[definition.kind, definition.id].recorded:
-            await catalog_store.record(tx, version_of(definition))
+        await _record_known(tx, stored[definition.kind, definition.id])
         await catalog_store.delete(tx, definition.kind, definition.id)
         gone = replace(version_of(definition), version=definition.version + 1, body=None, by=self._user)
         await catalog_store.record(tx, gone)
 
 
+async def _record_known(tx: Transaction, stored: StoredDefinition | None) -> None:
+    """Records a version that another program has written."""
+    if stored is not None and not stored.recorded:
+        await catalog_store.record(tx, version_of(stored.definition))
+
+
 def _source_named(names: Names, spec: str) -> Definition:
-    """The source of a name or an address; one without an id where it is an address that no source has."""
+    """The source of a name or address; a new one, without an id, for an unknown address."""
     spec = spec.strip()
     found = names.named("source", spec)
     if not found:
@@ -340,7 +284,7 @@ def _source_named(names: Names, spec: str) -> Definition:
     if found:
         return found[0]
     if may_be_name(spec) and not Path(spec).exists():
-        return names.one("source", spec)  # says that there is none
+        return names.one("source", spec)  # raises
     name, taken = name_of(spec), set(names.names("source"))
     free = next(each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken)
     return Definition("source", "", free, {"description": None, "address": spec, "is_active": True})
@@ -366,7 +310,7 @@ def _changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft]) -> list[Cha
 
 
 def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDeletion:
-    """What goes and what changes with it."""
+    """The deletion, checked."""
     definition = names.one(kind, name)
     if definition.is_builtin:
         raise DefinitionBuiltIn(kind=kind, name=definition.name)
@@ -381,7 +325,7 @@ def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDe
 
 
 def _without(user: Definition, gone: Definition) -> Definition:
-    """A definition that no longer refers to one that goes."""
+    """Removes the references to a deleted definition."""
     body = dict(user.body)
     if user.kind == "agent":
         body["skills"] = [each for each in body["skills"] if (gone.kind, gone.id) != ("skill", each)]
@@ -389,29 +333,24 @@ def _without(user: Definition, gone: Definition) -> Definition:
         if gone.kind == "source":
             body["config"] = {key: value for key, value in body["config"].items() if key != "source"}
     else:
-        body["tools"] = [each for each in body["tools"] if not _is_of(each, gone)]
+        others = [each for each in body["tools"] if not isinstance(each, Mapping) or each.get("tool_id") != gone.id]
+        body["tools"] = others
     return replace(user, body=body, version=user.version + 1, by=None)
-
-
-def _is_of(item: Any, tool: Definition) -> bool:
-    return isinstance(item, Mapping) and item.get("tool_id") == tool.id
 
 
 def _expect_free(found: CatalogDeletion, *, force: bool) -> None:
     if force or found.belongings == NOTHING:
         return
-    users = told(found.belongings)
+    users = described(found.belongings)
     remedy = "To keep them, set is_active: false instead. --force deletes them too, for ever."
     raise DefinitionInUse(kind="agent", name=found.definition.name, users=users, remedy=remedy)
 
 
-def told(belongings: Belongings) -> str:
-    """What an agent has, for people."""
-    counted = ((belongings.threads, "conversation", "s"), (belongings.memories, "memor", "ies"))
-    parts = [
-        f"{n:,} {word}{'y' if word == 'memor' and n == 1 else end if n != 1 else ''}" for n, word, end in counted if n
-    ]
-    return " and ".join(parts)
+def described(belongings: Belongings) -> str:
+    """An agent's data, for people."""
+    threads = (belongings.threads, "conversation", "conversations")
+    counted = (threads, (belongings.memories, "memory", "memories"))
+    return " and ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count)
 
 
 def _listed(users: Iterable[Definition]) -> str:

@@ -1,4 +1,4 @@
-"""What an apply changes, and how it is shown."""
+"""The changes of an apply, and their display."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that changes. `old` or `new` is missing (`has_old`, `has_new`) where there is none."""
+    """One changed field. `has_old` and `has_new` say whether there is a value."""
 
     path: str
     old: Any = None
@@ -30,8 +30,8 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one definition. `before` is its version until now, None where it is new; `fields` are those that
-    change, as people write them. `definition` is what it is then."""
+    """The change of one definition to `definition`. `before` is the present version, None for a new one; `fields` are
+    the changed fields, as people write them."""
 
     action: Action
     definition: Definition
@@ -67,7 +67,7 @@ class Change:
 
 
 def compared(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[FieldChange]:
-    """The fields in which two objects differ, as deep as both are objects."""
+    """The differing fields of two objects, recursively."""
     for key in [*old, *(key for key in new if key not in old)]:
         before, after, inside = old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else key
         if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -81,7 +81,7 @@ def compared(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> 
 
 
 def lines(change: Change) -> Iterator[str]:
-    """A change as lines that people read. Those of a field are indented."""
+    """The lines of a change, for people."""
     version = f"v{change.definition.version}"
     if change.action == "changed":
         version = f"v{change.before} → {version}"

@@ -21,7 +21,7 @@ from longthread.tools.yamltext import expect_unique, yaml_loader, yaml_problem
 
 STDIN = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-"""The files of a folder that are read."""
+"""The files that are read of a folder."""
 _LISTS: Mapping[str, Kind] = {f"{kind}s": kind for kind in KINDS}
 _MOST_VALUES = 200_000
 """Values of one document, against aliases that multiply."""
@@ -30,10 +30,7 @@ _DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class DefinitionDocument:
-    """One definition as somebody wrote it.
-
-    `where` tells people of the place; `folder` is where the paths begin that it gives.
-    """
+    """One definition as it was written. `where` is its place, for people; `folder` is the base of its paths."""
 
     kind: Kind
     data: Mapping[str, Any]
@@ -42,23 +39,15 @@ class DefinitionDocument:
 
     @property
     def label(self) -> str:
-        """The place and what is there, for a message."""
+        """The place and the definition's name, for a message."""
         name = self.data.get("name") or _schema_name(self.data)
         said = f"{self.kind} {name}" if isinstance(name, str) and name else self.kind
         return f"{self.where}, {said}" if self.where else said
 
 
 def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[DefinitionDocument]:
-    """The definitions of files, of folders' files, and of standard input where a path is `-`. A folder with a SKILL.md
-    is a skill.
-
-    Args:
-        kind: what a document is that does not say its kind.
-
-    Raises:
-        CatalogInvalid: something is no definition; the message names file and document.
-        InvalidInput: a file cannot be read.
-    """
+    """The definitions of files, of folders' files and, for `-`, of standard input. A folder with a SKILL.md is a skill.
+    `kind` is the default kind. Raises CatalogInvalid; InvalidInput: a file cannot be read."""
     found: list[DefinitionDocument] = []
     for path in paths:
         if str(path) == STDIN:
@@ -68,19 +57,14 @@ def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | Non
         folders = skill_folders(place)
         found += [_skill(folder, kind) for folder in folders]
         if folders and (folders[0] in (place, place.parent)):
-            continue  # whatever else is in it, is the skill's
+            continue  # other files belong to the skill
         for file in _files(place, alone=not folders):
             found += read_text(_text_of(file), str(file), kind=kind, folder=file.absolute().parent)
     return found
 
 
 def read_skills(paths: Iterable[str | Path]) -> list[DefinitionDocument]:
-    """The skills of folders: those that they are, or that stand in them.
-
-    Raises:
-        CatalogInvalid: one cannot be read, or holds what no skill may.
-        InvalidInput: a folder is none, and has none.
-    """
+    """The skills that folders are or have. Raises CatalogInvalid; InvalidInput: a folder has no skill."""
     found: list[DefinitionDocument] = []
     for path in paths:
         folders = skill_folders(Path(path).expanduser())
@@ -99,11 +83,7 @@ def _skill(folder: Path, kind: Kind | None) -> DefinitionDocument:
 def read_text(
     text: str, name: str, *, kind: Kind | None = None, folder: Path | None = None
 ) -> list[DefinitionDocument]:
-    """The definitions of a text.
-
-    Raises:
-        CatalogInvalid: it is neither YAML nor JSON, or something in it is no definition.
-    """
+    """The definitions of a YAML or JSON text. Raises CatalogInvalid."""
     documents: list[DefinitionDocument] = []
     for number, (line, data) in enumerate(_parsed(text, name), start=1):
         where = f"{name}, document {number} (line {line})"
@@ -116,11 +96,7 @@ def read_text(
 def read_data(
     items: Iterable[Any], *, kind: Kind | None = None, folder: Path | None = None
 ) -> list[DefinitionDocument]:
-    """Definitions that a program gives as mappings.
-
-    Raises:
-        CatalogInvalid: one is none.
-    """
+    """Definitions from mappings. Raises CatalogInvalid."""
     documents: list[DefinitionDocument] = []
     for number, item in enumerate(items, start=1):
         where = f"item {number}"
@@ -133,11 +109,11 @@ def _definitions(data: Any, where: str, kind: Kind | None, folder: Path | None) 
         for number, one in enumerate(data, start=1):
             yield from _definitions(one, f"{where}, item {number}", kind, folder)
     elif not isinstance(data, dict):
-        raise CatalogInvalid(problems=[f"{where}: this is no definition but {_said(data)}."])
+        raise CatalogInvalid(problems=[f"{where}: this is no definition but {_shown(data)}."])
     elif "kind" not in data and data and data.keys() <= _LISTS.keys():
         for key, items in data.items():
             if not isinstance(items, list):
-                raise CatalogInvalid(problems=[f"{where}: `{key}` must be a list of {key}, and is {_said(items)}."])
+                raise CatalogInvalid(problems=[f"{where}: `{key}` must be a list of {key}, and is {_shown(items)}."])
             for number, one in enumerate(items, start=1):
                 yield from _definitions(one, f"{where}, {key}[{number}]", _LISTS[key], folder)
     else:
@@ -148,7 +124,7 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
     given = data.get("kind", kind)
     chosen = next((each for each in KINDS if isinstance(given, str) and given.lower() in (each, f"{each}s")), None)
     if chosen is None:
-        problem = "does not say its `kind`" if given is None else f"has the kind {_said(given)}"
+        problem = "does not say its `kind`" if given is None else f"has the kind {_shown(given)}"
         raise CatalogInvalid(
             problems=[f"{where}: a definition {problem}. Write kind: {', '.join(KINDS[:-1])} or source."]
         )
@@ -160,7 +136,7 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
 
 
 def _files(path: Path, *, alone: bool) -> list[Path]:
-    """The files that a path names. `alone`: there must be one."""
+    """The files of a path. `alone`: there must be one."""
     try:
         if not path.is_dir():
             return [path]
@@ -183,7 +159,7 @@ def _text_of(file: Path) -> str:
 
 
 def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
-    """Each document with the line that it begins in. Empty ones are passed over."""
+    """Each document with its first line, without empty ones."""
     if text.lstrip()[:1] in ("{", "["):
         found = _json(text)
         if found is not None:
@@ -209,7 +185,7 @@ def _parsed(text: str, name: str) -> Iterator[tuple[int, Any]]:
 
 
 def _json(text: str) -> list[tuple[int, Any]] | None:
-    """The JSON values of a text, which may be several; None when it is not JSON."""
+    """The JSON values of a text; None for other text."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
     found, place = [], 0
     try:
@@ -221,7 +197,7 @@ def _json(text: str) -> list[tuple[int, Any]] | None:
                 data, place = decoder.raw_decode(text, place)
                 found.append((line, data))
     except (ValueError, RecursionError):
-        return None  # YAML tells what is wrong with it, and takes what is nearly JSON
+        return None  # the YAML parser reports the error, and reads what is nearly JSON
     return found
 
 
@@ -233,11 +209,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """A value as JSON has it.
-
-    Raises:
-        CatalogInvalid: something in it is no JSON, such as a date, or there is too much of it.
-    """
+    """A value as plain JSON. Raises CatalogInvalid: it has a date or another type, or is too large."""
     left = _MOST_VALUES
 
     def plain(one: Any, path: str, depth: int) -> Any:
@@ -250,7 +222,8 @@ def _plain(value: Any, where: str) -> Any:
                 if not isinstance(key, str):
                     raise CatalogInvalid(problems=[f"{where}: {path or 'it'} has the key {key!r}. Put it into quotes."])
             return {
-                plain(key, path, depth + 1): plain(each, _inside(path, key), depth + 1) for key, each in one.items()
+                plain(key, path, depth + 1): plain(each, f"{path}.{key}" if path else key, depth + 1)
+                for key, each in one.items()
             }
         if isinstance(one, list | tuple):
             return [plain(each, f"{path}[{number}]", depth + 1) for number, each in enumerate(one)]
@@ -258,7 +231,9 @@ def _plain(value: Any, where: str) -> Any:
             return _text(one, path, where)
         if one is None or isinstance(one, bool | int) or (isinstance(one, float) and math.isfinite(one)):
             return one
-        raise CatalogInvalid(problems=[f"{where}: {path or 'it'} is {_said(one)}. Put it into quotes if it is a text."])
+        raise CatalogInvalid(
+            problems=[f"{where}: {path or 'it'} is {_shown(one)}. Put it into quotes if it is a text."]
+        )
 
     return plain(value, "", 0)
 
@@ -269,11 +244,7 @@ def _text(text: str, path: str, where: str) -> str:
     return text
 
 
-def _inside(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, dict | list):
@@ -283,7 +254,7 @@ def _said(value: Any) -> str:
 
 
 def _schema_name(data: Mapping[str, Any]) -> Any:
-    """The name of a tool that has one only in its schema."""
+    """The name in a tool's schema."""
     schema = data.get("schema")
     schema = schema.get("function", schema) if isinstance(schema, dict) else None
     return schema.get("name") if isinstance(schema, dict) else None

@@ -1,4 +1,4 @@
-"""From a document to a definition: each kind's fields, checked one by one. What it refers to is looked up later."""
+"""Validates the fields of documents. References are resolved later."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from longthread.tools.skills.page import LONGEST_FRONT, front_problems
 
 TOOL_TYPES = ("api", "code", "query", "mcp")
 FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What a model may call a tool."""
+"""Valid names of tools for models."""
 _SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionDraft:
-    """A definition to be made. In `body`, references are as they were written: names or ids."""
+    """A definition whose references in `body` are still names or ids."""
 
     document: DefinitionDocument
     name: str
@@ -40,7 +40,7 @@ class DefinitionDraft:
 
 
 def draft_of(document: DefinitionDocument, problems: list[str]) -> DefinitionDraft:
-    """The definition that a document makes. What is wrong with it is noted in `problems`."""
+    """Reads a document, and adds its `problems`."""
     found: list[str] = []
     fields = FieldReader(document.data, found)
     id_ = _id(fields)
@@ -62,7 +62,7 @@ def _id(fields: FieldReader) -> str | None:
 
 
 def _name(fields: FieldReader, given: str | None = None) -> str:
-    """The name, or `given` where there is none."""
+    """The name, by default `given`."""
     name = fields.text("name", required=given is None, longest=LONGEST_NAME) or given
     if name is None:
         return ""
@@ -124,7 +124,7 @@ def _skill(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body
 
 
 def _skill_tool(fields: FieldReader, place: int, item: Any) -> dict[str, Any]:
-    """A tool of a skill: its name, or document 002's object with `tool` beside `tool_id`."""
+    """A tool of a skill: a name, or document 002's object with `tool` or `tool_id`."""
     if isinstance(item, str) and item.strip():
         return {"tool_id": item, "required": False, "default_params": {}}
     if not isinstance(item, Mapping):
@@ -168,7 +168,7 @@ def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]
 
 
 def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
-    """What the tool is said to be, beside its implementation or in it."""
+    """The type, which may be given in the implementation too."""
     inside = implementation.get("type")
     kind = fields.text("type", required=inside is None) or inside
     if kind is not None and kind not in TOOL_TYPES:
@@ -181,7 +181,7 @@ def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
 def _schema(
     fields: FieldReader, schema: FieldReader, said: Mapping[str, Any], kind: str, name: str, description: str | None
 ) -> dict[str, Any]:
-    """What a model is told, in OpenAI's form of a function."""
+    """The schema for models, in OpenAI's form of a function."""
     if not fields.has("schema") and kind != "mcp":
         fields.problem("schema", "it is missing. Give an object with name, description and parameters.")
     function = schema.text("name") or name
@@ -218,7 +218,7 @@ def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Bod
     given = fields.text("address", required=True) or ""
     if given:
         try:
-            given = address.kept(given, document.folder)
+            given = address.normalized(given, document.folder)
         except InvalidInput as error:
             fields.problem("address", str(error))
     body = {

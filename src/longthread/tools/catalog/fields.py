@@ -1,4 +1,4 @@
-"""The fields of one definition, read with every problem noted: a person mends a file in one go."""
+"""Reads the fields of a definition and collects all problems, so that a person can fix them at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_NAME = 100
 
 
 class FieldReader:
-    """Reads the fields of an object. What is wrong is noted in `problems`, as `path: problem`, and read as nothing."""
+    """Reads the fields of an object. Adds `path: problem` to `problems` and skips an invalid value."""
 
     def __init__(self, data: Mapping[str, Any], problems: list[str], path: str = "") -> None:
         self.problems = problems
@@ -20,15 +20,15 @@ class FieldReader:
         self._known: list[str] = []
 
     def problem(self, name: str, text: str) -> None:
-        """Note that something is wrong with a field."""
+        """Adds a problem of a field."""
         self.problems.append(f"{self._at(name)}: {text}")
 
     def has(self, name: str) -> bool:
-        """Whether a field is given, and not empty."""
+        """Whether a field is given."""
         return self._get(name) is not None
 
     def text(self, name: str, *, required: bool = False, longest: int = 1_000_000) -> str | None:
-        """A text that is not blank; None when there is none."""
+        """A text that is not blank, or None."""
         value = self._get(name)
         if value is None or value == "":
             if required:
@@ -55,7 +55,7 @@ class FieldReader:
         return value
 
     def number(self, name: str, *, least: float, most: float, whole: bool = False, above: bool = False) -> None:
-        """Check a number where there is one. `above`: it must be more than `least`."""
+        """Checks a number, if given. `above`: it must be greater than `least`."""
         value = self._get(name)
         if value is None:
             return
@@ -67,7 +67,7 @@ class FieldReader:
             self.problem(name, f"it must be {kind} {begins}, at most {most:g}, and is {short(value)}.")
 
     def object(self, name: str, *, required: bool = False) -> dict[str, Any]:
-        """An object; an empty one when there is none."""
+        """An object, by default empty."""
         value = self._get(name)
         if value is None:
             if required:
@@ -79,7 +79,7 @@ class FieldReader:
         return dict(value)
 
     def items(self, name: str) -> list[Any]:
-        """A list; an empty one when there is none."""
+        """A list, by default empty."""
         value = self._get(name)
         if value is None:
             return []
@@ -89,7 +89,7 @@ class FieldReader:
         return list(value)
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts, each once."""
+        """A list of unique texts."""
         found: list[str] = []
         for place, value in enumerate(self.items(name)):
             if not isinstance(value, str) or not value.strip():
@@ -101,11 +101,11 @@ class FieldReader:
         return found
 
     def within(self, name: str, data: Mapping[str, Any]) -> FieldReader:
-        """The fields of an object in this one."""
+        """A reader for a nested object."""
         return FieldReader(data, self.problems, self._at(name))
 
     def finish(self) -> None:
-        """Note each field that nobody asked for: it is a mistake, or would be lost."""
+        """Adds a problem for each unknown field."""
         for name in self._data:
             if name not in self._known:
                 self.problem(name, f"there is no such field.{near(name, self._known)}")
@@ -120,7 +120,7 @@ class FieldReader:
 
 
 def near(name: str, names: Sequence[str]) -> str:
-    """A sentence that names what is like a name, else what there is."""
+    """A sentence with the nearest names, or with all."""
     close = difflib.get_close_matches(name, names, n=3)
     if close:
         return f" Did you mean {' or '.join(close)}?"

@@ -1,4 +1,4 @@
-"""Definitions by name and by id, and who refers to whom."""
+"""An index of definitions by name, id and reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DefinitionKey = tuple[Kind, str]
 
 
 class Names:
-    """A catalog as it is at one moment, or would be."""
+    """The definitions of a catalog at one moment."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self.by_key: dict[DefinitionKey, Definition] = {(each.kind, each.id): each for each in definitions}
@@ -25,18 +25,13 @@ class Names:
             self._by_name.setdefault((each.kind, each.name), []).append(each)
 
     def named(self, kind: Kind, name: str) -> list[Definition]:
-        """Those of a name, or of an id; other programs may have given one name to several agents."""
+        """The definitions of a name or id. Other programs may use a name twice."""
         found = self._by_name.get((kind, name), [])
         by_id = self.by_key.get((kind, name.lower()))
         return found or ([by_id] if by_id else [])
 
     def one(self, kind: Kind, name: str) -> Definition:
-        """The definition of a name or an id.
-
-        Raises:
-            DefinitionNotFound: there is none.
-            DefinitionAmbiguous: there are several.
-        """
+        """The definition of a name or id. Raises DefinitionNotFound, DefinitionAmbiguous."""
         found = self.named(kind, name)
         if not found:
             raise DefinitionNotFound(kind=kind, name=name, nearest=near(name, self.names(kind)).strip())
@@ -49,21 +44,21 @@ class Names:
         return sorted({each.name for each in self.by_key.values() if each.kind == kind})
 
     def target(self, kind: Kind, said: str) -> Definition | None:
-        """What a reference means: an id, or a source's name."""
+        """The definition that a reference (an id, or a source's name) means."""
         if kind == "source":
             found = self._by_name.get((kind, said), [])
             return found[0] if found else None
         return self.by_key.get((kind, said.lower()))
 
     def targets(self, definition: Definition) -> Iterator[Definition]:
-        """What a definition refers to, as far as it is there."""
+        """The existing definitions that one refers to."""
         for kind, said in references(definition.kind, definition.body):
             found = self.target(kind, said)
             if found is not None:
                 yield found
 
     def users(self, definition: Definition) -> list[Definition]:
-        """Those that refer to a definition, by kind and name."""
+        """The definitions that refer to one, by kind and name."""
         return self._users.get((definition.kind, definition.id), [])
 
     @cached_property
@@ -75,7 +70,7 @@ class Names:
         return found
 
     def written(self, kind: Kind, name: str, body: Body) -> dict[str, Any]:
-        """A definition as a person writes it: with names in the place of ids, and without secrets."""
+        """A definition as a person writes it: with names in place of ids, without secrets."""
         data: dict[str, Any] = {"kind": kind, "name": name}
         for field, value in body.items():
             data[field] = self._written(kind, field, value)
@@ -91,7 +86,7 @@ class Names:
         return value
 
     def _tool(self, item: Any) -> Any:
-        """A skill's tool by its name alone, where there is no more to say of it."""
+        """A skill's tool, as a name where that is all."""
         if not isinstance(item, Mapping) or not isinstance(item.get("tool_id"), str):
             return item
         name = self._name("tool", item["tool_id"])

@@ -1,4 +1,4 @@
-"""From drafts to changes: who is meant, what is referred to, and whether the whole catalog holds together then."""
+"""Turns drafts into changes: resolves references and checks the whole catalog."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.model.builtin import BUILTIN, LOAD_SKILL
-from longthread.model.catalog import Body, Definition, Kind, Version, references, same, skill_tools, tool_of
+from longthread.model.catalog import Definition, Kind, Version, references, same, skill_tools, tool_of
 from longthread.model.ids import new_id
 from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments
@@ -19,19 +19,19 @@ from longthread.tools.catalog.names import DefinitionKey, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
 _RESERVED |= {LOAD_SKILL, "finish", "json_parse_error"}
-"""What a model calls Longthread's own tools by, and what the JSON protocol has names for."""
+"""Names of built-in tools, and of the JSON protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCatalog:
-    """The catalog as it is: what is there, and the last versions of what was deleted."""
+    """The stored definitions, and the last versions of deleted ones."""
 
     stored: Sequence[StoredDefinition]
     deleted: Sequence[Version] = ()
 
 
 def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: list[str]) -> list[Change]:
-    """What the drafts change, in their order. Where there are `problems`, nothing may be written."""
+    """The changes of drafts, in their order. Nothing may be written if there are `problems`."""
     before = Names(each.definition for each in known.stored)
     made = [_identified(before, known, draft, problems) for draft in drafts]
     _expect_each_once(made, drafts, problems)
@@ -42,13 +42,15 @@ def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: li
     labels = {(each.kind, each.id): draft.document.label for each, draft in zip(made, drafts, strict=True)}
     _expect_names_free(after, labels, problems)
     problems += [
-        f"{_label(labels, each)}, {text}" for each in _affected(before, after, labels) for text in _wrong(after, each)
+        f"{labels.get((each.kind, each.id), f'{each.kind} {each.name}, which is there')}, {text}"
+        for each in _affected(before, after, labels)
+        for text in _wrong(after, each)
     ]
     return [_change(before, after, each, labels) for each in made]
 
 
 def _identified(before: Names, known: KnownCatalog, draft: DefinitionDraft, problems: list[str]) -> Definition:
-    """The definition that a draft means: of its id, of its name, or a new one."""
+    """The definition of a draft's id or name, or a new one."""
     kind, name = draft.kind, draft.name
     if draft.id is not None:
         found = [before.by_key[kind, draft.id]] if (kind, draft.id) in before.by_key else []
@@ -59,7 +61,7 @@ def _identified(before: Names, known: KnownCatalog, draft: DefinitionDraft, prob
         problems.append(f"{draft.document.label}, name: several have it ({ids}). Give the id of the one that is meant.")
     if found:
         return replace(found[0], name=name, body=draft.body)
-    # A name that comes back goes on where it ended: its versions are never counted twice.
+    # A deleted name that returns continues its version numbers.
     gone = [each for each in known.deleted if each.kind == kind and (each.id == draft.id or not draft.id)]
     past = next((each for each in reversed(gone) if draft.id or each.name == name), None)
     if past is not None:
@@ -85,7 +87,7 @@ def _expect_built_in(made: Sequence[Definition], drafts: Sequence[DefinitionDraf
 
 
 def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:
-    """The definition with ids in the place of names."""
+    """Resolves names to ids."""
     body = dict(made.body)
 
     def resolve(kind: Kind, said: str, field: str) -> str:
@@ -122,7 +124,7 @@ def _expect_names_free(after: Names, labels: Mapping[DefinitionKey, str], proble
 
 
 def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) -> list[Definition]:
-    """What is made, and what refers to it now or by the name that it had, however far off."""
+    """The changed definitions and all that refer to them, directly or not."""
     found: dict[DefinitionKey, Definition] = {key: after.by_key[key] for key in labels}
     waiting = list(found.values())
     while waiting:
@@ -135,12 +137,8 @@ def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) 
     return list(found.values())
 
 
-def _label(labels: Mapping[DefinitionKey, str], definition: Definition) -> str:
-    return labels.get((definition.kind, definition.id), f"{definition.kind} {definition.name}, which is there")
-
-
 def _wrong(after: Names, each: Definition) -> Iterator[str]:
-    """What is wrong with a definition in its catalog."""
+    """The problems of a definition in its catalog."""
     for kind, said in references(each.kind, each.body):
         if kind == "source" and after.target(kind, said) is None:
             field = "config.source" if each.kind == "agent" else "implementation.database"
@@ -155,7 +153,7 @@ def _wrong(after: Names, each: Definition) -> Iterator[str]:
 
 
 def _cycle(after: Names, agent: Definition) -> Iterator[str]:
-    """Agents that would delegate to each other for ever."""
+    """Circular delegation."""
     waiting = [[agent]]
     seen: set[str] = set()
     while waiting:
@@ -171,7 +169,7 @@ def _cycle(after: Names, agent: Definition) -> Iterator[str]:
 
 
 def _calls_twice(after: Names, agent: Definition) -> Iterator[str]:
-    """Two tools that a model could not tell apart."""
+    """Two tools of one function name."""
     tools: dict[str, Definition] = {}
     for skill in (each for each in after.targets(agent) if each.kind == "skill"):
         for tool in after.targets(skill):
@@ -183,7 +181,7 @@ def _calls_twice(after: Names, agent: Definition) -> Iterator[str]:
 
 
 def _wrong_params(after: Names, skill: Definition) -> Iterator[str]:
-    """Default arguments that their tool does not take."""
+    """Invalid default arguments."""
     seen: set[str] = set()
     for place, item in enumerate(skill_tools(skill.body)):
         tool = after.target("tool", item["tool_id"])
@@ -198,13 +196,13 @@ def _wrong_params(after: Names, skill: Definition) -> Iterator[str]:
 def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
     parameters = tool_of(tool).schema.get("parameters")
     if not isinstance(parameters, Mapping):
-        return  # its server tells them, or Longthread
+        return  # the server has them, or Longthread
     try:
         Arguments({**parameters, "required": []}, tool=tool.name).checked(given)
     except ArgumentsInvalid as error:
         yield f"{tool.name} does not take them. {error.problem}"
     except ToolInvalid:
-        return  # said of the tool itself
+        return  # a problem of the tool itself
 
 
 def _change(before: Names, after: Names, made: Definition, labels: Mapping[DefinitionKey, str]) -> Change:
@@ -219,5 +217,5 @@ def _change(before: Names, after: Names, made: Definition, labels: Mapping[Defin
 
 
 def _written(names: Names, definition: Definition) -> dict[str, Any]:
-    body: Body = definition.body
-    return {k: v for k, v in names.written(definition.kind, definition.name, body).items() if k != "kind"}
+    written = names.written(definition.kind, definition.name, definition.body)
+    return {field: value for field, value in written.items() if field != "kind"}

@@ -1,4 +1,4 @@
-"""Business terms and examples of a source, as people write them: read, checked by the guard, added and taken out."""
+"""Business terms and examples of a source: reads, checks, adds and removes them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from longthread.tools.analysis.open import dialect_of
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 
 MOST = 1_000
-"""Terms of a source, and examples."""
+"""Terms of a source at most, and examples."""
 LONGEST_MEANING = 2_000
 LONGEST_SQL = 10_000
 
 
 Items = Sequence[Mapping[str, Any]]
-"""Terms or examples as a definition has them."""
+"""Terms or examples of a definition."""
 
 
 def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
-    """The terms of a source's definition: name, meaning, sql, synonyms. What is wrong is noted."""
+    """Reads the terms of a source: name, meaning, sql, synonyms."""
     found: list[dict[str, Any]] = []
     for place, inside in _objects(fields, "terms"):
         sql = inside.text("sql", longest=LONGEST_SQL)
@@ -45,7 +45,7 @@ def read_terms(fields: FieldReader, address: str) -> list[dict[str, Any]]:
 
 
 def read_examples(fields: FieldReader, address: str) -> list[dict[str, Any]]:
-    """The examples of a source's definition: question and sql. What is wrong is noted."""
+    """Reads the examples of a source: question and sql."""
     found: list[dict[str, Any]] = []
     for place, inside in _objects(fields, "examples"):
         example = {
@@ -61,7 +61,7 @@ def read_examples(fields: FieldReader, address: str) -> list[dict[str, Any]]:
 
 
 def taught(body: Mapping[str, Any], *, terms: Items, examples: Items) -> dict[str, Any]:
-    """A source's body with these terms and examples; one of the same name or question is replaced in its place."""
+    """Adds or replaces terms and examples, by name and question."""
     return {
         **body,
         "terms": _merged(body.get("terms") or [], terms, "name"),
@@ -70,11 +70,7 @@ def taught(body: Mapping[str, Any], *, terms: Items, examples: Items) -> dict[st
 
 
 def untaught(body: Mapping[str, Any], *, terms: Sequence[str], examples: Sequence[str]) -> dict[str, Any]:
-    """A source's body without the terms of these names and the examples of these questions.
-
-    Raises:
-        InvalidInput: there is none such.
-    """
+    """Removes terms by name and examples by question. Raises InvalidInput: one is missing."""
     return {
         **body,
         "terms": _without(body.get("terms") or [], terms, "name", "term"),
@@ -83,7 +79,7 @@ def untaught(body: Mapping[str, Any], *, terms: Sequence[str], examples: Sequenc
 
 
 def name_of(address: str) -> str:
-    """What a source is called that only its address was given of: its file or its database."""
+    """A name for a source from its address: its file or database."""
     if is_url(address):
         url = parsed(address)
         return PurePath(url.database or url.host or "source").stem[:LONGEST_NAME]
@@ -105,7 +101,7 @@ def _objects(fields: FieldReader, name: str) -> list[tuple[int, FieldReader]]:
 
 
 def _check_sql(fields: FieldReader, sql: str | None, address: str, *, is_part: bool) -> None:
-    """A statement that only reads; of a term also a part of one, such as `sum(amount)` or `status = 'paid'`."""
+    """Checks that SQL only reads. A term may have a part of a statement, such as `sum(amount)`."""
     if not sql:
         return
     guard = Guard(dialect_of(address))

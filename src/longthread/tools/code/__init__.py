@@ -1,4 +1,4 @@
-"""Code tools: a Python function that somebody wrote, run where it can reach nothing."""
+"""Code tools: Python functions in a sandbox."""
 
 from longthread.tools.code.interpreters import Interpreters
 from longthread.tools.code.tool import build, check

@@ -1,4 +1,4 @@
-"""One run of a tool's code in CPython: confined first, then given the code, and gone afterwards."""
+"""Runs a tool's code once, in a confined CPython process."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FILE = "<tool>"
 
 
 def serve(to: socket.socket) -> None:
-    """Runs what it is told, answers, and ends the process."""
+    """Runs a task, sends the answer, and ends the process."""
     task = receive(to)
     if task is None:
         return
     try:
         confine(to.fileno(), seconds=task["seconds"], megabytes=task["memory_mb"])
-    except Exception as error:  # noqa: BLE001 - whatever it is, nothing is run
+    except Exception as error:  # noqa: BLE001 - nothing is run then
         answer: WireMessage = {"unconfined": f"{type(error).__name__}: {error}"}
     else:
         answer = _answer(task)
@@ -40,14 +40,14 @@ def _answer(task: WireMessage) -> WireMessage:
         scope: dict[str, Any] = {"__name__": "tool", "__builtins__": __builtins__}
         exec(compile(task["code"], _FILE, "exec"), scope)
         result = json.dumps(scope["execute"](**task["arguments"]), ensure_ascii=False)
-        return {"result": result[: task["characters"] + 1], "printed": printed.kept()}
+        return {"result": result[: task["characters"] + 1], "printed": printed.text()}
     except MemoryError:
         return {"stopped": f"it needs more than {task['memory_mb']} MB of memory"}
-    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt too: they are the code's own
-        return {"failed": _said(error)}
+    except BaseException as error:  # noqa: BLE001 - also SystemExit and KeyboardInterrupt of the code
+        return {"failed": _error_text(error)}
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILE]
     if isinstance(error, SyntaxError):
         lines = [error.lineno]
@@ -60,7 +60,7 @@ def _said(error: BaseException) -> str:
 
 
 class _Printed(io.TextIOBase):
-    """Keeps the beginning of what is printed."""
+    """Captures the first characters that are printed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -75,12 +75,12 @@ class _Printed(io.TextIOBase):
             self._most -= len(self._parts[-1])
         return len(text)
 
-    def kept(self) -> str:
+    def text(self) -> str:
         return "".join(self._parts)
 
 
 def _write(descriptor: int, answer: WireMessage) -> None:
-    """A frame, by plain writes: the calls that sockets have for it are refused by now."""
+    """Writes a frame without socket calls, which are forbidden by now."""
     data = json.dumps(answer).encode("ascii")
     left = memoryview(_LENGTH.pack(len(data)) + data)
     while left:

@@ -1,8 +1,7 @@
-"""Confines this process for good: what it may open, call and use up. Linux on x86-64 only, where it was tested.
+"""Confines this process irrevocably: files, system calls, resources. Only for Linux on x86-64, where it was tested.
 
-Three fences, each of which would do for most of what hostile code tries: Landlock (no file but Python's own
-libraries, no network), seccomp (a list of harmless system calls; all others fail), and resource limits. Capabilities
-are dropped, so that being root is no help.
+Three layers, each of which stops most of what hostile code tries: Landlock (only Python's own libraries, no network),
+seccomp (only harmless system calls), and resource limits. Capabilities are dropped, so that root has no privilege.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
 _READ = 0b1100
 """Landlock's rights to read a file and a folder."""
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights over files each version of Landlock knows."""
+"""The number of file rights by Landlock version."""
 _ARCHITECTURE = 0xC000003E
 _X32 = 0x40000000
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -47,15 +46,14 @@ _OVERHEAD_MB = 64
 
 
 def lacking() -> str | None:
-    """What this system lacks to confine a process; None where it has all."""
+    """What this system lacks to confine a process, or None."""
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64") or sys.maxsize < 2**32:
         return "Linux on x86-64"
     return None if _landlock_version() >= 1 else "a Linux kernel with Landlock (5.13 or newer, not switched off)"
 
 
 def confine(descriptor: int, *, seconds: float, megabytes: int) -> None:
-    """Leaves this process nothing but computing and one descriptor. Raises OSError: something could not be set; then
-    nothing may be run."""
+    """Confines this process to computing and one descriptor. Raises OSError: it failed, and nothing may be run."""
     os.environ.clear()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.putenv(name, "1")  # for libraries that would start threads, and end where they cannot
@@ -77,7 +75,7 @@ def confine(descriptor: int, *, seconds: float, megabytes: int) -> None:
     ):
         resource.setrlimit(limit, (most, most))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds)  # ends code that does not ignore it; who asked ends the rest
+    signal.setitimer(signal.ITIMER_REAL, seconds)  # the parent kills code that ignores it
     _restrict_calls(libc)
 
 
@@ -117,7 +115,7 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _restrict_calls(libc: ctypes.CDLL) -> None:
-    """The last of all: it refuses what the others need."""
+    """Must come last: the other steps need system calls that it forbids."""
     load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
     program = [
         (load, 0, 0, 4),  # the architecture

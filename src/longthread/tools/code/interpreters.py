@@ -1,4 +1,4 @@
-"""The interpreters of this process: which code runs in which."""
+"""The interpreters of this process, by runtime."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longthread.tools.code.monty import Monty
 from longthread.tools.code.program import Bounds
 
 RUNTIMES = ("python", "cpython")
-"""`python` is Monty; `cpython` is all of Python, in a process that the system confines, where that was allowed."""
+"""`python` is Monty; `cpython` is full Python in a confined process, if a setting allows it."""
 
 
 class Interpreter(Protocol):
@@ -22,10 +22,8 @@ class Interpreter(Protocol):
 
 
 class Interpreters:
-    """Use it as `async with Interpreters() as interpreters`, once in a process: it keeps processes ready.
-
-    `cpython` says whether code may ask for all of Python: the setting LONGTHREAD_CODE_CPYTHON, not the tool, decides.
-    """
+    """Keeps interpreter processes ready; use one per process, as `async with Interpreters()`. `cpython` is the setting
+    LONGTHREAD_CODE_CPYTHON."""
 
     def __init__(self, *, cpython: bool = False) -> None:
         self._all: dict[str, Interpreter] = {"python": Monty()}
@@ -39,7 +37,7 @@ class Interpreters:
         await self.close()
 
     def named(self, runtime: str) -> Interpreter:
-        """Raises CodeUnavailable: this runtime was not allowed."""
+        """Raises CodeUnavailable: this runtime is not allowed."""
         found = self._all.get(runtime)
         if found is None:
             reason = (

@@ -1,8 +1,7 @@
-"""The interpreter that code runs in by default: Monty, which has no files, environment, sockets or processes at all.
+"""The default interpreter: Monty, which has no files, environment, sockets or processes.
 
-It runs in processes of its own, which are ended and replaced when they crash or do not stop. The arguments go in and
-the result comes out as JSON text, written and read inside: as objects, a list that holds one list a million times
-would be made whole here.
+It runs in processes of its own, which are replaced when they crash or hang. Arguments and result are JSON text, which
+the code's side encodes: a list that has one list a million times would become huge here.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ _WAIT = 30.0
 _MOST_SECONDS = 90.0
 _DEPTH = 400
 _TOLD = 1_000
-"""Characters of an error that are told."""
+"""Characters of an error message."""
 
 
 class Monty:
-    """A pool of processes, started when the first code is run. Use it in one process; `close` ends it."""
+    """A lazily started pool of processes. `close` ends it."""
 
     def __init__(self, processes: int = 2) -> None:
         self._processes = processes
@@ -59,7 +58,7 @@ class Monty:
         return out, printed.output
 
     async def close(self) -> None:
-        """Ends the processes. Code that is run after this starts others."""
+        """Ends the processes. A later run starts new ones."""
         async with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -94,12 +93,12 @@ def _limits(bounds: Bounds) -> dict[str, Any]:
         "max_suspensions": 20,
         "max_total_sleep_secs": 0.001,
     }
-    # Nothing waits, and nothing of a call is handed to this process: a sleep would hand over its result.
+    # No sleep: it would call back into this process.
     return {"limits": limits, "os_policy": {"sleep": "zero"}, "assert_message_annotations": False}
 
 
 def _program(code: str, mark: str, bounds: Bounds) -> str:
-    """The tool's code, and its call. The names are ones that the code cannot know."""
+    """The tool's code and its call, with names that the code cannot know."""
     return (
         f"{code}\nimport json as {mark}j\n"
         f"{mark}j.dumps({FUNCTION}(**{mark}j.loads({mark}a)), ensure_ascii=False)[:{bounds.characters + 1}]\n"

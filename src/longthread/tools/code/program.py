@@ -1,4 +1,4 @@
-"""The code of a tool, as far as it can be judged without being run."""
+"""Checks a tool's code without running it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LONGEST = 100_000
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one run may take."""
+    """The limits of one run."""
 
     seconds: float
     memory_mb: int
     characters: int = 64_000
-    """Characters of its result, as JSON, that are kept."""
+    """Characters of its result as JSON."""
     printed: int = 64_000
-    """Bytes that it may print."""
+    """Bytes of its output."""
 
 
 def check_program(code: str, arguments: Arguments) -> None:
-    """Raises ToolInvalid: the code is no Python, has no function `execute`, or that does not take the arguments."""
+    """Raises ToolInvalid: a syntax error, no function `execute`, or one with other parameters."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""Code tools, from their definition to what they answer."""
+"""Builds and calls code tools."""
 
 from __future__ import annotations
 
@@ -20,20 +20,16 @@ _MOST_MEMORY = 2_048
 _DEEPEST = 50
 """Levels of a result."""
 _PRINTED = 4_000
-"""Characters of what was printed that an observation holds."""
+"""Characters of output in an observation."""
 
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Whether such a code tool can be used. Nothing is run.
-
-    Raises:
-        ToolInvalid: it names the field and what to write instead.
-    """
+    """Checks an implementation without running it. Raises ToolInvalid."""
     _Code(implementation, Arguments(parameters))
 
 
 def build(definition: DefinedTool, interpreters: Interpreters) -> Tool:
-    """The tool. Raises ToolInvalid."""
+    """Builds the tool. Raises ToolInvalid."""
     arguments = Arguments(definition.parameters, tool=definition.name)
     code = _Code(definition.implementation, arguments)
 
@@ -48,12 +44,12 @@ def build(definition: DefinedTool, interpreters: Interpreters) -> Tool:
             return failed(error)
         return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
 
-    # What it computes it computes again: it can reach nothing that a second call would change.
+    # Code has no side effects, so it may run again.
     return Tool(definition.name, definition.description or "", definition.parameters, call, retry_safe=True)
 
 
 class _Code:
-    """What an implementation says. Raises ToolInvalid."""
+    """A parsed implementation. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any], arguments: Arguments) -> None:
         fields = ImplementationFields(implementation, "code", ("runtime", "code", "timeout_seconds", "memory_mb"))
@@ -67,7 +63,7 @@ class _Code:
 
 
 def _observed(text: str, printed: str, bounds: Bounds) -> dict[str, Any]:
-    # An escape may have made half of a surrogate pair, which nothing can store.
+    # A lone surrogate cannot be stored.
     text = text.encode("utf-8", "replace").decode("utf-8")
     data: dict[str, Any] = {}
     if len(text) > bounds.characters:
@@ -82,13 +78,13 @@ def _observed(text: str, printed: str, bounds: Bounds) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """The value; NaN and Infinity, which JSON does not have, are null."""
+    """Parses the result; NaN and Infinity become null."""
     try:
         value = json.loads(text, parse_constant=lambda _: None)
         written = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
         if _is_deeper(value, _DEEPEST):
             raise CodeFailed(reason=f"its result is nested more than {_DEEPEST} levels deep.")
-        return json.loads(written, parse_constant=lambda _: None)  # what a number such as 1e999 has become
+        return json.loads(written, parse_constant=lambda _: None)  # such as 1e999
     except (ValueError, RecursionError) as error:
         raise CodeFailed(reason="its result is no JSON, or is nested too deeply.") from error
 

@@ -1,4 +1,4 @@
-"""What an implementation of type `mcp` says of its server."""
+"""The server of an implementation of type `mcp`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS = (
 )  # fmt: skip
 _TRANSPORTS = {"stdio": "stdio", "http": "http", "streamable_http": "http", "streamable-http": "http"}
 _OF = {"stdio": ("command", "args", "env", "cwd"), "http": ("url", "headers", "allow_private")}
-"""Fields that one transport has and the other has not."""
+"""Fields of one transport only."""
 _MILLISECONDS, _MOST_MILLISECONDS = 30_000, 300_000
 _BYTES, _MOST_BYTES = 4_000_000, 20_000_000
 _URL = re.compile(r"(https?://[^/?#\s]+)([^#\s]*)", re.I)
@@ -47,7 +47,7 @@ class ServerTool:
 
 @dataclass(frozen=True)
 class Program:
-    """A server that is a program, with its secrets filled in. `env` is all of its environment."""
+    """A server program with its secrets. `env` is its whole environment."""
 
     name: str
     command: str
@@ -59,7 +59,7 @@ class Program:
 
 @dataclass(frozen=True)
 class ServerUrl:
-    """A server at a URL, with its secrets filled in."""
+    """A server at a URL, with its secrets."""
 
     name: str
     url: str = field(repr=False)
@@ -69,11 +69,11 @@ class ServerUrl:
 
 
 McpEndpoint = Program | ServerUrl
-"""A server, equal to another one if the same session does for both. `most` bytes may one of its messages have."""
+"""A server. Equal ones share a session. `most` is the limit of a message in bytes."""
 
 
 class Implementation:
-    """What an implementation says. Raises ToolInvalid, which names the field."""
+    """A parsed implementation. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any]) -> None:
         fields = ImplementationFields(implementation, "mcp", FIELDS)
@@ -105,7 +105,7 @@ class Implementation:
         self.secrets = secret_names(implementation, used)
 
     def wants(self, tool: str) -> bool:
-        """Whether a tool of the server is to be used, where several are."""
+        """Whether `tools` and `exclude` choose a tool of the server."""
         chosen = any(fnmatchcase(tool, pattern) for pattern in self._tools)
         return chosen and not any(fnmatchcase(tool, pattern) for pattern in self._exclude)
 

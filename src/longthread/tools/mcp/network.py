@@ -1,4 +1,4 @@
-"""A server at a URL: each request goes to an address that was judged, as those of api tools do."""
+"""A server at a URL: each request goes to a checked address, like those of API tools."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from longthread.tools.mcp.endpoint import ServerUrl
 
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 300.0
-"""Silence of a server after which a connection ends. What a call may take is bounded elsewhere."""
+"""Seconds of silence after which a connection ends. Calls have their own limit."""
 
 
 class Web:
-    """The way to one server. `problem` is why a request was not made, which the MCP library does not pass on."""
+    """The connection to one server. `problem` is the error of a request, which the MCP library does not pass on."""
 
     def __init__(self, address: ServerUrl, network: Network) -> None:
         self._address = address
@@ -31,7 +31,7 @@ class Web:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
-        """Its streams, as the MCP library takes them."""
+        """The streams for the MCP library."""
         timeout = httpx2.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
         client = httpx2.AsyncClient(
             transport=_Checked(self, self._address, self._network),
@@ -49,7 +49,7 @@ class Web:
             yield streams
 
     async def judged(self, url: httpx.URL) -> list[str]:
-        """The addresses of the server. Raises ApiRefused, ApiFailed."""
+        """The checked addresses of the server. Raises ApiRefused, ApiFailed."""
         own = httpx.URL(self._address.url)
         if host_of(url) != host_of(own):
             raise ApiRefused(reason=f"it leads to another host, {host_of(url)[:100]}.")
@@ -59,7 +59,7 @@ class Web:
 
 
 class _Checked(httpx2.AsyncBaseTransport):
-    """Connects to addresses that were judged, whatever the name stands for by then, and bounds what comes back."""
+    """Connects to checked addresses, and limits the size of answers."""
 
     def __init__(self, web: Web, address: ServerUrl, network: Network) -> None:
         self._web = web

@@ -1,5 +1,4 @@
-"""A server that is a program: started with the environment that was listed and no other, spoken to over its standard
-streams, and ended with all that it started."""
+"""A server program: started with only the listed environment, and ended together with its own child processes."""
 
 from __future__ import annotations
 
@@ -22,16 +21,16 @@ from longthread.errors import McpFailed
 from longthread.tools.mcp.endpoint import Program
 
 _GRACE = 1.0
-"""Seconds that a program has to end when its input ends, and again when it is told to."""
+"""Seconds that a program has to end after its input is closed, and again after SIGTERM."""
 _LOOK = 0.01
 _KEPT = 2_000
-"""Bytes of what it wrote to its standard error that are kept."""
+"""Last bytes of standard error that are stored."""
 _LONGEST = 300
-"""Characters of its last line that are told."""
+"""Characters of its last line in an error."""
 
 
 class Process:
-    """One run of a program. `on_end` is called when it has said its last word."""
+    """One run of a program. It calls `on_end` at the end of its output."""
 
     def __init__(self, program: Program, on_end: Callable[[], None]) -> None:
         self._program = program
@@ -41,7 +40,7 @@ class Process:
         self._too_large = False
 
     def last_words(self) -> str:
-        """How it ended, as far as that is known, with the last line that it wrote: of a traceback, the error."""
+        """How it ended, with its last line on standard error."""
         if self._too_large:
             return f"it sent a message of more than {self._program.most} bytes."
         code = self._process.returncode if self._process else None
@@ -52,7 +51,7 @@ class Process:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:
-        """Its streams, as the MCP library takes them. Raises McpFailed: it cannot be started."""
+        """The streams for the MCP library. Raises McpFailed: it cannot be started."""
         process = self._process = await self._started()
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -103,7 +102,7 @@ class Process:
             raise McpFailed(server=program.name, reason=reason) from error
 
     async def _read(self, process: asyncio.subprocess.Process, deliver: Callable[[SessionMessage], object]) -> None:
-        """One message a line. What is no message is passed over: programs print."""
+        """Reads one message per line, and skips other output."""
         assert process.stdout is not None
         while True:
             try:
@@ -130,9 +129,9 @@ class Process:
                 _signal(process, sign)
             if await _has_ended(process):
                 break
-        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # and what it has started
+        _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # with its children
         await _has_ended(process)
-        # Something that it started elsewhere may hold its streams open, and nothing else closes them.
+        # A detached child may hold its streams open.
         transport = getattr(process, "_transport", None)
         if transport is not None:
             transport.close()
@@ -143,9 +142,9 @@ class Process:
 
 
 async def _has_ended(process: asyncio.subprocess.Process) -> bool:
-    """Whether it ends in time. Its `wait` would also wait for all who hold its streams."""
+    """Whether it ends in time. `wait` would also wait for children that hold its streams."""
     deadline = time.monotonic() + _GRACE
-    while process.returncode is None and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing tells of it
+    while process.returncode is None and time.monotonic() < deadline:  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(_LOOK)
     return process.returncode is not None
 

@@ -1,4 +1,4 @@
-"""What a call of a server's tool gives, as an observation has it."""
+"""Converts the result of a server's tool to an observation."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from longthread.errors import McpFailed, McpToolFailed
 from longthread.tools.secrets import Secrets
 
 SHOWN = 64_000
-"""Characters of a text, or of a structured value as JSON, that an observation holds."""
+"""Characters of a text or structured value in an observation."""
 _TOLD = 2_000
-"""Characters of an error that are told."""
+"""Characters of an error message."""
 _ITEMS = 50
-"""Contents that are no text, of which a line is told."""
+"""Other contents that are listed."""
 
 
 def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[str, Any]:
-    """The data of an observation: `text`, `structured`, and under `content` what else there is, each by its kind and
-    size. A model reads text, so that images and sounds are named and not shown.
-
-    Raises:
-        McpToolFailed: the tool says that it failed.
-        McpFailed: this is no result.
-    """
+    """The data of an observation: `text`, `structured`, and `content` with the kind and size of everything else, such
+    as images. Raises McpToolFailed: the tool reports an error; McpFailed: the result is invalid."""
     content = [one for one in result.get("content") or () if isinstance(one, Mapping)]
     text = "\n".join(_texts(content))
     if result.get("isError"):
@@ -68,7 +63,7 @@ def _is_text(one: Mapping[str, Any]) -> bool:
 
 
 def _named(one: Mapping[str, Any]) -> dict[str, Any]:
-    """A content without its bytes."""
+    """A content without its data."""
     held = one["resource"] if one.get("type") == "resource" else one
     kept = {
         "type": one.get("type"),
@@ -83,7 +78,7 @@ def _named(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _says_the_same(text: str, structured: Any) -> bool:
-    """Whether a text is but the structured value, which servers write into both."""
+    """Whether a text repeats the structured value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +87,7 @@ def _says_the_same(text: str, structured: Any) -> bool:
 
 
 def _written(value: Any, server: str, secrets: Secrets) -> str:
-    """A value as JSON, with neither a secret nor NaN nor half of a surrogate pair."""
+    """A value as JSON without secrets, NaN and lone surrogates."""
     try:
         text = json.dumps(secrets.scrubbed(value), ensure_ascii=False)
         plain = json.loads(text, parse_constant=lambda _: None)

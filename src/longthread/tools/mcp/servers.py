@@ -1,4 +1,4 @@
-"""The servers that this process has sessions with."""
+"""The MCP sessions of this process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 class Servers:
-    """Use it as `async with Servers() as servers`, once in a process. Tools with the same server share a session, which
-    is begun when it is first needed, and anew when it has ended."""
+    """Tools of the same server share a session, which starts on demand. Use one per process, as `async with
+    Servers()`."""
 
     def __init__(self, network: Network | None = None) -> None:
         self._network = network
@@ -39,7 +39,7 @@ class Servers:
         return offers
 
     def breaks(self, endpoint: McpEndpoint) -> bool:
-        """Note that a server cannot be used. Whether that is news: it has been used since, or never tried before."""
+        """Marks a server as broken. Returns False if it was already."""
         known = endpoint in self._broken
         self._broken.add(endpoint)
         return not known
@@ -47,11 +47,11 @@ class Servers:
     async def call(
         self, endpoint: McpEndpoint, tool: str, arguments: Mapping[str, Any], seconds: float
     ) -> dict[str, Any]:
-        """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
+        """The raw result of a call. Raises McpFailed, ApiRefused, ApiFailed, ExtraMissing."""
         return await self._within(seconds, endpoint, lambda session: session.call(tool, arguments))
 
     async def close(self) -> None:
-        """End all sessions, and the programs that were started."""
+        """Ends all sessions and their programs."""
         sessions = [*self._sessions.values(), *self._ending]
         self._sessions.clear()
         self._ending.clear()
@@ -66,7 +66,7 @@ class Servers:
                 except McpFailed as error:
                     if not error.forgotten:
                         raise
-                session = self._session(endpoint)  # the server has started anew, and did nothing
+                session = self._session(endpoint)  # the server has restarted and did nothing
                 return await work(session)
         except TimeoutError as error:
             self._retire(endpoint, session)
@@ -91,7 +91,7 @@ class Servers:
 
 
 def _new_session(endpoint: McpEndpoint, network: Network | None) -> Session:
-    """A session, with which the MCP library is loaded: an extra, and a second's work."""
+    """A session. The MCP library, an extra that is slow to load, is imported here."""
     from longthread.tools.api.exchange import Network
 
     try:

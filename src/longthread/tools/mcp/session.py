@@ -1,4 +1,4 @@
-"""One session with a server, from its beginning to its end."""
+"""One session with an MCP server."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ from longthread.tools.mcp.network import Web
 from longthread.tools.mcp.process import Process
 
 _IDLE = 600.0
-"""Seconds without a call after which a session ends; the next call begins another."""
+"""Seconds without a call after which a session ends. The next call starts another."""
 _PAGES = 50
 _TOOLS = 1_000
 _CLOSING = 3.0
-"""Seconds that an end may take."""
+"""Time limit of closing."""
 T = TypeVar("T")
 
 
 class Session:
-    """Begins at once. A task of its own keeps it, for what it is made of must end in the task in which it began.
-
-    Both eras of the protocol are spoken: the server is asked for the newer one first.
-    """
+    """Starts at once, in a task of its own: the library's objects must be closed in the task that opened them. It
+    supports both versions of the protocol, the newer one first."""
 
     def __init__(self, endpoint: McpEndpoint, network: Network) -> None:
         self._name = endpoint.name
@@ -54,17 +52,17 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether another one is needed."""
+        """Whether a new session is needed."""
         return self._retired or self._stop.is_set() or self._task.done()
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of it is left."""
+        """Whether its task has ended."""
         return self._task.done()
 
     @property
     def version(self) -> str | None:
-        """The version of the protocol that both speak, once it began."""
+        """The negotiated version of the protocol, once it has started."""
         return self._client.protocol_version if self._client and self._ready.is_set() else None
 
     async def offers(self) -> Mapping[str, ServerTool]:
@@ -72,24 +70,23 @@ class Session:
         return await self._working(self._offered)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a call, as the protocol has it. Raises McpFailed, ApiRefused, ApiFailed, KeyError: the server
-        has no such tool."""
+        """The raw result of a call. Raises McpFailed, ApiRefused, ApiFailed, KeyError: there is no such tool."""
         return await self._working(lambda: self._called(tool, dict(arguments)))
 
     def retire(self) -> None:
-        """Take no more calls, and end when those that are under way have ended."""
+        """Ends the session after its running calls."""
         self._retired = True
         if not self._busy:
             self._finish()
 
     async def close(self) -> None:
-        """End it."""
+        """Ends the session."""
         self._retired = True
         self._finish()
         await asyncio.wait({self._task})
 
     def _finish(self) -> None:
-        """End it soon, whatever the server does: at once where it has not begun."""
+        """Ends the session within a few seconds, or at once if it has not started."""
         self._stop.set()
         self._scope.deadline = min(
             self._scope.deadline, anyio.current_time() + (_CLOSING if self._ready.is_set() else 0)
@@ -108,7 +105,7 @@ class Session:
                     await self._list(client)
                     self._ready.set()
                     await self._until_stopped()
-            except Exception as error:  # noqa: BLE001 - whatever ended it: those who wait for an answer are told
+            except Exception as error:  # noqa: BLE001 - waiting calls raise it
                 self._problem = error
 
     async def _until_stopped(self) -> None:
@@ -151,7 +148,7 @@ class Session:
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     async def _working(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` gives, once the session has begun; if it ends before that, why."""
+        """Waits for the start of the session and runs `work`. Raises the reason if the session ends."""
         self._busy += 1
         try:
             with silenced():
@@ -185,7 +182,7 @@ class Session:
                 await asyncio.wait({task}, timeout=1)
 
     async def _refused(self, error: MCPError) -> LongthreadError:
-        """An error of the protocol as ours. One that ends the session is told by how it ended."""
+        """Translates an error of the protocol; for a closed connection to the reason for its end."""
         if error.code == mcp_types.CONNECTION_CLOSED or self.is_over:
             self._finish()
             await asyncio.wait({self._task}, timeout=_CLOSING)
@@ -196,7 +193,7 @@ class Session:
         return McpFailed(server=self._name, reason=f"it answered with the error {error.code}: {error.message[:1000]}")
 
     def _end(self) -> LongthreadError:
-        """Why it ended."""
+        """The reason for the session's end."""
         if isinstance(self._way, Web) and self._way.problem is not None:
             return self._way.problem
         ours = _first(self._problem, LongthreadError)
@@ -215,7 +212,7 @@ class Session:
 
 
 def _first(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
-    """The first error of a kind in a group of groups."""
+    """The first error of a kind in nested groups."""
     if isinstance(error, BaseExceptionGroup):
         found = (_first(one, kind) for one in error.exceptions)
         return next((one for one in found if one is not None), None)

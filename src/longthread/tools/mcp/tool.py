@@ -1,4 +1,4 @@
-"""MCP tools, from their definition to what they answer."""
+"""Builds and calls MCP tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 _logger = logging.getLogger(__name__)
 _MOST_TOOLS = 100
-"""Tools that one definition makes."""
+"""Tools of one definition at most."""
 _LONGEST_SCHEMA = 50_000
 _LONGEST_DESCRIPTION = 4_000
 _LONGEST_NAME = 64
@@ -30,11 +30,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Whether such an MCP tool can be used. No server is asked.
-
-    Raises:
-        ToolInvalid: it names the field and what to write instead.
-    """
+    """Checks an implementation without asking its server. Raises ToolInvalid."""
     Arguments(parameters)
     said = Implementation(implementation)
     if parameters.get("properties") and said.tool_name is None:
@@ -42,12 +38,8 @@ def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> N
 
 
 async def build(definition: DefinedTool, servers: Servers, *, secrets: Secrets | None = None) -> list[Tool]:
-    """The tools: the one that `tool_name` names, under the definition's name, or all that are wanted, each under the
-    definition's name and its own. The server is asked for them, within `timeout_ms`.
-
-    Raises:
-        ToolInvalid: the server cannot be reached, or has no such tool.
-    """
+    """Builds the tool of `tool_name` under the definition's name, or all chosen tools of the server under both names.
+    Raises ToolInvalid: the server is unreachable, or has no such tool."""
     check(definition.implementation, definition.parameters)
     server = _Server(definition, servers, secrets)
     offers = await server.offers()
@@ -98,7 +90,7 @@ class _Server:
             raise ToolInvalid(tool=self._definition.name, problem=problem, known=known) from None
 
     def tool(self, offer: ServerTool, name: str, description: str | None, parameters: Mapping[str, Any]) -> Tool:
-        """One of its tools. Raises ToolInvalid: its schema cannot be used."""
+        """Builds one of its tools. Raises ToolInvalid: its schema is invalid."""
         offered = self._schema(offer, name)
         theirs = Arguments(offered, tool=name)
         ours = Arguments(parameters, tool=name) if parameters.get("properties") else None
@@ -119,7 +111,7 @@ class _Server:
         return Tool(name, told, parameters if ours else offered, call, retry_safe=self.said.retry_safe)
 
     def _schema(self, offer: ServerTool, name: str) -> Mapping[str, Any]:
-        """The server's schema of the arguments, as JSON has it."""
+        """The server's schema of the arguments, as plain JSON."""
         try:
             written = json.dumps(harmless(self._secrets.scrubbed(offer.parameters)), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Query tools: an SQL template whose places are compiled to bound parameters, against a named source."""
+"""Query tools: SQL templates with bound parameters, for a named source."""
 
 from longthread.tools.query.tool import build, check
 

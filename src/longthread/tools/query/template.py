@@ -1,7 +1,7 @@
-"""An SQL template, compiled once: each `{{name}}` in it becomes the place of a bound parameter.
+"""Compiles an SQL template: each `{{name}}` becomes a bound parameter.
 
-Where a place stands is known from the tokens and the tree of the statement, not from its text: a value, alone or
-within a text (`'%{{name}}%'`), is bound; a place in a name, a comment or a piece of syntax is refused.
+Tokens and syntax tree decide: a value, alone or within a text (`'%{{name}}%'`), is bound; a placeholder in a name, a
+comment or in syntax is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from longthread.tools.placeholder import Placeholder, TemplateParts, is_scalar, 
 _LARGEST = 2**63
 _ESCAPE = "\\"
 _ESCAPING = ("postgresql", "mysql")
-"""Dialects whose patterns have that escape of themselves."""
+"""Dialects with this escape by default."""
 _NO_ILIKE = ("sqlite", "mysql")
 _QUOTES = {"mysql": "'\""}
 _LIKES = (exp.Like, exp.ILike)
@@ -34,13 +34,13 @@ _NAMES = (exp.Column, exp.Dot, exp.Identifier, exp.Parameter, exp.Interval, exp.
 _COUNTS = (exp.Limit, exp.Offset, exp.Fetch)
 _SORTS = (exp.Ordered, exp.Group)
 _WORDS = ((exp.Extract, "this"), (exp.Collate, "expression"))
-"""Where the tree has an expression, and SQL wants a word."""
+"""Expressions of the tree where SQL expects a keyword."""
 
 
 @dataclass(frozen=True)
 class BoundParameter:
-    """One place: the argument itself, or a text with arguments in it, in which `escaped` is what a pattern reads
-    otherwise, to what it reads as itself. A list stands in IN (…), and is as many parameters as it has items."""
+    """One parameter: an argument, or a text with arguments. `escaped` maps special characters of a pattern to escaped
+    ones. A list in IN (…) is one parameter for each item."""
 
     parts: TemplateParts
     is_text: bool
@@ -48,7 +48,7 @@ class BoundParameter:
     is_list: bool = False
 
     def values(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """What is bound; a text in which an argument is missing is NULL, as SQL has it, and so is an empty list."""
+        """The bound values. A text with a missing argument is NULL, and so is an empty list."""
         values = [arguments.get(part.name) if isinstance(part, Placeholder) else part for part in self.parts]
         if self.is_list:
             return list(values[0] or [None])
@@ -66,8 +66,7 @@ class BoundParameter:
 
 @dataclass(frozen=True)
 class BoundStatement:
-    """A template with one call's values: `run` has places for `values`; `said` says them, to be judged and shown, and
-    is never run."""
+    """A statement of one call. `run` has places for `values`; `said` has literals, for the guard and for display."""
 
     run: str
     values: list[Any]
@@ -76,8 +75,7 @@ class BoundStatement:
 
 @dataclass(frozen=True)
 class Template:
-    """A compiled template. `texts` are what stands between its places; `functions` are those that it calls and that no
-    database is known to have."""
+    """A compiled template. `texts` are between its places; `functions` are unknown functions that it calls."""
 
     texts: tuple[str, ...]
     bound: tuple[BoundParameter, ...]
@@ -85,7 +83,7 @@ class Template:
     functions: frozenset[str]
 
     def statement(self, arguments: Mapping[str, Any]) -> BoundStatement:
-        """The statement of a call. Raises ArgumentsInvalid: a number is larger than a database takes."""
+        """The statement of a call. Raises ArgumentsInvalid: a number is too large."""
         run = said = self.texts[0]
         values: list[Any] = []
         for bound, text in zip(self.bound, self.texts[1:], strict=True):
@@ -100,13 +98,13 @@ class Template:
 
     @property
     def example(self) -> str:
-        """The statement with one parameter at each place, to be judged before there is a call."""
+        """The statement with one parameter at each place, for the guard."""
         marks = [place(number, self.dialect) for number in range(1, len(self.texts))]
         return self.texts[0] + "".join(mark + text for mark, text in zip(marks, self.texts[1:], strict=True))
 
 
 def compiled(sql: str, properties: Mapping[str, Any], dialect: str) -> Template:
-    """A template for the arguments that `properties` describe. Raises ToolInvalid, which says what to write instead."""
+    """Compiles a template for arguments of these schemas. Raises ToolInvalid."""
     return _Compiler(sql, properties, dialect).template()
 
 
@@ -132,7 +130,7 @@ class _Compiler:
             texts[-1] += marked[end : token.start]
             end = token.end + 1
             if found is None:
-                texts[-1] += "LIKE"  # which is what they have, and as deaf to case
+                texts[-1] += "LIKE"  # which ignores case there
             else:
                 bound.append(found)
                 texts.append("")
@@ -156,8 +154,8 @@ class _Compiler:
             raise _refused(f"the SQL cannot be read as {self._dialect}.") from error
 
     def _bound(self, token: Token, marked: str) -> tuple[TemplateParts, bool] | None:
-        """What a token binds, and whether it is a text; None for one that holds no place."""
-        if token.token_type is TokenType.VAR and token.text.startswith("$"):  # sqlglot takes it for a name
+        """The parameter in a token, and whether it is in a text; None if there is none."""
+        if token.token_type is TokenType.VAR and token.text.startswith("$"):  # a name to sqlglot
             raise _refused(_OWN)
         if self._mark not in token.text:
             return None
@@ -187,12 +185,10 @@ class _Compiler:
         called = tree.find_all(exp.Anonymous, exp.AnonymousAggFunc)
         return Template(tuple(texts), tuple(made), self._dialect, frozenset(one.name for one in called))
 
-    def _marks(self, count: int) -> list[str]:
-        return [*(place(number, self._dialect) for number in range(1, count + 1)), ""]
-
     def _nodes(self, texts: list[str], count: int) -> tuple[exp.Expr, list[exp.Expr]]:
-        """The tree, and where each parameter stands in it."""
-        sql = "".join(text + mark for text, mark in zip(texts, self._marks(count), strict=True))
+        """The tree, and the node of each parameter."""
+        marks = [*(place(number, self._dialect) for number in range(1, count + 1)), ""]
+        sql = "".join(text + mark for text, mark in zip(texts, marks, strict=True))
         try:
             statements = sqlglot.parse(sql, read=sqlglot_name(self._dialect))
         except (SqlglotError, RecursionError) as error:
@@ -223,7 +219,7 @@ class _Compiler:
                 raise _refused("a place stands in a pattern behind an operator. Write LIKE or ILIKE.")
             if adds:
                 texts[number + 1] = f" ESCAPE '{_ESCAPE}'{texts[number + 1]}"
-                parts = tuple(_doubled(part) for part in parts)
+                parts = tuple(one.replace(_ESCAPE, _ESCAPE * 2) if isinstance(one, str) else one for one in parts)
             escape = given or _ESCAPE
             return BoundParameter(parts, True, {one: escape + one for one in ("%", "_", escape)})
         if isinstance(parent, exp.Glob) and node.arg_key == "expression":
@@ -288,10 +284,6 @@ def _is_in(node: exp.Expr, within: exp.Expr) -> bool:
     while inside is not None and inside is not within:
         inside = inside.parent
     return inside is not None
-
-
-def _doubled(part: str | Placeholder) -> str | Placeholder:
-    return part.replace(_ESCAPE, _ESCAPE * 2) if isinstance(part, str) else part
 
 
 def _written(value: Any, dialect: str) -> str:

@@ -1,4 +1,4 @@
-"""Query tools, from their definition to what they answer."""
+"""Builds and calls query tools."""
 
 from __future__ import annotations
 
@@ -16,26 +16,22 @@ from longthread.tools.query.template import Template, compiled
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 DIALECTS = ("postgresql", "mysql", "sqlite", "duckdb")
-"""The dialects of sources, the one first that a template's author has most likely in mind."""
+"""The dialects of sources, the most likely one first."""
 _MOST_ROWS = 10_000
 _LONGEST = 10_000
-"""Characters of a template: with its values it may have twice as many."""
+"""Characters of a template without its values."""
 
 SourceOpener = Callable[[str], Awaitable[Source]]
-"""Opens a source by its name; whoever gives this closes it. Raises SourceError."""
+"""Opens a source by its name; the one who provides it closes the source. Raises SourceError."""
 
 
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any], *, dialect: str | None = None) -> None:
-    """Whether such a query tool can be used, in the dialect of its source or, where that is not known, in any.
-
-    Raises:
-        ToolInvalid: it names the field and what to write instead.
-    """
+    """Checks an implementation in the dialect of its source, or in any. Raises ToolInvalid."""
     _Query(implementation).compiled(Arguments(parameters), dialect)
 
 
 def build(definition: DefinedTool, sources: SourceOpener) -> Tool:
-    """The tool. Raises ToolInvalid."""
+    """Builds the tool. Raises ToolInvalid."""
     query = _Query(definition.implementation)
     arguments = Arguments(definition.parameters, tool=definition.name)
     query.compiled(arguments, None)
@@ -57,7 +53,7 @@ def build(definition: DefinedTool, sources: SourceOpener) -> Tool:
 async def _answer(source: Source, template: Template, arguments: Mapping[str, Any], rows: int) -> dict[str, Any]:
     statement = template.statement(arguments)
     schema = await source.schema()
-    # What is judged says the values, since some of them say how much is built; what runs has them bound.
+    # The guard sees the values, as some decide how much is built; what runs has them bound.
     sql, run = await asyncio.to_thread(source.prepare, statement.said, schema, statement.run)
     limits = source.limits
     keep = min(limits.rows, rows)
@@ -71,7 +67,7 @@ async def _answer(source: Source, template: Template, arguments: Mapping[str, An
 
 
 class _Query:
-    """What an implementation says. Raises ToolInvalid."""
+    """A parsed implementation. Raises ToolInvalid."""
 
     def __init__(self, implementation: Mapping[str, Any]) -> None:
         fields = ImplementationFields(implementation, "query", ("database", "sql_template", "max_rows"))
@@ -80,12 +76,12 @@ class _Query:
         self.rows = fields.whole("max_rows", _MOST_ROWS, _MOST_ROWS)
 
     def compiled(self, arguments: Arguments, dialect: str | None) -> Template:
-        """The template for a dialect, or for the first in which it can be read."""
+        """The template for a dialect, or for the first that parses it."""
         first: ToolInvalid | None = None
         for one in (dialect,) if dialect else DIALECTS:
             try:
                 template = compiled(self.sql, arguments.properties, one)
-                # A function that only the database itself defines is looked for when there is a source.
+                # Unknown functions are checked once there is a source.
                 Guard(one).judge(template.example, functions=template.functions)
                 return template
             except SqlRefused as error:

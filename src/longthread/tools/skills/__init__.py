@@ -1,4 +1,4 @@
-"""Skills: what they tell a model and when, and the folders that they come in."""
+"""Skills: disclosure to models, and folders."""
 
 from longthread.tools.skills.disclosure import Disclosure, disclose, triggered
 from longthread.tools.skills.load_skill import load_skill_tool

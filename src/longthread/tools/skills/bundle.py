@@ -1,5 +1,4 @@
-"""The files that a skill brings along. A definition holds them under `config.files`, by their paths: text as it is,
-anything else, or a script that may be run, as an object."""
+"""The files of a skill, by path in `config.files`: plain text, or an object for scripts and binary files."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 MOST_BYTES = 2_000_000
-"""Bytes of a skill: its instructions and all its files."""
+"""Bytes of a skill: instructions and files."""
 MOST_FILES = 200
 TOO_LARGE = f"the skill has more than {MOST_BYTES:,} bytes. Leave out what no model has to read."
 LONGEST_PATH = 200
@@ -22,7 +21,7 @@ _FORM = 'it must be a text, or an object as {"base64": "…"} or {"text": "…",
 
 @dataclass(frozen=True)
 class File:
-    """One file. Its path is relative to the skill's folder, with `/` between the parts."""
+    """One file. Its path is relative to the skill's folder."""
 
     path: str
     content: bytes
@@ -30,7 +29,7 @@ class File:
 
     @cached_property
     def text(self) -> str | None:
-        """What it says; None where it is no text."""
+        """Its text; None for a binary file."""
         try:
             text = self.content.decode("utf-8")
         except UnicodeDecodeError:
@@ -38,8 +37,8 @@ class File:
         return None if "\x00" in text else text
 
     @property
-    def kept(self) -> str | dict[str, Any]:
-        """As a definition holds it."""
+    def stored(self) -> str | dict[str, Any]:
+        """The form in a definition."""
         if self.text is not None:
             return {"text": self.text, "executable": True} if self.executable else self.text
         held = {"base64": base64.b64encode(self.content).decode("ascii")}
@@ -47,14 +46,14 @@ class File:
 
 
 def files_in(config: Mapping[str, Any]) -> dict[str, File]:
-    """The files of a skill's `config`, by path. Of rows that other programs wrote, what has no form is passed over."""
+    """The files of a skill's `config`, by path, without malformed ones."""
     held = config.get("files")
     found = [_read(path, value) for path, value in held.items()] if isinstance(held, Mapping) else []
     return {file.path: file for file in found if isinstance(file, File)}
 
 
 def bundle_problems(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the files of a skill's `config`: the field, and the problem."""
+    """Problems of the files in a skill's `config`, with their fields."""
     held = config.get("files")
     if held is not None and not isinstance(held, Mapping):
         yield "files", "it must be an object of paths and contents."
@@ -76,7 +75,7 @@ def bundle_problems(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def path_problem(path: str) -> str | None:
-    """Why a path is not one inside a skill's folder; None where it is."""
+    """The reason why a path is invalid, or None."""
     parts = path.split("/")
     if len(path) > LONGEST_PATH:
         return f"the path has {len(path)} characters, and the limit is {LONGEST_PATH}."
@@ -90,7 +89,7 @@ def path_problem(path: str) -> str | None:
 
 
 def _read(path: str, value: Any) -> File | str:
-    """A file from what a definition holds, or what is wrong with it."""
+    """The file of a definition, or its problem."""
     if isinstance(value, str):
         return File(path, value.encode("utf-8", "surrogatepass"))
     if not isinstance(value, Mapping) or not value.keys() <= {"text", "base64", "executable"}:

@@ -1,4 +1,4 @@
-"""Folders in the form of Agent Skills: a SKILL.md, and whatever files it brings along."""
+"""Reads and writes folders of Agent Skills: a SKILL.md with other files."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ from longthread.tools.skills.bundle import (
 from longthread.tools.skills.page import LONGEST_FRONT, Page, PageInvalid, definition, page_of
 
 NOT_OURS = frozenset({".git", ".hg", ".svn", "__pycache__", ".DS_Store"})
-"""What other programs put into a folder, and nobody means to be of the skill."""
+"""Files of other programs, which are skipped."""
 _LONGEST_NAME = 180
-"""Bytes of a folder's name, which file systems end at 255."""
+"""Bytes of a folder's name; file systems allow 255."""
 _NAMES = (PAGE, PAGE.lower())
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def skill_folders(path: Path) -> list[Path]:
-    """The folders of skills that a path names: itself, or those in it. A SKILL.md stands for its folder.
-
-    Raises:
-        InvalidInput: it cannot be read.
-    """
+    """The skill folders of a path: itself, or those in it. A SKILL.md means its folder. Raises InvalidInput."""
     try:
         if path.name in _NAMES and path.is_file():
             return [path.parent]
@@ -54,12 +50,8 @@ def skill_folders(path: Path) -> list[Path]:
 
 
 def read_skill(folder: Path) -> dict[str, Any]:
-    """The skill of a folder, as the catalog defines it.
-
-    Raises:
-        CatalogInvalid: it is none, or holds what no skill may: links, too much, or what is no file.
-        InvalidInput: it cannot be read.
-    """
+    """The definition of a folder's skill. Raises CatalogInvalid: it is invalid, too large, or has links; InvalidInput:
+    it cannot be read."""
     try:
         name = _page_in(folder)
         if name is None:
@@ -76,7 +68,7 @@ def read_skill(folder: Path) -> dict[str, Any]:
     except PageInvalid as error:
         raise _invalid(folder / name, str(error)) from None
     if files:
-        found["config"] = {**found.get("config", {}), "files": {file.path: file.kept for file in files}}
+        found["config"] = {**found.get("config", {}), "files": {file.path: file.stored for file in files}}
     problems = [f"{folder}: {problem}" for _, problem in bundle_problems(found.get("config", {}))]
     if problems:
         raise CatalogInvalid(problems=problems)
@@ -84,7 +76,7 @@ def read_skill(folder: Path) -> dict[str, Any]:
 
 
 def _page_in(folder: Path) -> str | None:
-    names = {each.name for each in folder.iterdir()}  # what it is called, also where case does not count
+    names = {each.name for each in folder.iterdir()}  # exact, also in a case-insensitive file system
     return next((name for name in _NAMES if name in names), None)
 
 
@@ -93,12 +85,12 @@ def _invalid(path: Path, problem: str) -> CatalogInvalid:
 
 
 def _files(folder: Path, page: str) -> Iterator[File]:
-    """The files of a folder but for its page, by path."""
+    """The files of a folder without its SKILL.md, by path."""
     left, count = MOST_BYTES, 0
     waiting = [folder]
     while waiting:
         entries = sorted(os.scandir(waiting.pop()), key=lambda each: each.name)
-        # The folders on top of those that wait: so the files come by path.
+        # Folders go on top of the stack, so that files are in the order of paths.
         folders: list[Path] = []
         for entry in entries:
             path = Path(entry.path)
@@ -115,22 +107,19 @@ def _files(folder: Path, page: str) -> Iterator[File]:
                 raise _invalid(folder, f"it has more than {MOST_FILES} files. Leave out what no model has to read.")
             content = _content(folder, path, left)
             left -= len(content)
-            yield File(path.relative_to(folder).as_posix(), content, _may_run(entry))
+            runs = os.name == "posix" and bool(entry.stat(follow_symlinks=False).st_mode & 0o111)
+            yield File(path.relative_to(folder).as_posix(), content, runs)
         waiting += reversed(folders)
 
 
-def _may_run(entry: os.DirEntry[str]) -> bool:
-    return os.name == "posix" and bool(entry.stat(follow_symlinks=False).st_mode & 0o111)
-
-
 def _content(folder: Path, path: Path, most: int) -> bytes:
-    """What is in a file of a folder: a file of its own, and no link to another."""
+    """Reads a regular file, not a link."""
     if stat.S_ISLNK(path.lstat().st_mode):
         raise _invalid(path, "it is a link. A skill's files are its own: put the file itself there.")
     if not stat.S_ISREG(path.lstat().st_mode):
         raise _invalid(path, "it is no file.")
     with os.fdopen(os.open(path, os.O_RDONLY | _PLAIN), "rb") as file:
-        # It may be another by now.
+        # It may have been replaced.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise _invalid(path, "it is no file.")
         content = file.read(most + 1)
@@ -140,11 +129,7 @@ def _content(folder: Path, path: Path, most: int) -> bytes:
 
 
 def exported(skill: Mapping[str, Any]) -> list[File]:
-    """The files of a skill's folder. `skill` is its definition, with names of tools.
-
-    Raises:
-        InvalidInput: it cannot be a folder; the message says why.
-    """
+    """The files of a skill's folder from its definition, with names of tools. Raises InvalidInput."""
     config = skill.get("config") or {}
     problems = [f"{field}: {problem}" for field, problem in bundle_problems(config)]
     try:
@@ -157,14 +142,7 @@ def exported(skill: Mapping[str, Any]) -> list[File]:
 
 
 def write_skill(name: str, files: Sequence[File], to: Path, *, force: bool) -> Path:
-    """Write a skill's folder into a folder, under the skill's name; all of it or nothing.
-
-    Args:
-        force: the folder of a skill that is there is replaced.
-
-    Raises:
-        InvalidInput: something else is there, or it cannot be written.
-    """
+    """Writes a skill's folder into `to`, atomically. `force` replaces the folder of a skill. Raises InvalidInput."""
     to = to.expanduser()
     target = to / folder_name(name)
     part, old = (to / f".{target.name}.{os.getpid()}.{end}" for end in ("part", "old"))
@@ -182,7 +160,7 @@ def write_skill(name: str, files: Sequence[File], to: Path, *, force: bool) -> P
 
 
 def folder_name(name: str) -> str:
-    """What a skill's folder is called: as the skill, but for what may not be in a file's name."""
+    """A skill's name without characters that file names may not have."""
     plain = "".join(character if path_problem(f"x{character}x") is None else "-" for character in name)
     plain = plain.replace("/", "-").encode()[:_LONGEST_NAME].decode("utf-8", "ignore").strip(" .-") or "skill"
     return plain if path_problem(plain) is None else f"skill-{plain}"
@@ -198,7 +176,7 @@ def _expect_free(target: Path, *, force: bool) -> None:
 
 
 def _put(part: Path, target: Path, old: Path) -> None:
-    """Give a folder its name. One that has it goes when the other is in its place."""
+    """Moves a folder to its place, and then deletes the one it replaces."""
     if not target.exists():
         part.rename(target)
         return
@@ -216,7 +194,7 @@ def _write(folder: Path, files: Sequence[File]) -> None:
     for file in files:
         path = folder.joinpath(*PurePosixPath(file.path).parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as written:  # where two paths are one, as with case in some file systems, this fails
+        with path.open("xb") as written:  # fails if the file system ignores case and two paths are equal
             written.write(file.content)
         if file.executable:
             path.chmod(path.stat().st_mode | 0o111)

@@ -1,4 +1,4 @@
-"""Whether a question speaks of what a skill is for: by its keywords."""
+"""Matches the keywords of skills."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-"""Characters of scripts that set no blanks between words, or whose words take endings: such as Chinese and Korean."""
+"""Scripts without blanks between words, or whose words take endings, such as Chinese and Korean."""
 _PLURAL = re.compile(r"[a-z]{3}$")
 
 
 def triggers(keywords: Sequence[str], question: str) -> bool:
-    """Whether one of the keywords stands in the question, in upper or lower case, of whatever width.
-
-    A keyword with a character of such a script as Chinese is looked for anywhere; any other as whole words, with or
-    without the `s` of a plural.
-    """
+    """Whether a question has one of the keywords, in any case and width: a Chinese one anywhere, any other as whole
+    words in singular or plural."""
     text = _folded(question)
     words = _UNSPACED.sub(" ", text)
     return any(_is_in(_folded(keyword), text, words) for keyword in keywords if keyword.strip())
@@ -36,7 +33,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _pattern(keyword: str) -> re.Pattern[str]:
-    """Where a keyword ends in no letter or digit, as `c++` does, anything may stand beside it."""
+    """Word boundaries, except beside a mark as in `c++`."""
     begin = r"(?<![^\W_])" if keyword[0].isalnum() else ""
     end = r"(?![^\W_])" if keyword[-1].isalnum() else ""
     return re.compile(f"{begin}{re.escape(keyword)}{'(?:e?s)?' if _PLURAL.search(keyword) else ''}{end}")

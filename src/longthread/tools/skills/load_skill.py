@@ -1,4 +1,4 @@
-"""`load_skill`: the tool by which a model reads a skill, and the files that it brings along."""
+"""The tool `load_skill`, which reads a skill and its files."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.catalog import Skill
 from longthread.tools.catalog.fields import near
 from longthread.tools.skills.bundle import PAGE, File, files_in
 from longthread.tools.skills.disclosure import SHARE_OF_NAMES
-from longthread.tools.tool import Observation, Tool, failed, succeeded
+from longthread.tools.tool import Tool, as_observation
 from longthread.view.tokens import estimate
 
 PAGE_TOKENS = 5000
-"""What one call returns at most: as long as Agent Skills want a whole skill to be."""
+"""Tokens that one call returns at most: Agent Skills' limit for a whole skill."""
 _PART_OF_WINDOW = 8
 _ABOUT = (
     "Loads a skill: what it says in full, and the list of its files; or one of its files. Call it before you do what "
@@ -25,21 +25,14 @@ _ABOUT = (
 
 
 def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
-    """The tool for an agent's skills.
-
-    Args:
-        window: tokens of the model's context window.
-    """
+    """The tool for an agent's skills, and a context window of `window` tokens."""
     by_name: dict[str, Skill] = {}
     for skill in skills:
         by_name.setdefault(skill.name, skill)
     most = max(200, min(PAGE_TOKENS, window // _PART_OF_WINDOW))
 
-    async def call(arguments: Mapping[str, Any]) -> Observation:
-        try:
-            return succeeded(_loaded(by_name, arguments, most))
-        except LongthreadError as error:
-            return failed(error)
+    async def work(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return _loaded(by_name, arguments, most)
 
     name: dict[str, Any] = {"type": "string", "description": "The skill."}
     if estimate(json.dumps(list(by_name), ensure_ascii=False)) <= window * SHARE_OF_NAMES:
@@ -54,7 +47,7 @@ def load_skill_tool(skills: Sequence[Skill], *, window: int) -> Tool:
         },
     }
     parameters = {"type": "object", "properties": properties, "required": ["name"]}
-    return Tool(LOAD_SKILL, _ABOUT, parameters, call, retry_safe=True, category="skill")
+    return Tool(LOAD_SKILL, _ABOUT, parameters, as_observation(work), retry_safe=True, category="skill")
 
 
 def _loaded(skills: Mapping[str, Skill], arguments: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -76,7 +69,7 @@ def _loaded(skills: Mapping[str, Skill], arguments: Mapping[str, Any], most: int
 
 
 def _plain(path: str, name: str) -> str:
-    """A path as models write it, as it is kept."""
+    """Normalizes a path that a model wrote."""
     return path.strip().replace("\\", "/").removeprefix("./").removeprefix(f"{name}/") or PAGE
 
 
@@ -93,7 +86,7 @@ def _file(files: Mapping[str, File], path: str, name: str) -> File:
 
 
 def _page(text: str, offset: int, most: int, key: str) -> dict[str, Any]:
-    """A text from an offset on, as much of it as one call returns, to the end of a line where that is near."""
+    """A page of a text from an offset on, up to a line's end if that is near."""
     if offset and offset >= len(text):
         raise InvalidInput(reason=f"offset is {offset:,}, and the text has {len(text):,} characters.")
     part = text[offset : offset + 8 * most]

@@ -1,7 +1,6 @@
 """A SKILL.md: YAML between two lines `---`, and instructions in Markdown below.
 
-What Agent Skills have no field for stands under `metadata`, where other programs pass it over: the keywords, the tools,
-and further config. The YAML is kept as it was written, so that nothing that it says is lost.
+Keywords, tools and other config are under `metadata`, which other programs ignore. The YAML is stored as written.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from longthread.tools.yamltext import as_yaml, expect_unique, nodes_as_yaml, yam
 LONGEST_FRONT = 100_000
 """Characters of the YAML."""
 KEYWORDS, TOOLS, CONFIG = "longthread-trigger-keywords", "longthread-tools", "longthread-config"
-"""Keys under `metadata` that are ours. Their values are texts, as Agent Skills have it."""
+"""Our keys under `metadata`. Their values are texts, as Agent Skills require."""
 OWN_CONFIG = ("instructions", "front_matter", "files")
-"""What a skill's `config` holds of its folder."""
+"""Keys of a skill's `config` that come from its folder."""
 _FENCE = re.compile(r"---[ \t]*(\r?\n|$)")
 _COMMAS = re.compile(r"[,，、;；\n]")
 _TEXT = "tag:yaml.org,2002:str"
@@ -30,7 +29,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 class PageInvalid(ValueError):
-    """A SKILL.md cannot be read; the message says why, and what to do."""
+    """A SKILL.md is invalid; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Page:
 
     @classmethod
     def of(cls, text: str) -> Page:
-        """The parts of a text. Raises PageInvalid."""
+        """Parses a text. Raises PageInvalid."""
         text = text.removeprefix("\ufeff")
         first = _FENCE.match(text)
         if first is None:
@@ -58,34 +57,27 @@ class Page:
 
     @property
     def text(self) -> str:
-        """The whole, with the line breaks that the YAML has."""
+        """The whole text, with the line breaks of the YAML."""
         line = "\r\n" if "\r\n" in self.front else "\n"
         end = "" if self.front.endswith("\n") or not self.front else line
         return f"---{line}{self.front}{end}---{line}{self.body}"
 
 
 def definition(page: Page) -> dict[str, Any]:
-    """A skill as the catalog defines it, with names of tools, and without files.
-
-    Raises:
-        PageInvalid: the YAML says no skill.
-    """
-    data = _said(page.front)
+    """The definition of a skill with names of tools, without files. Raises PageInvalid."""
+    data = _parsed(page.front)
     config = {key: value for key, value in data.pop("config").items() if key not in OWN_CONFIG}
     if page.body.strip():
         config["instructions"] = page.body
-    # What the definition says in any case need not be kept twice.
+    # YAML that the definition implies is not stored.
     if page.front != _written({**data, "config": config}):
         config["front_matter"] = page.front
     return {key: value for key, value in {**data, "config": config}.items() if value not in ([], {})}
 
 
 def page_of(skill: Mapping[str, Any]) -> Page:
-    """The SKILL.md of a definition with names of tools. The YAML that it came with stays, as far as it is still true.
-
-    Raises:
-        PageInvalid: there is something that no SKILL.md can say.
-    """
+    """The SKILL.md of a definition with names of tools, with its original YAML as far as that is still true. Raises
+    PageInvalid."""
     config = skill.get("config") or {}
     body = str(config.get("instructions") or "")
     if not str(skill.get("description") or "").strip():
@@ -94,7 +86,7 @@ def page_of(skill: Mapping[str, Any]) -> Page:
     if not isinstance(front, str):
         return Page(_written(skill), body)
     try:
-        now = _said(front)
+        now = _parsed(front)
     except PageInvalid:  # another program wrote it
         return Page(_written(skill), body)
     wanted = _wanted(skill)
@@ -102,15 +94,15 @@ def page_of(skill: Mapping[str, Any]) -> Page:
 
 
 def front_problems(front: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with a `config.front_matter`: the field, and the problem."""
+    """Problems of a `config.front_matter`, with the field."""
     try:
-        _said(front)
+        _parsed(front)
     except PageInvalid as error:
         yield "front_matter", str(error)
 
 
-def _said(front: str) -> dict[str, Any]:
-    """What the YAML says of a skill: its name, its columns, and `config` without what is of the folder."""
+def _parsed(front: str) -> dict[str, Any]:
+    """The skill that the YAML describes, with `config` except the keys of the folder."""
     root = _root(front)
     values = _values(root)
     metadata = values.get("metadata")
@@ -145,7 +137,7 @@ def _root(front: str) -> Any:
 
 
 def _values(node: Any) -> dict[str, Any]:
-    """The nodes of an object, by their keys; none where it is no object."""
+    """The nodes of an object by key; empty for another node."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     return {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
 
@@ -160,7 +152,7 @@ def _text(values: Mapping[str, Any], key: str) -> str:
 
 
 def _list(values: Mapping[str, Any], key: str) -> list[Any]:
-    """A list: as YAML, as a text of JSON, or as a text with commas."""
+    """A list: in YAML, in JSON, or separated by commas."""
     value = _value(values, key)
     if isinstance(value, str):
         value = [part.strip() for part in _COMMAS.split(value) if part.strip()]
@@ -190,7 +182,7 @@ def _value(values: Mapping[str, Any], key: str) -> Any:
 
 
 def _expect_tree(root: Any) -> None:
-    """Refuse a value that holds another twice: a few lines of aliases can stand for millions."""
+    """Refuses aliases: a few lines of them can expand to millions of values."""
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()
@@ -202,7 +194,7 @@ def _expect_tree(root: Any) -> None:
 
 
 def _wanted(skill: Mapping[str, Any]) -> dict[str, Any]:
-    """What the YAML of a definition must say, as `_said` tells it."""
+    """The skill that a definition's YAML must describe, in the form of `_parsed`."""
     config = skill.get("config") or {}
     return {
         "name": str(skill["name"]),
@@ -230,15 +222,15 @@ def _json(value: Any) -> str:
 
 
 def _written(skill: Mapping[str, Any]) -> str:
-    """The YAML of a definition that came without one."""
+    """New YAML for a definition."""
     wanted, metadata = _wanted(skill), _metadata(skill)
     data = {"name": wanted["name"], "description": wanted["description"]}
     return as_yaml(data | ({"metadata": metadata} if metadata else {}))
 
 
 def _mended(front: str, skill: Mapping[str, Any]) -> str:
-    """The YAML with what has changed since; the rest stays, but for comments."""
-    root, now, wanted = _root(front), _said(front), _wanted(skill)
+    """Updates the YAML. Everything else stays, except comments."""
+    root, now, wanted = _root(front), _parsed(front), _wanted(skill)
     for key in ("name", "description"):
         if now[key] != wanted[key]:
             _set(root, key, _node(wanted[key]))

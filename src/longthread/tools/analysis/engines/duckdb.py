@@ -1,4 +1,4 @@
-"""DuckDB: database files, and the in-memory databases that data files are read into."""
+"""DuckDB: database files, and in-memory databases for data files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from longthread.tools.analysis.labels import labels_of_checks, labels_of_type
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.rows import Rows
-from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table, TableKind
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 from longthread.tools.analysis.watch import Interrupted
 
 _READING = frozenset({"SELECT", "EXPLAIN", "MULTI"})
-"""Kinds of statement that DuckDB's own parser may find; MULTI is PIVOT, which needs two passes."""
+"""Statement types of DuckDB's parser that may run; MULTI is PIVOT, which needs two passes."""
 _FETCHED = 256
 
 _COLUMNS = """
@@ -57,11 +57,11 @@ _DEFINED = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT inte
 
 
 class DuckdbEngine(Engine):
-    """One DuckDB database file, or whatever `_open` of a subclass makes."""
+    """A DuckDB database file, or what a subclass opens."""
 
     dialect = "duckdb"
     views_are_tables = False
-    """Whether the views were made by us, to stand for files."""
+    """Whether the views are ours and stand for files."""
 
     def __init__(self, path: Path, source: str, limits: Limits) -> None:
         self.name = path.stem
@@ -73,7 +73,7 @@ class DuckdbEngine(Engine):
         self._root: duckdb.DuckDBPyConnection | None = None
 
     def connect(self) -> DuckdbConnection:
-        """Raises SourceLocked when another process writes to the file, SourceUnreadable when it is no database."""
+        """Raises SourceLocked while another process writes to the file, SourceUnreadable for any other file."""
         with self._lock, translated(self._source):
             if self._root is None:
                 self._root = self._open()
@@ -81,7 +81,7 @@ class DuckdbEngine(Engine):
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         root = duckdb.connect(str(self._path), read_only=True, config=settings(self._limits, self._spill))
-        # Another source of this process over the same file shares the database, and has locked it already.
+        # Another source over the same file shares the database, and has locked it already.
         with contextlib.suppress(duckdb.InvalidInputException):
             lock(root)
         return root
@@ -109,7 +109,7 @@ class DuckdbEngine(Engine):
             Table(
                 label=label_of(schema, name),
                 sql=quoted(name) if schema == "main" else f"{quoted(schema)}.{quoted(name)}",
-                kind=self._kind(kind),
+                kind="view" if kind == "view" and not self.views_are_tables else "table",
                 comment=comment or None,
                 columns=tuple(columns.get((schema, name), [])),
                 primary_key=primary.get((schema, name), ()),
@@ -118,9 +118,6 @@ class DuckdbEngine(Engine):
             )
             for schema, name, kind, comment, size in connection.execute(_TABLES)
         )
-
-    def _kind(self, kind: str) -> TableKind:
-        return "view" if kind == "view" and not self.views_are_tables else "table"
 
     def mark(self, connection: SourceConnection) -> str:
         """A hash over the catalog: it is in memory."""
@@ -134,11 +131,11 @@ class DuckdbEngine(Engine):
         return {label_of(row[0], row[1]): row[2] for row in connection.execute(_VIEWS)}
 
     def functions(self, connection: SourceConnection) -> frozenset[str]:
-        """The macros of the database: they are expressions, and can do no more than a query can."""
+        """The macros of the database, which can do no more than a query."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_MACROS))
 
     def defined(self, connection: SourceConnection) -> frozenset[str]:
-        """The macros that give a value, and those that give rows."""
+        """Scalar and table macros."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
     def close(self) -> None:
@@ -152,7 +149,7 @@ class DuckdbEngine(Engine):
 
 
 class DuckdbConnection(SourceConnection):
-    """A connection in a read-only transaction, to a database that can reach nothing outside itself."""
+    """A connection in a read-only transaction, to a database without external access."""
 
     def __init__(self, raw: duckdb.DuckDBPyConnection, source: str) -> None:
         self._raw = raw
@@ -174,8 +171,8 @@ class DuckdbConnection(SourceConnection):
         return Rows(columns, self._fetched([shape for _, shape in shapes]), written)
 
     def _shapes(self, sql: str, parameters: Sequence[Any]) -> list[tuple[str, DuckdbType]]:
-        """The columns, and how their values are read. No row is made for it."""
-        if not _is_query(sql):
+        """The columns and how to read their values, by a query without rows."""
+        if sql.lstrip().upper().startswith(("DESCRIBE", "SUMMARIZE", "SHOW")):
             return []
         self._raw.execute(f"SELECT * FROM (\n{_plain(sql)}\n) LIMIT 0", parameters or None)
         return [(str(name), shape_of(type_)) for name, type_, *_ in self._raw.description or ()]
@@ -204,7 +201,7 @@ class DuckdbConnection(SourceConnection):
 
 
 def settings(limits: Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:
-    """What every DuckDB of ours is opened with: bounded, and unable to fetch or load code."""
+    """Settings of every DuckDB connection: limits, and no extensions."""
     return {
         "memory_limit": f"{limits.memory_mb}MB",
         "temp_directory": str(spill),
@@ -217,7 +214,7 @@ def settings(limits: Limits, spill: Path) -> dict[str, str | bool | int | float 
 
 
 def lock(root: duckdb.DuckDBPyConnection, readable: Sequence[Path] = ()) -> None:
-    """From here on the database can reach no file but its own and `readable`, and no setting can change that."""
+    """Restricts the database to its own file and `readable`, and locks the settings."""
     if readable:
         root.execute(f"SET allowed_paths = [{', '.join(literal(str(path)) for path in readable)}]")
     root.execute("SET enable_external_access = false")
@@ -225,19 +222,19 @@ def lock(root: duckdb.DuckDBPyConnection, readable: Sequence[Path] = ()) -> None
 
 
 def spill_folder(path: Path) -> Path:
-    """Where a database of this process may spill to: the same for the same file, whose settings must not differ."""
+    """The folder for spilled data: one for each file and process, as DuckDB wants equal settings."""
     digest = hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     return Path(tempfile.gettempdir()) / f"longthread-spill-{os.getpid()}-{digest}"
 
 
 def label_of(schema: str, name: str) -> str:
-    """What a table is called: with its schema only where that is not the usual one."""
+    """A table's name, with its schema unless that is `main`."""
     return name if schema == "main" else f"{schema}.{name}"
 
 
 @contextmanager
 def translated(source: str, failed: Any = None) -> Iterator[None]:
-    """Raises Longthread's errors in the place of DuckDB's."""
+    """Translates DuckDB's errors."""
     try:
         yield
     except (duckdb.Error, RuntimeError, MemoryError) as error:
@@ -269,7 +266,7 @@ def _translation(error: Exception, source: str) -> Exception:
 
 
 def _plain_message(error: Exception) -> str:
-    """DuckDB's message without the echo of the statement."""
+    """DuckDB's message without the statement and the data in it."""
     kept = []
     for line in str(error).splitlines():
         if line.startswith(("LINE ", "Traceback", "  file = ")):  # the last begins a list of all of a reader's settings
@@ -280,17 +277,13 @@ def _plain_message(error: Exception) -> str:
 
 
 def _cast(sql: str, shapes: Sequence[tuple[str, DuckdbType]]) -> str:
-    """The query with what Python's own types hold less of as text."""
+    """Casts columns to text whose values Python's types would lose digits of."""
     if not any(shape.cast for _, shape in shapes):
         return sql
     shown = ", ".join(
         f"c{at}{f'::{shape.type}' if shape.cast else ''} AS {quoted(name)}" for at, (name, shape) in enumerate(shapes)
     )
     return f"SELECT {shown} FROM (\n{_plain(sql)}\n) AS q({', '.join(f'c{at}' for at in range(len(shapes)))})"
-
-
-def _is_query(sql: str) -> bool:
-    return not sql.lstrip().upper().startswith(("DESCRIBE", "SUMMARIZE", "SHOW"))
 
 
 def _plain(sql: str) -> str:

@@ -1,4 +1,4 @@
-"""DuckDB's types: how a value of each is read so that nothing of it is lost."""
+"""How to read values of DuckDB's types without loss."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _HELD = frozenset(
     {"sqlnull", "null", "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint"}
     | {"uinteger", "ubigint", "uhugeint", "double", "decimal", "varchar", "blob"}
 )
-"""Types of which Python's own hold all."""
+"""Types that Python's own hold without loss."""
 _TEMPORAL = ("date", "time")
 
 
 @dataclass(frozen=True)
 class DuckdbType:
-    """`type` is what a value is cast to, where `cast` says so, and `read` makes of what then comes the value."""
+    """`type` is the type to cast to, if `cast`; `read` converts the result."""
 
     type: str
     cast: bool = False
@@ -28,7 +28,7 @@ class DuckdbType:
 
 
 def shape_of(type_: Any) -> DuckdbType:
-    """How a type, one of DuckDB's objects, is read."""
+    """How to read a type (an object of DuckDB's)."""
     kind = str(type_.id)
     if kind in _HELD:
         return DuckdbType(str(type_))
@@ -46,7 +46,7 @@ def shape_of(type_: Any) -> DuckdbType:
 
 
 def shaped(rows: Iterable[Sequence[Any]], shapes: Sequence[DuckdbType]) -> Iterator[Sequence[Any]]:
-    """Rows as they were read, with their values."""
+    """Converts the values of rows."""
     if not any(shape.read for shape in shapes):
         yield from rows
         return

@@ -19,21 +19,22 @@ from longthread.tools.analysis.files import findings
 from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, of_rows
 from longthread.tools.analysis.files.encoding import called, likely
 from longthread.tools.analysis.files.jsontext import json_table
-from longthread.tools.analysis.files.listing import TableNames, base_name, data_files, left_out, reader_of, stem_of
+from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.unique_names import UniqueNames
 
 _COMPRESSED_LINE = 8_000_000
-"""Bytes of the longest line of a file that DuckDB unpacks: it takes sixteen times as much at once."""
+"""Bytes of the longest line of a file that DuckDB unpacks. It takes sixteen times as much memory."""
 _COPIED = 1_048_576
 _TOLD = 20
-"""Notes on the columns of one table."""
+"""Notes on the columns of one table, at most."""
 
 
 class FilesEngine(DuckdbEngine):
-    """An in-memory DuckDB over files. Small files are read into it, big ones and Parquet are read in place; after
-    that, the database can reach nothing but those."""
+    """An in-memory DuckDB over files. It loads small files and reads big ones and Parquet in place, and nothing
+    else."""
 
     views_are_tables = True
 
@@ -57,7 +58,7 @@ class FilesEngine(DuckdbEngine):
         return [(str(path), stat.st_mtime_ns, stat.st_size) for path, stat in about], self._left_out()
 
     def stale(self) -> bool:
-        """Whether a file was changed, added or removed; they are then read again."""
+        """Whether a file was changed, added or removed. All are then read again."""
         state = self._look()
         if state == self._state:
             return False
@@ -77,12 +78,12 @@ class FilesEngine(DuckdbEngine):
         return root
 
     def _load(self, root: duckdb.DuckDBPyConnection) -> list[Path]:
-        """Makes the tables of each file. A folder's unreadable files are left out and noted; a single one raises."""
+        """Creates the tables. Unreadable files of a folder are left out and noted; a single one raises."""
         files = self._files()
         self.notes, self.table_notes = [], {}
         failed: list[str] = []
         in_place: list[Path] = []
-        names = TableNames()
+        names = UniqueNames()
         for path in files:
             try:
                 with translated(self._source):
@@ -102,8 +103,8 @@ class FilesEngine(DuckdbEngine):
             return error
         return SourceUnreadable(source=self._source, reason=f"{path.name}: {error.reason or error}")
 
-    def _tables(self, root: duckdb.DuckDBPyConnection, path: Path, names: TableNames) -> list[Path]:
-        """Makes the tables of one file, and returns the files that must stay readable for them."""
+    def _tables(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
+        """Creates the tables of one file; returns the files that must stay readable."""
         if not os.access(path, os.R_OK):
             raise SourceUnreadable(source=self._source, reason=f"{path.name}: permission denied.")
         if path.stat().st_size == 0:
@@ -126,15 +127,15 @@ class FilesEngine(DuckdbEngine):
     def _of_text(
         self, root: duckdb.DuckDBPyConnection, path: Path, kind: str
     ) -> tuple[DelimitedTable | None, list[str]]:
-        """The table of a text file, and what is told of it. A big file that is read in place is looked through once."""
+        """The table of a text file, and its notes. The findings about a big file are stored for the next time."""
         is_big = path.stat().st_size > self._limits.loaded_file_mb * 1_000_000
-        if is_big and (known := findings.recalled(path, self._limits)) is not None:
+        if is_big and (known := findings.load(path, self._limits)) is not None:
             return known
         text, notes = self._as_utf8(self._unpacked(root, path))
         load = text.stat().st_size <= self._limits.loaded_file_mb * 1_000_000
         written = self._text_table(root, path, text.resolve(), kind, load=load)
         if written is not None and written.reads == path.resolve():
-            findings.keep(path, self._limits, written, notes)
+            findings.save(path, self._limits, written, notes)
         return written, notes
 
     def _text_table(
@@ -146,8 +147,8 @@ class FilesEngine(DuckdbEngine):
         delimiter = "\t" if suffixes & {".tsv", ".tab"} else None
         return delimited(root, text, self._copy(".csv"), self._limits, load=load, delimiter=delimiter)
 
-    def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: TableNames) -> list[Path]:
-        """A table of each sheet: named as the sheet, and in a folder as the file too."""
+    def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
+        """Creates a table of each sheet, named as the sheet, and in a folder as the file too."""
         sheets, told = sheets_of(path, self._source)
         made = 0
         for sheet in sheets:
@@ -164,7 +165,7 @@ class FilesEngine(DuckdbEngine):
         self.notes = [*self.notes, *(f"{path.name}: {one}" for one in told)]
         return []
 
-    def _named(self, names: TableNames, wanted: str, what: str) -> str:
+    def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
         name = names.take(wanted)
         if name != wanted:
             self.notes = [*self.notes, f"{what} is the table {name}, since another one is called {wanted}."]
@@ -207,7 +208,7 @@ class FilesEngine(DuckdbEngine):
             made.write(block)
 
     def _as_utf8(self, path: Path) -> tuple[Path, list[str]]:
-        """The file itself if it is UTF-8, else a copy that is, and what is told of its encoding."""
+        """The file itself or a copy in UTF-8, and a note on its encoding."""
         said = self._limits.encoding
         found = likely(path)
         if not found:
@@ -235,7 +236,7 @@ class FilesEngine(DuckdbEngine):
         return [f"Read as {called(encoding)}, which is a guess. If texts look wrong, add ?encoding=NAME to the source."]
 
     def _converted(self, path: Path, encoding: str) -> Path | None:
-        """A copy in UTF-8; None where the file is not in that encoding."""
+        """A copy in UTF-8; None if the file is not in that encoding."""
         copy = self._copy(path.suffix)
         damaged = encoding == "utf-8-damaged"
         codec, errors = ("utf-8", "replace") if damaged else (encoding, "strict")
@@ -256,7 +257,6 @@ class FilesEngine(DuckdbEngine):
         return Path(name)
 
     def close(self) -> None:
-        """Removes the converted copies, too."""
         super().close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)

@@ -73,8 +73,8 @@ _VIEWS = "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE
 
 
 class MysqlEngine(Engine):
-    """One database of a MySQL or MariaDB server. Functions that it defines are not called: what a server knows of them
-    does not say whether they only read."""
+    """One database of a MySQL or MariaDB server. Its stored functions are never allowed: nothing says that they only
+    read."""
 
     dialect = "mysql"
 
@@ -85,15 +85,14 @@ class MysqlEngine(Engine):
         self.name = url.database
         self._source = source
         self._limits = limits
-        password = url.password or os.environ.get("MYSQL_PWD") or _kept_password()
+        password = url.password or os.environ.get("MYSQL_PWD") or _option_file_password()
         self._secrets = [*secrets_of(url), *filter(None, [password])]
         self._given = _options(url, source) | {"charset": "utf8mb4", "conv": {}, "autocommit": None}
         self._given["password"] = password.encode("utf-8", "surrogateescape")
         self._context = None if any(name.startswith("ssl_") for name in self._given) else _unchecked()
 
     def connect(self) -> MysqlConnection:
-        """Raises SourceUnreachable when the server does not answer or does not let us in, SourceUnreadable when its
-        database is not for us."""
+        """Raises SourceUnreachable, SourceLoginFailed; SourceUnreadable: the database is missing or forbidden."""
         try:
             raw = self._connected(self._limits.connect_seconds, self.name)
         except (pymysql.Error, OSError, ValueError, RuntimeError) as error:
@@ -104,7 +103,7 @@ class MysqlEngine(Engine):
         return MysqlConnection(raw, self._source, self._secrets, self._limits, self._kill)
 
     def _failed(self, number: object, reason: str) -> SourceError:
-        """What is told of a connection that was not made, by the server's number."""
+        """The error for a failed connection, by the server's error number."""
         if number in _LOGIN:
             return SourceLoginFailed(source=self._source, reason=reason, variable="MYSQL_PWD", file=_PASSWORDS)
         if number in _NO_DATABASE:
@@ -116,13 +115,13 @@ class MysqlEngine(Engine):
         if self._context is None:
             return WireConnection(**self._given, **waits, database=database)
         raw: Raw = WireConnection(**self._given, **waits, database=database, ssl_disabled=True, defer_connect=True)
-        # What PyMySQL does by itself, TLS where the server has it; but it would read all authorities each time.
+        # PyMySQL does the same (TLS where the server has it), but would load all authorities each time.
         raw.ssl, raw.ctx = True, self._context  # type: ignore[attr-defined]
         raw.connect()
         return raw
 
     def _kill(self, session: int) -> None:
-        """Ends the statement that a session runs. Never raises: where the server is gone, so is the statement."""
+        """Kills the statement of a session. Never raises."""
         with (
             contextlib.suppress(pymysql.Error, OSError, ValueError, RuntimeError),
             contextlib.closing(self._connected(_KILL_SECONDS, None)) as other,
@@ -167,39 +166,39 @@ class MysqlEngine(Engine):
         )
 
     def mark(self, connection: SourceConnection) -> str:
-        """Hashes that the server makes of its catalog, so that a large schema does not travel."""
+        """Hashes of the catalog, computed by the server: a large schema need not be sent."""
         return " ".join(str(connection.execute(_MARK.format(lines)).first()) for lines in _MARKED)
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
-        """The queries of views, as far as the account may see them."""
+        """The queries of views that the account may see."""
         return {name: sql for name, sql in connection.execute(_VIEWS) if sql}
 
     def defined(self, connection: SourceConnection) -> frozenset[str]:
-        """Those of this database that the account may call."""
+        """The stored functions that the account may call."""
         return frozenset(str(row[0]).casefold() for row in connection.execute(_DEFINED))
 
 
 def _unchecked() -> ssl.SSLContext:
-    """TLS without a look at the server's certificate."""
+    """TLS without certificate checks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def _kept_password() -> str:
-    """The password that the user's option file has for all of MySQL's clients."""
+def _option_file_password() -> str:
+    """The client password in the user's option file."""
     options = configparser.RawConfigParser(allow_no_value=True, strict=False)
     try:
         options.read(Path(_PASSWORDS).expanduser(), "utf-8")
         return (options.get("client", "password", fallback=None) or "").strip("'\"")
-    except (OSError, ValueError, RuntimeError, configparser.Error):  # not one that can be read: there is no password
+    except (OSError, ValueError, RuntimeError, configparser.Error):  # unreadable
         return ""
 
 
 def _options(url: SourceUrl, source: str) -> dict[str, Any]:
-    """What of a URL the driver is told. Raises SourceUnsupported for an option that is not known: some of the driver's
-    would let a server read files."""
+    """The driver's options from a URL. Raises SourceUnsupported for an unknown one: some would let a server read
+    files."""
     given: dict[str, Any] = {
         "host": url.host,
         "port": url.port or 0,
@@ -212,7 +211,7 @@ def _options(url: SourceUrl, source: str) -> dict[str, Any]:
             given[name] = text
         elif name in _SWITCHES:
             given[name] = text.casefold() in ("1", "true", "yes", "on")
-        elif (name, text.casefold()) != ("charset", "utf8mb4"):  # what is spoken anyway
+        elif (name, text.casefold()) != ("charset", "utf8mb4"):  # the default
             known = ", ".join(["charset=utf8mb4", *sorted(_OPTIONS | _SWITCHES)])
             raise SourceUnsupported(source=source, reason=f"the option {name} is not known; known are {known}.")
     return given

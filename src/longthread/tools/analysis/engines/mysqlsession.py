@@ -34,11 +34,11 @@ _Value = Callable[[Any], Any]
 _RESET = 0x1F
 """COM_RESET_CONNECTION, for which PyMySQL has no name."""
 _GRACE = 10
-"""Seconds after which the server itself ends a statement that we were to have ended."""
+"""Seconds after our own limit, when the server ends a statement by itself."""
 _MODE = "IF(FIND_IN_SET('ONLY_FULL_GROUP_BY', @@sql_mode), 'ONLY_FULL_GROUP_BY', '')"
-"""The guard reads texts as the server's usual mode does. Of another mode only that is kept which reads them alike."""
+"""The guard parses texts as the default mode does. Only a flag that does not change this is kept."""
 _JOINED = 1_000_000
-"""Bytes up to which GROUP_CONCAT joins: MySQL's own 1,024 cut silently."""
+"""Bytes of a GROUP_CONCAT: the default of 1,024 cuts silently."""
 _READING = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|TABLE|EXPLAIN|DESCRIBE|DESC|SHOW)\b", re.I)
 _STOPPED = frozenset({ER.QUERY_INTERRUPTED, ER.FILSORT_ABORT, 1969, 3024})
 _READ_ONLY = 1792
@@ -51,7 +51,7 @@ _NUMBERS = {
 
 
 class MysqlConnection(SourceConnection):
-    """One session. `kill` ends a statement of the session that it is given, by another one."""
+    """One session. `kill` ends the statement of a session, over another connection."""
 
     def __init__(self, raw: Raw, source: str, secrets: list[str], limits: Limits, kill: Callable[[int], None]) -> None:
         self._raw = raw
@@ -61,8 +61,8 @@ class MysqlConnection(SourceConnection):
         self._kill = kill
         self._abandoned = False
         self._stopped = False
-        """Whether the statement was told to stop: some functions then give a value, as if they had ended."""
-        # A second descriptor of the line, so that another thread can look at it and cut it.
+        """Whether the statement was interrupted: some functions then return a value."""
+        # A second descriptor of the socket, for other threads.
         self._line = socket.socket(fileno=os.dup(raw._sock.fileno()))  # type: ignore[attr-defined]
         with contextlib.ExitStack() as undoing:
             undoing.callback(self.close)
@@ -71,7 +71,7 @@ class MysqlConnection(SourceConnection):
             undoing.pop_all()
 
     def _settle(self) -> None:
-        """What holds for the whole session."""
+        """Sets the session's variables."""
         waits = max(1, int(self._limits.lock_seconds))
         most = self._limits.seconds + _GRACE
         own = f"max_execution_time = {int(most * 1000)}"
@@ -84,7 +84,7 @@ class MysqlConnection(SourceConnection):
             f"innodb_lock_wait_timeout = {waits}, group_concat_max_len = {_JOINED}, {own}"
         )
         self._do("SET SESSION TRANSACTION READ ONLY")
-        self._wait(None)  # a statement may take longer than a login, and has a watch
+        self._wait(None)  # a statement has a watch
 
     def _wait(self, seconds: float | None) -> None:
         self._raw._read_timeout = seconds  # type: ignore[attr-defined]
@@ -107,7 +107,7 @@ class MysqlConnection(SourceConnection):
             raise Interrupted
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
-        if not _READING.match(sql):  # a session's settings are no data, and may be changed in a read-only transaction
+        if not _READING.match(sql):  # a read-only transaction may change session settings
             raise SqlRefused(reason="it is no query.")
         text = with_values(sql, [_written(value) for value in parameters]) if parameters else sql
         cursor = self._raw.cursor(SSCursor)
@@ -139,15 +139,14 @@ class MysqlConnection(SourceConnection):
             self._kill(self._raw.thread_id())  # type: ignore[no-untyped-call]
 
     def abandon(self) -> bool:
-        """Cuts the line: what the work waits for does not come. The server ends the statement when its own time is
-        up."""
+        """Shuts the socket down. The server ends the statement at its own time limit."""
         self._abandoned = True
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
         return True
 
     def lives(self) -> bool:
-        """Whether the session goes on. Between two statements a server says nothing but that it has ended it."""
+        """Whether the session is alive: an idle one becomes readable only when the server has ended it."""
         try:
             return self._raw.open and not self._abandoned and not select.select([self._line], [], [], 0)[0]
         except (OSError, ValueError):  # closed
@@ -174,7 +173,7 @@ class MysqlConnection(SourceConnection):
         except UnicodeError as error:
             self._raw.close()  # in the middle of an answer
             raise SqlFailed(reason="a text in it is not UTF-8. Select HEX(…) of it.") from error
-        except (OSError, ValueError) as error:  # the line was cut inside of TLS
+        except (OSError, ValueError) as error:  # the socket was shut down inside of TLS
             raise self._lost("the connection ended") from error
 
     def _translation(self, error: pymysql.Error) -> Exception:
@@ -201,13 +200,13 @@ def _names(cursor: Cursor) -> list[str]:
 
 
 def _computed(cursor: Cursor) -> set[int]:
-    """The places of columns that are no table's: an average, or another quotient, is one."""
+    """The places of computed columns, such as averages."""
     result = cursor._result  # type: ignore[attr-defined] # PyMySQL's description does not say it
     return {at for at, column in enumerate(result.fields or ()) if not column.org_name} if result else set()
 
 
 def _shapes(cursor: Cursor) -> list[_Value | None]:
-    """What makes of each column's text a value; None where the text is the value."""
+    """A converter for each column's text, or None."""
     return [_shape(int(column[1]), int(column[3] or 0)) for column in cursor.description or ()]
 
 
@@ -241,7 +240,7 @@ def _bits(length: int, value: bytes) -> str:
 
 
 def _written(value: Any) -> str:
-    """A parameter as a literal: PyMySQL has no parameters of the server's own."""
+    """A parameter as a literal: PyMySQL has no server-side parameters."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The line to a MySQL server: it bounds what a server may send, and gives no password away."""
+"""A connection to a MySQL server that limits the size of a row and never sends a plain password without TLS."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pymysql.protocol import MysqlPacket
 from longthread.errors import SqlFailed
 
 _LARGEST = 64 * 2**20
-"""Bytes of one row. PyMySQL puts together whatever comes, and a row of a thousand columns has room for gigabytes."""
+"""Bytes of one row. PyMySQL has no limit, and a row of a thousand columns may have gigabytes."""
 _PLAIN = frozenset({b"mysql_clear_password", b"dialog"})
 
 
 class WireConnection(pymysql.Connection):
-    """PyMySQL's connection, with a bound."""
+    """PyMySQL's connection with these limits."""
 
     _taken = 0
 
@@ -33,12 +33,12 @@ class WireConnection(pymysql.Connection):
 
     def _force_close(self) -> None:
         result = getattr(self, "_result", None)
-        if result is not None:  # else it would be read to its end, from a line that is no more
+        if result is not None:  # else PyMySQL would read it to its end
             result.unbuffered_active = False
         super()._force_close()  # type: ignore[misc]
 
     def _process_auth(self, plugin_name: bytes, auth_packet: MysqlPacket, handler: Any = None) -> MysqlPacket:
-        # Whoever answers on a line without TLS may ask for it, and PyMySQL would send it.
+        # Without TLS anybody could answer and ask for it, and PyMySQL would send it.
         if plugin_name in _PLAIN and not self._secure:  # type: ignore[attr-defined]
             reason = "the server wants the password in plain text, which is sent over TLS or a Unix socket alone"
             raise pymysql.OperationalError(2061, reason)

@@ -1,4 +1,4 @@
-"""PostgreSQL, in read-only transactions that are always rolled back."""
+"""PostgreSQL, in read-only transactions that are rolled back."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ _TEXTS = (
     "tstzrange", "int4multirange", "int8multirange", "nummultirange", "datemultirange", "tsmultirange",
     "tstzmultirange",
 )  # fmt: skip
-"""Types of which Python's own hold less, or are written in another way."""
+"""Types that are read as text: Python's own lose something, or look different."""
 
 
 def _options(url: SourceUrl) -> dict[str, Any]:
-    """What libpq is told. Several servers are `host=a,b&port=1,2` or `host=a:1&host=b:2`."""
+    """Options for libpq. Several servers are `host=a,b&port=1,2` or `host=a:1&host=b:2`."""
     named = {"host": url.host, "port": url.port, "dbname": url.database, "user": url.username}
     given: dict[str, Any] = {name: value for name, value in (named | {"password": url.password}).items() if value}
     given |= {name: values[-1] for name, values in url.query.items()}
@@ -143,8 +143,7 @@ class PostgresqlEngine(Engine):
         self._options = _options(url)
 
     def connect(self) -> PostgresqlConnection:
-        """Raises SourceUnreachable when the server does not answer or does not let us in, SourceUnreadable when the
-        database is not for us."""
+        """Raises SourceUnreachable, SourceLoginFailed; SourceUnreadable: the database is missing or forbidden."""
         milliseconds = int(self._limits.seconds * 1000) + _GRACE  # a second fence: we cancel first
         settings = (
             "-c default_transaction_read_only=on "
@@ -173,7 +172,7 @@ class PostgresqlEngine(Engine):
         return PostgresqlConnection(raw, self._source, self._secrets)
 
     def _failed(self, error: Exception, reason: str) -> SourceError:
-        """What is told of a connection that was not made."""
+        """The error for a failed connection."""
         if _is_about_password(error):
             return SourceLoginFailed(source=self._source, reason=reason, variable="PGPASSWORD", file="~/.pgpass")
         if _NO_DATABASE.search(str(error)):
@@ -214,7 +213,7 @@ class PostgresqlEngine(Engine):
         )
 
     def mark(self, connection: SourceConnection) -> str:
-        """A hash that the server makes of its catalog, so that a large schema does not travel."""
+        """Hashes of the catalog, computed by the server: a large schema need not be sent."""
         digest = hashlib.sha256()
         shape = "SELECT md5(coalesce(string_agg(x::text, ',' ORDER BY x::text), '')) FROM ({}) x"
         tables = f"SELECT oid, nspname, relname, kind, visible, comment FROM ({_RELATIONS}) t"
@@ -223,26 +222,26 @@ class PostgresqlEngine(Engine):
         return digest.hexdigest()
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
-        """The queries of views, also of those that are kept with their rows."""
+        """The queries of views and materialized views."""
         return {
             name if visible else f"{schema}.{name}": sql for schema, name, visible, sql in connection.execute(_VIEWS)
         }
 
     def functions(self, connection: SourceConnection) -> frozenset[str]:
-        """The database's own functions that are declared to write nothing and run with the caller's rights."""
+        """Own functions that are declared to write nothing and run with the caller's rights."""
         return frozenset(str(row[0]) for row in connection.execute(_FUNCTIONS))
 
     def defined(self, connection: SourceConnection) -> frozenset[str]:
-        """All of them but those that extensions have brought."""
+        """All own functions except those of extensions."""
         return frozenset(str(row[0]) for row in connection.execute(_DEFINED))
 
 
 _NO_DATABASE = re.compile(r"FATAL: +(database \S+ does not exist|permission denied for database)")
-"""In other languages than English it is told as unreachable, with the server's words."""
+"""In another language the error is SourceUnreachable."""
 
 
 def _is_about_password(error: Exception) -> bool:
-    """Whether the server wanted a password and had none, or had the wrong one. Its words may be in any language."""
+    """Whether the password is missing or wrong. The message may be in any language."""
     if not isinstance(error, psycopg.Error):
         return False
     needed = error.pgconn is not None and error.pgconn.needs_password
@@ -250,14 +249,14 @@ def _is_about_password(error: Exception) -> bool:
 
 
 class _Text(Loader):
-    """A value as the server writes it."""
+    """Loads a value as text."""
 
     def load(self, data: Buffer) -> str:
         return bytes(data).decode("utf-8", "replace")
 
 
 class _IsoText(_Text):
-    """Dates and times as ISO text: Python's own types have no infinity, no year 0 and no year 10000."""
+    """Loads dates and times as ISO text: Python has no infinity, no year 0 and no year 10000."""
 
     def load(self, data: Buffer) -> str:
         return iso(super().load(data))
@@ -269,7 +268,7 @@ def _document(text: str | bytes) -> Any:
 
 
 class PostgresqlConnection(SourceConnection):
-    """A connection whose every transaction is read-only and is rolled back."""
+    """A connection whose transactions are read-only and rolled back."""
 
     def __init__(self, raw: psycopg.Connection[Any], source: str, secrets: list[str]) -> None:
         self._raw = raw
@@ -279,8 +278,7 @@ class PostgresqlConnection(SourceConnection):
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> Rows:
         cursor = psycopg.RawCursor(self._raw) if parameters else self._raw.cursor()
         given = [Decimal(repr(value)) if isinstance(value, float) else value for value in parameters]  # as 0.1 is
-        # One row at a time, so that a large result never lies in our memory; and by the extended protocol, which
-        # takes a single statement.
+        # Row by row, so that no large result is in memory; and by the extended protocol, which takes one statement.
         rows = cursor.stream(sql.encode(), given or None)
         with self._translated():
             first = next(rows, None)
@@ -291,7 +289,7 @@ class PostgresqlConnection(SourceConnection):
         return Rows(columns, self._fetched(first, rows, cursor), quotients=quotients)
 
     def _named(self, sql: str) -> list[str]:
-        """The columns of a statement that has given no row, of which the driver does not tell them."""
+        """The columns of a statement without rows, for which the driver has none."""
         line = self._raw.pgconn
         for told in (line.prepare(b"", sql.encode()), line.describe_prepared(b"")):
             if told.status != ExecStatus.COMMAND_OK:
@@ -317,7 +315,7 @@ class PostgresqlConnection(SourceConnection):
                 self._raw.cancel_safe(timeout=_CANCEL_SECONDS)
 
     def lives(self) -> bool:
-        """Whether the session goes on. Where the server has ended it, its line says so before it is asked."""
+        """Whether the session is alive: the socket says so without a query."""
         try:
             while not self._raw.closed and select.select([self._raw.fileno()], [], [], 0)[0]:
                 self._raw.pgconn.consume_input()  # notices, and at last that there is no more

@@ -1,4 +1,4 @@
-"""SQLite files, opened so that nothing can be written, attached or loaded."""
+"""SQLite files, opened without writing, attaching or loading code."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ _MAKES = """
     jsonb_patch
 """
 _MAKERS = frozenset(_MAKES.split())
-"""Functions whose result may be larger than what they are given."""
+"""Functions whose result may be larger than their arguments."""
 _SEARCHERS = frozenset({"instr", "replace", "like", "glob"})
-"""Functions whose time grows with the product of the sizes of what they are given."""
+"""Functions whose time grows with the product of their arguments' sizes."""
 _TABLE_FUNCTIONS = ("json_each", "json_tree", "generate_series")
-"""Functions that stand after FROM. SQLite declares each at its first use, by what looks like making a table; so we use
-them first."""
+"""Table functions. SQLite declares each at its first use, which looks like CREATE TABLE: so we use them first."""
 _EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.I | re.S)
 _CALLED = re.compile(r"(\w+)\(-?\d+\)")
 # An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
@@ -51,13 +50,10 @@ _RTREE_PARTS = ("_node", "_rowid", "_parent")
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file holds a SQLite database, and more than none.
-
-    SQLite itself is asked: a file that is opened and closed by other means loses the locks of whoever has it open with
-    SQLite in this process, and another process may then write in the middle of a transaction.
-    """
+    """Whether a file is a SQLite database and not empty. SQLite itself opens it: to open and close the file otherwise
+    would drop the locks that SQLite has on it in this process."""
     try:
-        # Immutable: no lock is waited for, and nothing is made beside it.
+        # Immutable: takes no lock, and creates no file.
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as database:
             database.execute("PRAGMA schema_version").fetchone()
     except sqlite3.DatabaseError as error:
@@ -78,12 +74,12 @@ class SqliteEngine(Engine):
         self._identity = self._stat()
 
     def connect(self) -> SqliteConnection:
-        """Raises SourceUnreadable when the file is no database, SourceLocked when another program holds it."""
+        """Raises SourceUnreadable, SourceLocked."""
         try:
             return self._connect("mode=ro")
         except SourceUnreadable:
-            # A database in WAL mode on a read-only disk cannot make its -shm file. Without a -wal file nothing is
-            # missing from the main file, and it may be read as it is.
+            # In WAL mode SQLite cannot create its -shm file on a read-only disk. Without a -wal file the main file
+            # is complete.
             wal = self._path.with_name(self._path.name + "-wal")
             if wal.exists() or os.access(self._path.parent, os.W_OK):
                 raise
@@ -148,7 +144,7 @@ class SqliteEngine(Engine):
         )
 
     def mark(self, connection: SourceConnection) -> str:
-        """A hash of the CREATE statements: SQLite's schema is text."""
+        """A hash of the CREATE statements."""
         digest = hashlib.sha256()
         for row in connection.execute(
             "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY type, name"
@@ -161,7 +157,7 @@ class SqliteEngine(Engine):
         return {name: sql for name, (kind, sql) in _listed(connection).items() if kind == "view"}
 
     def stale(self) -> bool:
-        """Whether another file now stands at the path; its connections would go on reading the old one."""
+        """Whether the path now has another file. Open connections would read the old one."""
         identity = self._stat()
         changed = identity is not None and identity != self._identity
         self._identity = identity or self._identity
@@ -176,7 +172,7 @@ class SqliteEngine(Engine):
 
 
 class SqliteConnection(SourceConnection):
-    """A connection that may only read: by its mode, by `query_only`, by its authorizer and by its limits."""
+    """A connection that only reads: by mode, `query_only`, an authorizer and limits."""
 
     def __init__(self, raw: sqlite3.Connection, source: str, limits: Limits) -> None:
         self._raw = raw
@@ -185,7 +181,7 @@ class SqliteConnection(SourceConnection):
         self._trusted = False
         self._denied = ""
         self._allowed = limits.value_bytes
-        raw.text_factory = _text
+        raw.text_factory = lambda text: text.decode("utf-8", "replace")
         for category, value in (
             (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
@@ -217,8 +213,8 @@ class SqliteConnection(SourceConnection):
             raise
 
     def _largest(self, sql: str, parameters: Mapping[str, Any]) -> int:
-        """Bytes that one value of the statement may have. SQLite's own program for it says what it calls: one that
-        makes no value may read any stored one; of the others, the more calls there are in one row, the smaller each."""
+        """Bytes that one value of the statement may have, by the functions that SQLite's program for it calls. Without
+        a call that builds values any stored value may be read; else the limit shrinks with the number of calls."""
         limits = self._limits
         if _EXPLAINS.match(sql):
             return limits.value_bytes
@@ -285,7 +281,7 @@ class SqliteConnection(SourceConnection):
 
 @contextmanager
 def translated(source: str, state: Callable[[], tuple[str, int]] = lambda: ("", 0)) -> Iterator[None]:
-    """Raises Longthread's errors in the place of SQLite's."""
+    """Translates SQLite's errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -316,7 +312,7 @@ def _translation(error: sqlite3.Error, source: str, denied: str, allowed: int) -
 
 
 def _listed(connection: SourceConnection) -> dict[str, tuple[str, str]]:
-    """Name to (kind, CREATE statement) of the tables that people made: no shadow tables, none of SQLite's own."""
+    """(kind, CREATE statement) by name, without shadow tables and SQLite's own tables."""
     return {
         name: (kind, sql or "")
         for name, kind, sql in connection.execute(
@@ -330,8 +326,7 @@ def _listed(connection: SourceConnection) -> dict[str, tuple[str, str]]:
 def _joined(
     connection: SourceConnection, names: Iterable[str], values: str, function: str, order: str
 ) -> Iterator[Sequence[Any]]:
-    """What a table-valued pragma says of the tables. A view over something that is gone makes the whole query fail: it
-    is then left out."""
+    """Rows of a table-valued pragma. A broken view makes the query fail: it is then left out."""
     chosen = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name IN ({})"
     query = f"SELECT m.name, {values} FROM ({chosen}) m JOIN {function}(m.name) p ORDER BY m.name, {order}"
     try:
@@ -353,10 +348,6 @@ def _foreign_key(
 
 def _binary(value: bytes) -> str:
     return f"x'{value.hex()}'"
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
 
 
 def _named(action: int) -> str:

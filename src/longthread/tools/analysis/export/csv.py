@@ -1,4 +1,4 @@
-"""CSV in UTF-8, by RFC 4180. Numbers stay numbers; a text that begins like a formula is made harmless."""
+"""CSV in UTF-8, by RFC 4180. Texts that look like formulas are escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _MARK = "\ufeff"
 def write_csv(
     columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO, *, marked: bool = False
 ) -> int:
-    """Writes a header and the rows; nothing is an empty field. With `marked`, by a mark at the beginning Excel knows
-    that the text is UTF-8."""
+    """Writes a header and the rows; NULL is an empty field. `marked` adds the mark by which Excel knows UTF-8."""
     text = io.TextIOWrapper(to, "utf-8", errors="replace", newline="", write_through=True)
     if marked:
         text.write(_MARK)

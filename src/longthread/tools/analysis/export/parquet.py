@@ -1,5 +1,4 @@
-"""Parquet, through DuckDB. A column of whole numbers, decimals, doubles or truths has that type; any other is text, as
-is one of several kinds of numbers that no double holds."""
+"""Parquet, through DuckDB. Columns of integers, decimals, doubles or booleans have that type; all others are text."""
 
 from __future__ import annotations
 
@@ -18,6 +17,7 @@ from longthread.errors import InvalidInput
 from longthread.tools.analysis.cell import fits, number_text
 from longthread.tools.analysis.export.table import ExportCell
 from longthread.tools.analysis.quoting import literal, quoted
+from longthread.tools.analysis.unique_names import UniqueNames
 
 _LARGEST = 2**63
 _DIGITS = 38
@@ -27,8 +27,7 @@ _LINE = 512_000_000
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO) -> int:
-    """Writes the rows; columns of the same name get numbers, since Parquet has each name once. Raises InvalidInput for
-    a result without columns, which Parquet does not have."""
+    """Writes the rows under unique column names. Raises InvalidInput for a result without columns."""
     if not columns:
         raise InvalidInput(reason="The result has no columns, and a Parquet file has one at least. Write it as CSV.")
     with tempfile.TemporaryDirectory(prefix="longthread-export-") as folder:
@@ -40,9 +39,10 @@ def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], 
                 count += 1
                 for one, value in zip(held, row, strict=True):
                     one.add(value)
-                told = {f"c{n}": _told(value) for n, value in enumerate(row)}
-                file.write(json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n")
-        _convert(lines, made, once(columns), [one.type for one in held])
+                line = {f"c{n}": _json_value(value) for n, value in enumerate(row)}
+                file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        names = UniqueNames()
+        _convert(lines, made, [names.take(column or "column") for column in columns], [one.type for one in held])
         with made.open("rb") as file_:
             shutil.copyfileobj(file_, to)
     return count
@@ -57,24 +57,23 @@ def _convert(lines: Path, made: Path, names: Sequence[str], types: Sequence[str]
         connection.execute(f"COPY (SELECT {chosen} FROM {reader}) TO {literal(str(made))} (FORMAT parquet)")
 
 
-def _told(value: ExportCell) -> str | int | float | None:
-    """A value in JSON: digits that a double has not, and what is no number of JSON, are text."""
+def _json_value(value: ExportCell) -> str | int | float | None:
+    """A value as JSON; a number that no double holds is a text."""
     exact = isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value))
     return number_text(value) if exact else value  # type: ignore[arg-type, return-value]
 
 
 class _Held:
-    """What the values of one column are."""
+    """The types of one column's values."""
 
     def __init__(self) -> None:
         self._kinds: set[type] = set()
         self._whole = self._behind = 0
-        """Digits before and behind the point, at most."""
+        """The most digits before and behind the point."""
         self._fit = True
-        """Whether doubles, as which numbers of several kinds are written, hold the exact ones."""
+        """Whether doubles hold the exact numbers."""
 
     def add(self, value: ExportCell) -> None:
-        """Takes another value into account."""
         if isinstance(value, int | Decimal):
             self._fit = self._fit and fits(value, rounded=True)
         if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
@@ -93,7 +92,7 @@ class _Held:
 
     @property
     def type(self) -> str:
-        """DuckDB's type that holds them all."""
+        """The DuckDB type for all values."""
         kinds = self._kinds
         if kinds == {bool}:
             return "BOOLEAN"
@@ -103,17 +102,3 @@ class _Held:
         if kinds == {Decimal}:
             return f"DECIMAL({width}, {self._behind})" if width <= _DIGITS else "VARCHAR"
         return "DOUBLE" if kinds and kinds <= {int, float, Decimal} and self._fit else "VARCHAR"
-
-
-def once(columns: Sequence[str]) -> list[str]:
-    """The names, each once whatever its case: a later one gets a number."""
-    names: list[str] = []
-    taken: set[str] = set()
-    for column in columns:
-        name, number = column or "column", 1
-        while name.casefold() in taken:
-            number += 1
-            name = f"{column or 'column'}_{number}"
-        taken.add(name.casefold())
-        names.append(name)
-    return names

@@ -1,4 +1,4 @@
-"""A result, row by row, on its way into a file."""
+"""Writes a result into a file, row by row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ExportCell = str | int | float | Decimal | bool | None
 
 
 class TableFormat(StrEnum):
-    """What a result is written as."""
+    """The format of a result's file."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -31,10 +31,10 @@ def write(
     binary: Binary = hexadecimal,
     marked: bool = False,
 ) -> int:
-    """Writes a result, and returns how many rows it had. `binary` is how a binary value is written. A CSV file that is
-    `marked` begins with the mark by which Excel knows UTF-8. Raises ResultTooLong when a sheet cannot hold the rows."""
+    """Writes a result; returns the number of rows. `marked` adds a UTF-8 mark to a CSV file, for Excel. Raises
+    ResultTooLong: a sheet cannot hold the rows."""
     plain_ = plain_rows(rows, binary)
-    # Here: each needs something that the others do not.
+    # Imported here: each format needs other libraries.
     if format_ is TableFormat.CSV:
         from longthread.tools.analysis.export.csv import write_csv
 
@@ -49,13 +49,10 @@ def write(
 
 
 def plain_rows(rows: Iterable[Sequence[Any]], binary: Binary) -> Iterator[list[ExportCell]]:
-    """Rows of texts, numbers, truths and nothing; lists and structs as JSON, dates as ISO text."""
+    """Converts rows to texts, numbers, booleans and None: lists and structs to JSON, dates to ISO text."""
     for row in rows:
-        yield [_plain(plain(value, binary)) for value in row]
-
-
-def _plain(value: Any) -> ExportCell:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+        values = (plain(value, binary) for value in row)
+        yield [json.dumps(each, ensure_ascii=False) if isinstance(each, list | dict) else each for each in values]
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -68,8 +65,7 @@ _NEGATIVE = re.compile(
 
 
 def harmless(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula: one that begins like one gets an apostrophe, also behind
-    spaces, which some programs cut off. A negative number or interval is none."""
+    """Prefixes a text that a spreadsheet would take for a formula with an apostrophe. Negative numbers stay."""
     if not text.lstrip(" ").startswith(_FORMULA) or _NEGATIVE.fullmatch(text):
         return text
     return f"'{text}"

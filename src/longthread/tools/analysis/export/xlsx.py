@@ -1,4 +1,4 @@
-"""XLSX: one sheet, written row by row. Texts are inline strings, which no program takes for formulas."""
+"""XLSX: one sheet, written row by row. Texts are inline strings, never formulas."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from longthread.tools.analysis.isolation.wire import packed, unpacked
 ROWS = 1_048_576
 """Rows that a sheet holds, with its header."""
 _CHARACTERS = 32_000
-"""Characters of a cell: programs take 32,767, and the note of a cut needs some."""
+"""Characters of a cell: programs take 32,767, less a note of a cut."""
 _LARGEST = 10**15
-"""Programs show fifteen digits of a number; a larger whole one may be an id."""
+"""Programs show fifteen digits; a larger number may be an id."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PARTS = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -45,9 +45,8 @@ _SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006
 
 
 def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO) -> int:
-    """Writes a header and the rows. The numbers of a column are numbers, or all of them are text where a cell cannot
-    hold one of them. A text that is longer than a cell can be is cut, and says so. Raises ResultTooLong for more rows
-    than a sheet holds."""
+    """Writes a header and the rows. If a cell cannot hold one number of a column, the whole column is text. Long texts
+    are cut with a note. Raises ResultTooLong above the rows of a sheet."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as lines:
         count, held = 0, [True] * len(columns)
         for row in rows:
@@ -73,7 +72,7 @@ def _write(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], held: S
 
 
 def _is_held(value: ExportCell) -> bool:
-    """Whether a cell of a sheet, which has a double, can hold a value."""
+    """Whether a cell, which is a double, can hold a value."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
     return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST)

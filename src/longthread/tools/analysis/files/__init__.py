@@ -1,1 +1,1 @@
-"""Data files as tables: what a folder holds, encodings, layouts of rows, and types of columns."""
+"""Data files as tables: listing, encodings, row layouts and column types."""

@@ -1,4 +1,4 @@
-"""What a cell of a text file looks like: a number, a year, a date, a mark for a missing value, or a text."""
+"""The kind of a cell in a text file: number, year, date, missing value or text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MISSING = frozenset(
         *("无", "不适用", "暂无", "#div/0!", "#ref!", "#value!", "#name?", "#num!", "#null!"),
     }
 )
-"""Marks of missing values, in small letters."""
+"""Marks of missing values, in lower case."""
 CURRENCIES = ("US$", "HK$", "NT$", "A$", "C$", "R$", "$", "€", "£", "¥", "￥", "₹", "₩", "元", "円", "원", "zł", "kr")
 CODES = ("USD", "EUR", "GBP", "CNY", "RMB", "JPY", "KRW", "TWD", "HKD", "INR", "CHF", "SEK", "NOK", "DKK", "AUD", "CAD")
 PERCENT = ("%", "％")
@@ -22,14 +22,14 @@ _UNIT = "|".join(re.escape(unit) for unit in UNITS)
 NUMERIC = re.compile(
     rf"[-+−(]*\s*(?:{_UNIT})?\s*[-+−]?\s*(?:\d[\d.,'’\s\u00a0\u202f]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:{_UNIT})?\s*\)?"
 )
-"""Anything that may be meant as a number; what it means is another question."""
+"""Anything that may be a number."""
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 TIMED = rf"(?:(?:T|\s+){_CLOCK}\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|[+-]\d{{2}}(?::?\d{{2}})?)?)?"
 DATED = re.compile(
     rf"(?:\d{{4}}\s*[-/.年]\s*\d{{1,2}}\s*[-/.月]\s*\d{{1,2}}\s*日?|\d{{1,2}}[-/.]\d{{1,2}}[-/.](?:\d{{4}}|\d{{2}})"
     rf"|\d{{1,2}}[-\s.]*[A-Za-z]{{3,9}}\.?[-\s,]*(?:\d{{4}}|\d{{2}})|[A-Za-z]{{3,9}}\.?\s+\d{{1,2}},?\s+\d{{4}}){TIMED}"
 )
-"""Anything that may be meant as a date."""
+"""Anything that may be a date."""
 CLOCK = re.compile(_CLOCK)
 TRUTH = re.compile(r"true|false", re.I)
 _YEAR = re.compile(r"(?:1[89]|20|21)\d{2}")
@@ -37,7 +37,6 @@ _MONTH = re.compile(r"\d{4}[-/年]\d{1,2}月?|\d{4}年")
 
 
 def kind_of(cell: str) -> CellKind:
-    """What one cell looks like by itself."""
     text = cell.strip()
     if not text:
         return "empty"

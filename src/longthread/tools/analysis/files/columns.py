@@ -1,4 +1,4 @@
-"""The types of a table's columns, from all of their texts: a type where just one reading fits them all, else text."""
+"""Column types from the texts of all rows: a type if exactly one reading fits them all, else text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from longthread.tools.analysis.files.readings import (
 from longthread.tools.analysis.quoting import literal, quoted
 
 _SAMPLED = 1_000
-"""Values of a column by which the readings are chosen that are tried on all of it."""
+"""Values of a column that choose the readings to be tried on all rows."""
 _MOSTLY = 0.5
-"""Share of the values that a reading fits from which on it is told that others keep it from being used."""
+"""Share of values that a reading must fit for a note on the others."""
 _COMMA_DECIMALS = frozenset({"1.234,56", "1 234,56"})
 _COMMA_DECIMAL_UNITS = frozenset({"€", "R$", "zł", "kr", "EUR", "SEK", "NOK", "DKK"})
 """Currencies whose amounts are often written 1.234,56."""
@@ -33,14 +33,14 @@ _COMMA_GROUPS = frozenset({*CURRENCIES, *CODES}) - _COMMA_DECIMAL_UNITS - {"CHF"
 _DIGITS_OF_A_BIGINT = 18
 _DIGITS_OF_A_DOUBLE = 17
 _EXACT_DIGITS = 15
-"""Digits that a double keeps of any number. Of those behind the point the first six count."""
+"""Digits that a double keeps of any number. Behind the point the first six count."""
 _DECIMALS_THAT_COUNT = 6
 _DIGITS_OF_A_DECIMAL = 38
 
 
 @dataclass
 class Typed:
-    """What a column is read as: an expression over the raw column, and what people should know of it."""
+    """A column's SQL expression over the raw column, and notes for people."""
 
     expression: str
     notes: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Typed:
 
 @dataclass
 class _Counted:
-    """What was counted of one column's texts."""
+    """Counts over one column's texts."""
 
     values: int
     missing: int
@@ -74,7 +74,7 @@ class _Column:
     readings: list[ColumnReading]
     counted: _Counted | None = None
     simple: str = ""
-    """The type, where a cast of the texts as they are gives it."""
+    """The type, where a plain cast gives it."""
 
     def misses(self, reading: ColumnReading) -> int:
         assert self.counted is not None
@@ -82,11 +82,8 @@ class _Column:
 
 
 def typed(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[str], begin: str) -> list[Typed]:
-    """What each raw column of a relation is read as.
-
-    Args:
-        begin: a relation of its first rows, by which readings are chosen; all of `relation` is then read once or twice.
-    """
+    """The types of a relation's raw columns. `begin` is a relation of its first rows, which choose the readings; all
+    rows are then read once or twice."""
     found = [_looked_at(root, begin, column) for column in columns]
     _find_simple(root, relation, [one for one in found if one.family in ("number", "date")])
     _count(root, relation, [one for one in found if one.readings and not one.simple])
@@ -112,7 +109,7 @@ def _looked_at(root: duckdb.DuckDBPyConnection, begin: str, raw: str) -> _Column
 def _fitting(
     root: duckdb.DuckDBPyConnection, sample: list[str], readings: Sequence[ColumnReading], text: str
 ) -> list[ColumnReading]:
-    """The readings that fit at least some of the sample."""
+    """The readings that fit some of the sample."""
     counts = ", ".join(f"count({reading.value.replace(text, 'v')})" for reading in readings)
     row = root.execute(f"SELECT {counts} FROM (SELECT unnest(?::VARCHAR[]) AS v)", [sample]).fetchone()
     assert row is not None
@@ -120,7 +117,7 @@ def _fitting(
 
 
 def _find_simple(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Column]) -> None:
-    """Finds the columns of usual numbers and dates, without all that is tried on others: most are such."""
+    """Finds columns of plain numbers and dates, which most are, by one quick query."""
     if not columns:
         return
     parts = []
@@ -145,7 +142,7 @@ def _find_simple(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequen
 
 
 def _count(root: duckdb.DuckDBPyConnection, relation: str, columns: Sequence[_Column]) -> None:
-    """Counts what the texts of columns are, in one query."""
+    """Counts over the texts of columns, in one query."""
     if not columns:
         return
     marks = ", ".join(literal(mark) for mark in sorted(MISSING))
@@ -200,7 +197,7 @@ def _counted(cells: Iterator[object], names: Sequence[str]) -> _Counted:
 
 
 def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tuple[ColumnReading | None, list[str]]:
-    """The only reading of a column that fits, or none and why."""
+    """The one reading that fits a column, or None with a note."""
     if one.counted is None or not one.counted.values:
         return None, []
     if one.simple:
@@ -220,7 +217,7 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
 
 
 def _doubtful(one: _Column, names: Set[str]) -> str:
-    """The mark that may stand between thousands or before decimals, where nothing says which; else nothing."""
+    """An ambiguous mark, which may separate thousands or decimals; else empty."""
     unit = unit_of(one.sample)
     if "plain" not in names:
         return "," if {"1,234.56", "1.234,56"} <= names and unit not in _COMMA_GROUPS else ""
@@ -231,7 +228,7 @@ def _doubtful(one: _Column, names: Set[str]) -> str:
 def _of_dates(
     root: duckdb.DuckDBPyConnection, relation: str, one: _Column, fitting: Sequence[ColumnReading]
 ) -> tuple[ColumnReading | None, list[str]]:
-    """Of several orders of day and month the first, if all give the same days, or if dots say that days come first."""
+    """The first of several date orders, if all give the same dates or dots imply that days come first."""
     first, *others = fitting
     text = text_of(quoted(one.raw))
     differs = " OR ".join(f"{first.value} IS DISTINCT FROM {other.value}" for other in others)
@@ -250,7 +247,7 @@ def _of_dates(
 def _by_the_file(
     root: duckdb.DuckDBPyConnection, relation: str, one: _Column, reading: ColumnReading | None, notes: list[str]
 ) -> tuple[ColumnReading | None, list[str]]:
-    """In a file with decimal commas, 1.234 may be written with thousands: such a column stays text."""
+    """In a file with decimal commas 1.234 may have thousands: such a column stays text."""
     if reading is None or reading.name != "plain" or one.counted is None or not one.counted.dots:
         return reading, notes
     others = readings_of("number", one.sample, text_of(quoted(one.raw)))
@@ -310,7 +307,7 @@ def _number_type(counted: _Counted, reading: ColumnReading) -> str:
 
 
 def _is_rounded(counted: _Counted) -> bool:
-    """Whether a double would change digits that count."""
+    """Whether a double would lose digits that count."""
     counting = counted.whole + min(counted.scale, _DECIMALS_THAT_COUNT)
     return counted.digits > _DIGITS_OF_A_DOUBLE or counting > _EXACT_DIGITS
 

@@ -1,4 +1,4 @@
-"""A text file of rows (CSV, TSV and their like) as a table of DuckDB's."""
+"""Delimited text files (CSV, TSV …) as DuckDB tables."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 
 _SAMPLE = 1_000_000
-"""Characters by which a file's form and layout are found."""
+"""Characters that decide a file's form and layout."""
 _TAIL = 65_536
-"""Bytes of a file's end in which notes under its table are looked for."""
+"""Bytes at the end of a file that are searched for footnotes."""
 _BEGIN = 200_000
-"""Rows of a file, too big to be loaded, by which the readings of its columns are chosen."""
+"""Rows of a big file that choose the readings of its columns."""
 _RAW = "longthread raw"
 _BEGUN = "longthread begin"
 _HUGE = 512_000_000
-"""Bytes from which on a file is not read whole when it is opened."""
+"""Bytes above which a file is not read whole when it is opened."""
 _NAMED_LINES = 3
 _SUM = re.compile(r"(?:(?:grand )?totals?|sums?|summe|gesamt|合计|总计|小计|合計|總計|小計|계|합계|총계)\W*", re.I)
 _OPEN = 1_000
-"""Lines of a value at the end of a file from which on its quote is taken for a letter."""
+"""Lines of one value above which its quote is taken for a letter."""
 
 
 @dataclass(frozen=True)
 class DelimitedTable:
-    """What was made of a file: the SQL of its table, notes by column (None: the whole table), and the file that must
-    stay readable for it."""
+    """The SQL of a file's table, notes by column (None: the whole table), and the file that must stay readable."""
 
     relation: str
     notes: list[tuple[str | None, str]]
@@ -49,20 +48,19 @@ class _Plan:
     names: tuple[str, ...]
     skip: int
     trailing: int
-    """Records at the end that are no rows of the table."""
+    """Records at the end that are footnotes."""
     padded: bool = False
 
 
 def delimited(
     root: duckdb.DuckDBPyConnection, path: Path, scratch: Path, limits: Limits, *, load: bool, delimiter: str | None
 ) -> DelimitedTable | None:
-    """Reads a UTF-8 file; None where it is blank. What DuckDB does not take as it is, such as rows of several lengths,
-    is written anew first.
+    """Reads a UTF-8 file; None if it is blank. A file that DuckDB refuses, such as one with ragged rows, is rewritten
+    to `scratch` first.
 
     Args:
-        scratch: where that may be written.
-        load: whether all rows go into a table now; else they are read in place.
-        delimiter: it, where the file's name says so.
+        load: whether all rows are loaded now; else they are read in place.
+        delimiter: the one that the file's name implies.
     """
     csv.field_size_limit(max(limits.value_bytes, 131_072))
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -77,7 +75,7 @@ def delimited(
     trailing = footer(rows[layout.start :], len(layout.names)) if whole else _footer_of(path, form, len(layout.names))
     notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
     if trailing and whole:
-        notes.append((None, _told_footer(rows[len(rows) - trailing :])))
+        notes.append((None, _footer_note(rows[len(rows) - trailing :])))
     elif trailing:
         notes.append((None, "Notes under the table are left out."))
     plan = _Plan(form, layout.names, skip, trailing)
@@ -107,7 +105,7 @@ def of_rows(
     limits: Limits,
     merged: Collection[int] = (),
 ) -> DelimitedTable | None:
-    """A table of rows that were read from elsewhere; None where they hold none. `merged` are as in `layout_of`."""
+    """A table of rows from elsewhere; None if there is none. `merged` is as in `layout_of`."""
     csv.field_size_limit(max(limits.value_bytes, 131_072))
     layout = layout_of(rows, merged)
     if not layout.names:
@@ -115,7 +113,7 @@ def of_rows(
     notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]
     trailing = footer(rows[layout.start :], len(layout.names))
     if trailing:
-        notes.append((None, _told_footer(rows[len(rows) - trailing :])))
+        notes.append((None, _footer_note(rows[len(rows) - trailing :])))
     wide = max(len(layout.names), *(len(row) for row in rows))
     names = (*layout.names, *(f"column{at}" for at in range(len(layout.names), wide)))
     with scratch.open("w", encoding="utf-8", newline="") as made:
@@ -155,13 +153,13 @@ def _as_typed(
 
 
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:
-    """What a table's last row begins with, where it looks like the sum of the rows above."""
+    """The label of the last row, if it looks like a sum of the others."""
     row = root.execute(f"SELECT c0 FROM {relation} WHERE c0 IS NOT NULL ORDER BY rowid DESC LIMIT 1").fetchone()
     return None if row is None or not _SUM.fullmatch(str(row[0]).strip()) else str(row[0]).strip()
 
 
 def _is_empty(root: duckdb.DuckDBPyConnection, relation: str, column: str) -> bool:
-    """Whether a column without a name is what a delimiter at the end of each row makes."""
+    """Whether a column is empty: a delimiter at the end of each row makes one."""
     row = root.execute(f"SELECT count({column}), count(*) FROM {relation}").fetchone()
     return row is not None and row[0] == 0 and row[1] > 0
 
@@ -169,7 +167,7 @@ def _is_empty(root: duckdb.DuckDBPyConnection, relation: str, column: str) -> bo
 def _readable(
     root: duckdb.DuckDBPyConnection, path: Path, plan: _Plan, limits: Limits, *, load: bool, strict: bool = True
 ) -> str | None:
-    """The relation of a file's raw rows; None where DuckDB refuses one of them."""
+    """The relation of a file's raw rows; None if DuckDB refuses a row."""
     columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(plan.names)))
     options = [
         "auto_detect = false, header = false",
@@ -194,7 +192,7 @@ def _readable(
 
 
 def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
-    """Writes the rows anew, as wide as the longest; the plan to read that, and what is told of rows that differ."""
+    """Rewrites the rows to equal width. Returns the plan for the copy, and a note on ragged rows."""
     form = plan.form
     lines, width, count = _write(path, copy, plan)
     if lines is None:
@@ -210,8 +208,8 @@ def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
 
 
 def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, int]:
-    """Lines of the first rows that have fewer or more values than there are names, the width of the widest row, and how
-    many rows differ. No lines: a quote is never closed."""
+    """Copies the rows. Returns the lines of the first ragged rows (None: a quote is never closed), the widest row's
+    width, and the number of ragged rows."""
     wanted = len(plan.names)
     widest, count = wanted, 0
     lines: list[int] = []
@@ -226,7 +224,7 @@ def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, 
         reader = plan.form.reader(given)
         before = 0
         for row in _without_end(reader, held, plan.trailing):
-            if reader.line_num - before > _OPEN and plan.form.quote and _swallows(row):
+            if reader.line_num - before > _OPEN and plan.form.quote and any(cell.count("\n") > _OPEN for cell in row):
                 return None, widest, count
             before = reader.line_num
             while len(row) > wanted and not row[-1].strip():
@@ -240,12 +238,8 @@ def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, 
     return lines, widest, count
 
 
-def _swallows(row: list[str]) -> bool:
-    return any(cell.count("\n") > _OPEN for cell in row)
-
-
 def _without_end(rows: Iterator[list[str]], held: deque[list[str]], trailing: int) -> Iterator[list[str]]:
-    """The rows that are not blank, but for the last `trailing` of all."""
+    """The rows that are not blank, without the last `trailing` ones."""
     for row in rows:
         held.append(row)
         if len(held) > trailing:
@@ -255,7 +249,7 @@ def _without_end(rows: Iterator[list[str]], held: deque[list[str]], trailing: in
 
 
 def _footer_of(path: Path, form: RowForm, width: int) -> int:
-    """How many rows at the end of a long file are notes under its table."""
+    """The number of footnote rows at the end of a long file."""
     with path.open("rb") as file:
         file.seek(-min(_TAIL, path.stat().st_size), 2)
         text = file.read().decode("utf-8", "replace")
@@ -263,7 +257,7 @@ def _footer_of(path: Path, form: RowForm, width: int) -> int:
     return footer(list(form.reader(lines)), width)
 
 
-def _told_footer(rows: Sequence[Sequence[str]]) -> str:
+def _footer_note(rows: Sequence[Sequence[str]]) -> str:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     shown = next((text for text in texts if text), "")
     return f'Notes under the table are left out: "{shown[:80]}{"…" if len(shown) > 80 else ""}".'

@@ -1,4 +1,4 @@
-"""The encoding of a text file: what it says itself, what somebody says, or what its bytes make likely."""
+"""Detects the encoding of a text file: by its byte order mark, or by its bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longthread.errors import InvalidInput
 _BLOCK = 1_048_576
 _PROBED = 65_536
 _EVIDENCE = 200_000
-"""Bytes of lines with other characters than ASCII that the likely encodings are judged by."""
+"""Bytes of non-ASCII lines that rank the encodings."""
 _OF_A_BLOCK = 8_192
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -22,11 +22,11 @@ _MARKS = (
 )
 _LIKELY = ("cp1252", "gb18030", "big5hkscs", "cp932", "cp949", "euc-jp", "cp1251", "cp1250")
 _WIDER = {"big5hkscs": ("cp950", "big5hkscs"), "euc_jis_2004": ("euc_jp", "euc_jis_2004")}
-"""What a likely encoding is decoded as: first what most programs write that say so."""
+"""The codecs to try for a detected encoding."""
 _CENTRAL_EUROPE = 0.6
-"""Words of Western Europe are as good as those of Central Europe to the detector, and more common."""
+"""Weight of cp1250: the detector cannot tell it from cp1252, which is more common."""
 _ODD = 0.2
-"""Share of odd characters above which a text is hardly one of a single-byte encoding."""
+"""Share of odd characters above which a single-byte encoding is unlikely."""
 _SIGNS = frozenset("€°“”‘’–—£©®«»…·½¼¾²³µ§ºª¿¡\xa0¥™•×÷±„‚№¢")
 _NAMES = {
     "cp1252": "Windows-1252",
@@ -41,11 +41,11 @@ _NAMES = {
     "euc_jis_2004": "EUC-JP",
 }
 _MOSTLY = 0.9
-"""Share of lines in UTF-8 from which on the others are taken for damaged ones."""
+"""Share of UTF-8 lines above which the others count as damaged."""
 
 
 def known(encoding: str) -> str:
-    """The codec of that name. Raises InvalidInput where there is none for text."""
+    """The text codec of that name. Raises InvalidInput."""
     try:
         codec = codecs.lookup(encoding)
         "a".encode(encoding)
@@ -61,11 +61,8 @@ def called(encoding: str) -> str:
 
 
 def likely(path: Path) -> list[str]:
-    """The encodings that a file may have, the likeliest first; none for a file that is no text.
-
-    `utf-8`, where the whole file is; `utf-8-damaged` where all but a few lines are. One that a mark at the beginning
-    tells is the only one.
-    """
+    """The possible encodings of a file, the likeliest first; none for a binary file. `utf-8-damaged`: all but a few
+    lines are UTF-8."""
     with path.open("rb") as file:
         head = file.read(_PROBED)
     for mark, name in _MARKS:
@@ -104,8 +101,7 @@ def _weighed(data: bytes, encoding: str, confidence: float) -> float:
 
 
 def _oddness(text: str) -> float:
-    """Share of the characters beyond ASCII that do not stand where such characters do: the bytes of another
-    encoding are capitals within words, and signs that nobody writes."""
+    """Share of non-ASCII characters in odd places, such as capitals within words: a sign of a wrong encoding."""
     count = odd = 0.0
     for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False):
         if character.isascii():
@@ -119,7 +115,7 @@ def _oddness(text: str) -> float:
 
 
 def _two_bytes(head: bytes) -> list[str]:
-    """UTF-16 without a mark, by the order in which the head is a text; a binary file is one in neither."""
+    """UTF-16 without a mark, in the byte order that gives text; a binary file has none."""
     even = head[: len(head) // 2 * 2]
     found = {}
     for encoding in ("utf-16-le", "utf-16-be"):
@@ -150,7 +146,7 @@ def _is_utf8(blocks: Iterable[bytes]) -> bool:
 
 
 def _evidence(blocks: Iterable[bytes]) -> list[bytes]:
-    """Lines that are not ASCII, from all over the file."""
+    """Non-ASCII lines from all over the file."""
     found: list[bytes] = []
     left, size = b"", 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""What was found out about a big file that is read in place: once, and again when the file has changed."""
+"""A cache of what reading a big file in place has found out, until the file changes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.limits import Limits
 
 _RULES = 1
-"""Raised when files are read in another way, so that what was found before is found out again."""
+"""Raise it when files are read in another way: older findings are then ignored."""
 
 
-def recalled(path: Path, limits: Limits) -> tuple[DelimitedTable, list[str]] | None:
-    """The table and the notes that were found for this file, if it is as it was then."""
+def load(path: Path, limits: Limits) -> tuple[DelimitedTable, list[str]] | None:
+    """The stored table and notes of a file that has not changed."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(_place(path).read_text("utf-8"))
         if found["state"] == _state(path, limits):
@@ -29,8 +29,8 @@ def recalled(path: Path, limits: Limits) -> tuple[DelimitedTable, list[str]] | N
     return None
 
 
-def keep(path: Path, limits: Limits, written: DelimitedTable, notes: list[str]) -> None:
-    """Note what was found for a file. Where that cannot be written, it is found out again the next time."""
+def save(path: Path, limits: Limits, written: DelimitedTable, notes: list[str]) -> None:
+    """Stores the findings about a file, if the cache folder is writable."""
     found = {"relation": written.relation, "columns": written.notes, "notes": notes, "state": _state(path, limits)}
     place = _place(path)
     with suppress(OSError):

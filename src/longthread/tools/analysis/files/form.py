@@ -1,4 +1,4 @@
-"""How a text file writes its rows: the delimiter, quotes, and where lines end."""
+"""The form of delimited rows: delimiter, quote and escape."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _DELIMITERS = (",", ";", "\t", "|")
 _SAID = re.compile(r'"?sep=(.)"?\r?\n', re.I)
 _COMMAS = re.compile(r"\D{0,3}(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d+|\d+(?:\.\d+)?)\D{0,3}")
-"""A number with commas in it, which are then no delimiters."""
+"""A number with commas, which are then no delimiters."""
 _TRIED = 200
-"""Rows that a delimiter is tried on."""
+"""Rows on which a delimiter is tried."""
 
 
 @dataclass(frozen=True)
 class RowForm:
-    """How rows are written; an empty `quote` means that quotes are letters like any."""
+    """How rows are written. With an empty `quote` there are no quotes."""
 
     delimiter: str
     quote: str = '"'
@@ -45,13 +45,8 @@ class RowForm:
 
 
 def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> RowForm:
-    """The form of a file, by its beginning: by what `sep=` in its first line says, or else the delimiter by which
-    most rows have the same number of values.
-
-    Args:
-        whole: whether that is all of the file.
-        delimiter: it, where it is known.
-    """
+    """The form of a file from its beginning (`whole`: all of it): the delimiter of a first line `sep=`, the known
+    `delimiter`, or the one by which most rows have the same number of values."""
     said = _SAID.match(sample)
     skipped = 1 if said else 0
     text = sample[said.end() :] if said else sample
@@ -66,8 +61,8 @@ def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> RowFor
 
 
 def _is_one_column(rows: list[list[str]]) -> bool:
-    """Whether the delimiter is a part of the values: their name, right above the first, has none, and they are numbers
-    with a decimal comma, or sentences and addresses with blanks behind it."""
+    """Whether the delimiter belongs to the values of a single column: the header has none, and the values are numbers
+    with commas, or sentences."""
     first = next((at for at, row in enumerate(rows) if row), None)
     below = [] if first is None else rows[first + 1 :]
     if first is None or len(rows[first]) != 1 or not below or not below[0]:
@@ -78,7 +73,7 @@ def _is_one_column(rows: list[list[str]]) -> bool:
 
 
 def sampled(form: RowForm, sample: str, *, whole: bool) -> tuple[list[list[str]], list[int]]:
-    """The rows of a file's beginning, and the line with which each ends, counted from the first."""
+    """The rows of a file's beginning, and the number of each row's last line."""
     text = sample.split("\n", form.skipped)[-1] if form.skipped else sample
     rows: list[list[str]] = []
     ends: list[int] = []
@@ -101,7 +96,7 @@ def _some(form: RowForm, text: str, whole: bool) -> list[list[str]]:
 
 
 def _evenness(rows: list[list[str]]) -> tuple[float, int]:
-    """The share of rows that have the usual number of values, more than one, and that number."""
+    """The share of rows with the usual number of values (above one), and that number."""
     widths = Counter(len(row) for row in rows if any(cell.strip() for cell in row))
     wide = {width: count for width, count in widths.items() if width > 1}
     if not wide:
@@ -111,7 +106,7 @@ def _evenness(rows: list[list[str]]) -> tuple[float, int]:
 
 
 def _quoting(text: str) -> tuple[str, str]:
-    """The quote and the escape: a doubled quote, or as some databases write it, a backslash."""
+    """The quote, and the escape: empty for doubled quotes, or a backslash."""
     if '"' not in text and re.search(r"(?m)^'[^'\n]*'[,;\t|]'", text):
         return "'", ""
     backslashes = len(re.findall(r'(?<=[^\\,;\t|\n])\\"(?![,;\t|\r\n])', text))
@@ -119,7 +114,7 @@ def _quoting(text: str) -> tuple[str, str]:
 
 
 def _is_open(form: RowForm, text: str, whole: bool) -> bool:
-    """Whether a quote is never closed, so that it is none: the rest of the text is one value then."""
+    """Whether a quote is never closed, so that the rest of the text is one value."""
     reader = form.reader(io.StringIO(text, newline=""))
     last, before = 0, 0
     try:

@@ -1,4 +1,4 @@
-"""JSON and JSON Lines as a table of DuckDB's."""
+"""JSON and JSON Lines as DuckDB tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.tools.analysis.quoting import literal, quoted
 
 
 def json_table(root: duckdb.DuckDBPyConnection, path: Path, limits: Limits, *, load: bool) -> DelimitedTable:
-    """Reads a UTF-8 file. A lone object that holds one list of objects, as APIs answer, is the table of these."""
+    """Reads a UTF-8 file. A single object with one list of objects (an API's answer) is a table of that list."""
     sample = -1 if load else 100_000
     call = f"read_json({literal(str(path))}, sample_size = {sample}, maximum_object_size = {limits.value_bytes})"
     columns = root.execute(f"DESCRIBE FROM {call}").fetchall()

@@ -1,4 +1,4 @@
-"""Where in the rows of a file its table is: title lines, the header or none, and notes under the table."""
+"""Finds the table in a file's rows: title lines, header and footnotes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from longthread.tools.analysis.files.cells import CellKind, kind_of
+from longthread.tools.analysis.unique_names import UniqueNames
 
 TextRow = Sequence[str]
 _LOOKED_AT = 200
-"""Rows that the shape of a table is judged by."""
+"""Rows that decide the layout."""
 _NOT_TITLE = 0.6
-"""Share of a table's columns that its header names at least."""
+"""The least share of columns that a header names."""
 _FOOTNOTE = re.compile(
     r"(?:\*|†|‡|\(?\d+\)|(?:sources?|notes?|footnotes?|last updated)\b"
     r"|(?:数据)?来源|資料來源|备注|備註|说明|說明|注|註|出典|출처)",
@@ -25,7 +26,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class TableLayout:
-    """A table within rows: its columns' names, and the row with which its values begin."""
+    """The names of a table's columns, and the row where its values begin."""
 
     names: tuple[str, ...]
     start: int
@@ -33,11 +34,7 @@ class TableLayout:
 
 
 def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLayout:
-    """The layout of the first rows of a file, some of which may be blank.
-
-    Args:
-        merged: rows with cells that stand over several columns.
-    """
+    """The layout of a file's first rows. `merged` are the rows with cells that span several columns."""
     filled = [index for index, row in enumerate(rows[:_LOOKED_AT]) if _count(row)]
     if not filled:
         return TableLayout((), len(rows))
@@ -46,7 +43,7 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
     following = next((index for index in filled if index > first), None)
     if following is not None and _heads(rows, filled, first, following, width, first in merged):
         first = following
-    notes = [_told_titles([rows[index] for index in filled if index < first])] if first > filled[0] else []
+    notes = [_titles_note([rows[index] for index in filled if index < first])] if first > filled[0] else []
     below = [rows[index] for index in filled if index > first]
     width = max(width, len(_trimmed(rows[first])))
     if not is_header(rows[first], below):
@@ -59,7 +56,7 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
         header = [name if over == name.strip() else f"{over} {name}" for over, name in zip(above, header, strict=False)]
         titles = [rows[index] for index in filled if index < group]
         notes = ["Its header has two rows, which are joined to the columns' names."]
-        notes += [_told_titles(titles)] if titles else []
+        notes += [_titles_note(titles)] if titles else []
     if len(header) == width - 1 and below and all(len(_trimmed(row)) == width for row in below):
         header = ["", *header]
         notes.append("Its header has a name less than the rows have values: the first column is taken to have none.")
@@ -74,8 +71,8 @@ def layout_of(rows: Sequence[TextRow], merged: Collection[int] = ()) -> TableLay
 
 
 def footer(rows: Sequence[TextRow], width: int) -> int:
-    """How many of a file's last rows are notes under its table rather than rows of it: texts alone in their rows, that
-    have no delimiters, stand under a blank row, or begin as such notes do. Blank rows among them count too."""
+    """The number of footnote rows at the end: lone texts without delimiters, under a blank row, or with the beginning
+    of a footnote. Blank rows among them count too."""
     if width < 2:
         return 0
     at = len(rows)
@@ -124,7 +121,7 @@ def _are_labels(
     below: Sequence[TextRow],
     corner: bool,
 ) -> bool:
-    """Whether numbers or dates name their columns: years or dates over other values, or steps that no row below has."""
+    """Whether numbers or dates name columns: years or dates over other values, or steps that no row below has."""
     if len(set(cells)) < len(cells):
         return False
     if all(kind in ("year", "date") and columns[index] != kind for kind, index in zip(kinds, at, strict=True)):
@@ -139,7 +136,7 @@ def _are_labels(
 
 
 def _step(cells: Sequence[str]) -> int | None:
-    """The difference of one whole number to the next, where it is always the same."""
+    """The constant difference between whole numbers, if any."""
     if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
         return None
     numbers = [int(cell) for cell in cells]
@@ -148,7 +145,7 @@ def _step(cells: Sequence[str]) -> int | None:
 
 
 def _kind(cells: Sequence[str]) -> CellKind:
-    """What nearly all values of a column look like; `text` where they differ."""
+    """The kind of nearly all values of a column, else `text`."""
     counts = Counter(kind for cell in cells if (kind := kind_of(cell)) not in ("empty", "missing"))
     total = sum(counts.values())
     if not total:
@@ -160,14 +157,14 @@ def _kind(cells: Sequence[str]) -> CellKind:
 
 
 def _width(rows: Sequence[TextRow]) -> int:
-    """How many columns most rows with more than one have; of two widths the one that came first."""
+    """The most frequent width above one; of two the first."""
     counts = Counter(len(row) for row in rows if len(row) > 1) or Counter([1])
     most = max(counts.values())
     return next((len(row) for row in rows if counts[len(row)] == most), 1)
 
 
 def _first_of_table(rows: Sequence[TextRow], filled: Sequence[int], width: int) -> int:
-    """The index of the header, or of the first row where there is none."""
+    """The index of the header, or of the first row without one."""
     if width < 2:
         return filled[0]
     for place, index in enumerate(filled[:-1]):
@@ -178,25 +175,22 @@ def _first_of_table(rows: Sequence[TextRow], filled: Sequence[int], width: int) 
             _count(rows[at]) == width and _names_all(rows[at], width) for at in filled[place + 1 :][:12]
         )
         short = len(row) < width and (_is_alone(row) or rows[index + 1] is not after or _names_all(after, width))
-        sparse = _count(row) < max(2, _NOT_TITLE * width) and _later_header(rows, filled[place + 1 : place + 12], width)
+        sparse = _count(row) < max(2, _NOT_TITLE * width)
+        sparse = sparse and any(_names_all(rows[at], width) for at in filled[place + 1 : place + 12])
         if not (short or sparse or apart):
             return index
     return filled[0] if len(filled) == 1 or _count(rows[filled[-1]]) < width else filled[-1]
 
 
-def _later_header(rows: Sequence[TextRow], after: Sequence[int], width: int) -> bool:
-    return any(_names_all(rows[index], width) for index in after)
-
-
 def _names_all(row: TextRow, width: int) -> bool:
-    """Whether a row could name the columns: nearly all of them, by texts or by years."""
+    """Whether a row could name nearly all columns, by texts or years."""
     kinds = [kind_of(cell) for cell in row]
     named = sum(kind in ("text", "year", "date") for kind in kinds)
     return len(row) >= width and named == _count(row) and named >= max(2, _NOT_TITLE * width) and "text" in kinds
 
 
 def _heads(rows: Sequence[TextRow], filled: Sequence[int], at: int, following: int, width: int, merged: bool) -> bool:
-    """Whether the row after the first one is the header too, and the first names groups of its columns."""
+    """Whether the first row names groups of the columns that the following row names."""
     header = rows[following]
     if not _is_group(rows[at], header, merged) or not _names_all(header, width) or all(c.strip() for c in rows[at]):
         return False
@@ -221,20 +215,11 @@ def _filled_right(row: TextRow, width: int) -> list[str]:
 
 
 def _unique(cells: Sequence[str]) -> tuple[str, ...]:
-    names: list[str] = []
-    taken: set[str] = set()
-    for at, cell in enumerate(cells):
-        base = " ".join(cell.split()) or f"column{at}"
-        name, number = base, 0
-        while name.casefold() in taken:
-            number += 1
-            name = f"{base}_{number}"
-        taken.add(name.casefold())
-        names.append(name)
-    return tuple(names)
+    names = UniqueNames(first=1)
+    return tuple(names.take(" ".join(cell.split()) or f"column{at}") for at, cell in enumerate(cells))
 
 
-def _told_titles(rows: Sequence[TextRow]) -> str:
+def _titles_note(rows: Sequence[TextRow]) -> str:
     texts = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows]
     lines = "line above the header is" if len(texts) == 1 else "lines above the header are"
     return f"{len(texts)} {lines} left out: {_quoted(texts)}."
@@ -250,7 +235,7 @@ def _count(row: TextRow) -> int:
 
 
 def _is_alone(row: TextRow) -> bool:
-    """Whether the first cell is the only one that says something."""
+    """Whether only the first cell is filled."""
     return _count(row) == 1 and bool(row[0].strip())
 
 

@@ -1,10 +1,9 @@
-"""Which files are tables, which of a folder are left out, and what the tables are called."""
+"""Which files of a folder are tables, and their names."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 _READERS = {
@@ -18,12 +17,12 @@ COMPRESSED = (".gz", ".zst")
 _DATABASES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg", ".duckdb", ".ddb"})
 _OLD_SHEETS = frozenset({".xls", ".xlsb", ".ods"})
 _NAMED = 20
-"""Files that were left out which are told by name."""
+"""Skipped files that are listed by name."""
 KINDS = "CSV, TSV, Parquet, JSON, JSON Lines and Excel (.xlsx)"
 
 
 def reader_of(path: Path) -> str | None:
-    """`csv`, `parquet`, `json` or `xlsx`, by the file's name; None for any other file."""
+    """The reader for a file's name: `csv`, `parquet`, `json`, `xlsx` or None."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -33,12 +32,12 @@ def reader_of(path: Path) -> str | None:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """The data files directly in `folder`, by name; hidden ones and plain .txt are left out."""
+    """The data files in `folder`, by name, without hidden ones and .txt."""
     return [path for path in _visible(folder) if _why_not(path) is None]
 
 
 def left_out(folder: Path) -> list[str]:
-    """What else is in `folder`, and why it is no table, in sentences; many of one kind are only counted."""
+    """Sentences on the other files in `folder`: why each is no table, and counts of the rest."""
     why = [(path, reason) for path in _visible(folder) if (reason := _why_not(path)) is not None]
     told = [f"{path.name} is left out: {reason}" for path, reason in why[:_NAMED]]
     rest = Counter(path.suffix.lower() or "without a suffix" for path, _ in why[_NAMED:])
@@ -49,7 +48,7 @@ def left_out(folder: Path) -> list[str]:
 
 
 def old_sheet(path: Path) -> str | None:
-    """What to do with a workbook that is not read; None for any other file."""
+    """The advice for a workbook of an unsupported format; None for any other file."""
     if path.suffix.lower() not in _OLD_SHEETS:
         return None
     return f"{path.suffix.lower()} workbooks are not read. Save it as .xlsx."
@@ -62,7 +61,7 @@ def _visible(folder: Path) -> list[Path]:
 def _why_not(path: Path) -> str | None:
     suffix = path.suffix.lower()
     if path.is_dir():
-        return "it is a folder. Give it as a source of its own." if path.is_dir() else None
+        return "it is a folder. Give it as a source of its own."
     if not path.is_file():
         return "it is no file, or leads to none."
     if suffix in _DATABASES:
@@ -75,33 +74,11 @@ def _why_not(path: Path) -> str | None:
 
 
 def base_name(text: str) -> str:
-    """A name in letters, digits and underscores of any language."""
+    """A name of letters, digits and underscores."""
     return re.sub(r"\W+", "_", text).strip("_") or "data"
 
 
 def stem_of(path: Path) -> str:
-    """A file's name without its suffixes, of which a compressed file has two."""
+    """A table name from a file's name without its suffixes."""
     ends = path.suffixes[-2:] if path.suffix.lower() in COMPRESSED else path.suffixes[-1:]
     return base_name(path.name.removesuffix("".join(ends)))
-
-
-class TableNames:
-    """Gives each table a name of its own."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def take(self, wanted: str) -> str:
-        """`wanted`, or that with a number where it is taken."""
-        name, number = wanted, 1
-        while name.casefold() in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name.casefold())
-        return name
-
-
-def table_names(files: Iterable[Path]) -> list[str]:
-    """A table's name for each file: its stem in letters, digits and underscores of any language, each once."""
-    names = TableNames()
-    return [names.take(stem_of(path)) for path in files]

@@ -1,5 +1,5 @@
-"""What the texts of a column may be read as: numbers, dates, times, truths. A reading is an SQL expression of DuckDB's
-that gives a value, or NULL for a text that it does not fit."""
+"""Readings of a column's texts as numbers, dates, times or booleans: DuckDB expressions that give a value, or NULL for
+a text that does not fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONVENTIONS = {
     "1'234.56": (rf"{_SIGN}(?:0|{_GROUPED.replace('SEP', chr(39))}|[1-9]\d*)(?:\.\d*)?", "'"),
 }
 _COMMA = frozenset({"1.234,56", "1 234,56"})
-"""Conventions with a decimal comma."""
+"""Number formats with a decimal comma."""
 _EXPONENT = r"[1-9]\d*[eE]\d+"
 _USUAL = str.maketrans("\u00a0\u202f’", "  '")
 _HALF = re.compile(r"[AaPp]\.?[Mm]\.?$")
@@ -47,7 +47,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """One way to read a column's texts; `value` is an expression over `text`, the trimmed text or NULL."""
+    """One reading. `value` is an expression over the trimmed text."""
 
     name: str
     value: str
@@ -59,7 +59,7 @@ SIMPLE_DATE = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
 
 
 def text_of(column: str) -> str:
-    """The trimmed text of a column, or NULL where it is blank or a mark of a missing value."""
+    """SQL for a column's trimmed text, or NULL if it is blank or a mark of a missing value."""
     trimmed = f"trim({column}, {literal(_BLANK)})"
     marks = ", ".join(literal(mark) for mark in sorted(MISSING))
     marked = f"length({column}) < {_LONGEST_MARK + 3} AND lower({trimmed}) IN ({marks})"
@@ -67,7 +67,7 @@ def text_of(column: str) -> str:
 
 
 def family_of(values: Sequence[str]) -> str:
-    """`number`, `date`, `time`, `truth` or `text`: what most of some values may be."""
+    """`number`, `date`, `time`, `truth` or `text`, by most of the values."""
     patterns = (("truth", TRUTH), ("date", DATED), ("time", CLOCK), ("number", NUMERIC))
     trimmed = [value.strip(_BLANK) for value in values]
     for family, pattern in patterns:
@@ -77,7 +77,7 @@ def family_of(values: Sequence[str]) -> str:
 
 
 def readings_of(family: str, values: Sequence[str], text: str) -> list[ColumnReading]:
-    """The readings that a column of that family may have; `text` is the SQL of its text."""
+    """The possible readings of a column; `text` is the SQL of its text."""
     if family == "number":
         return _numbers(text, unit_of(values), values)
     if family == "date":
@@ -90,7 +90,7 @@ def readings_of(family: str, values: Sequence[str], text: str) -> list[ColumnRea
 
 
 def unit_of(values: Sequence[str]) -> str:
-    """The currency or percent sign that all values have, or none of them but zeros; empty for none."""
+    """The currency or percent sign that all values but zeros have; else empty."""
     found = {_unit(value) for value in values if value.strip(_BLANK + "0.,-")}
     return found.pop() if len(found) == 1 else ""
 
@@ -115,8 +115,8 @@ def _numbers(text: str, unit: str, sample: Sequence[str]) -> list[ColumnReading]
 
 
 def _core(text: str, unit: str, letters: str) -> str:
-    """The number without its unit, with the usual minus and blanks. Only what is among `letters` is replaced, since
-    each replacement takes a while in a large file."""
+    """SQL for the number without its unit, with a plain minus and blanks. Only characters in `letters` are replaced:
+    each replacement is slow in a large file."""
     core = text
     if "−" in letters:
         core = f"replace({core}, '−', '-')"
@@ -156,7 +156,7 @@ def _dates(text: str, sample: Sequence[str]) -> list[ColumnReading]:
 
 
 def _moment(text: str, pattern: str, order: str, halved: bool) -> str:
-    """A date of a pattern, whose parts are put in order, as a timestamp's text. `halved`: some say a.m. or p.m."""
+    """SQL for a date of a pattern as a timestamp's text. `halved`: some have a.m. or p.m."""
     ordered = f"regexp_replace({text}, {pattern}, {order})"
     value = (
         f"CASE WHEN regexp_matches({text}, {pattern}) AND (TRY_CAST({ordered} AS TIMESTAMP) IS NOT NULL "

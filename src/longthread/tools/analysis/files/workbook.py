@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -22,17 +21,17 @@ from python_calamine import (
 from longthread.errors import SourceUnreadable
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""What both a workbook with a password and one of Excel 2003 begin with."""
+"""The first bytes of workbooks with a password, and of Excel 2003."""
 _UNKNOWN = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*>[^<]*</f>\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>')
 _SEARCHED = 64_000_000
-"""Bytes of a workbook's sheets that are searched for formulas without a value."""
+"""Bytes that are searched for formulas without a value."""
 _EXACT = 10**15
-"""Up to here a number of Excel's is exact to its last digit."""
+"""Below it a number of Excel is exact."""
 
 
 @dataclass
 class Sheet:
-    """A sheet's rows. `merged` are the rows with cells that stand over several columns."""
+    """A sheet's rows. `merged` are the rows with cells that span several columns."""
 
     name: str
     rows: list[list[str]]
@@ -41,11 +40,7 @@ class Sheet:
 
 
 def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
-    """The sheets with something in them that are shown, and what is told of the others.
-
-    Raises:
-        SourceUnreadable: it has a password, is of an old version, or is damaged.
-    """
+    """The visible sheets with cells, and notes on the others. Raises SourceUnreadable."""
     with path.open("rb") as file:
         if file.read(len(_OLE)) == _OLE:
             reason = "it has a password, or is a workbook of Excel 2003. Save it as .xlsx without a password."
@@ -82,7 +77,8 @@ def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[
 
 
 def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
-    rows = [[_text(value) for value in row] for row in _values(sheet)]
+    # From the first row of the sheet on, as merged ranges count them.
+    rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=False)]
     filled = _fill_down(rows, sheet)
     used = [at for row in rows for at, cell in enumerate(row) if cell]
     first, last = (min(used), max(used)) if used else (0, -1)
@@ -90,11 +86,6 @@ def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
     merged = {top for (top, left), (_, right) in sheet.merged_cell_ranges or () if right > left > first}
     notes = ["Cells that are merged over several rows have their value in each of them."] if filled else []
     return Sheet(name, rows, merged, notes)
-
-
-def _values(sheet: CalamineSheet) -> Iterator[list[Any]]:
-    """All rows from the first of the sheet on, as merged ranges count them."""
-    yield from sheet.to_python(skip_empty_area=False)
 
 
 def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:
@@ -108,7 +99,7 @@ def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A cell as a text file would hold it."""
+    """A cell as in a text file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -124,7 +115,7 @@ def _text(value: Any) -> str:
 
 
 def _uncalculated(path: Path) -> int:
-    """How many formulas have no value: programs other than Excel may write none."""
+    """The number of formulas without a stored value, as programs other than Excel write them."""
     count, left = 0, _SEARCHED
     with zipfile.ZipFile(path) as archive:
         for part in archive.infolist():

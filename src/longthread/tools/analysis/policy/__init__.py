@@ -1,5 +1,5 @@
-"""Who may read which rows and columns of a source: declared in a document, enforced by rewriting statements.
+"""Row and column policies of a source, declared in a document and enforced by rewriting statements.
 
-`document` reads what is declared, `bound` is that for one user, `restricted` is what this user sees of a schema, and
-`rewriting` makes of a statement one that reads no more than that.
+`document` reads the policies, `user_policy` is what holds for one user, `restricted_schema` is what this user sees of a
+schema, and `rewrite` rewrites statements to read no more than that.
 """

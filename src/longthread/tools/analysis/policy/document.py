@@ -35,7 +35,7 @@ class _Strict(BaseModel):
 
 
 class TablePolicy(_Strict):
-    """What of one table may be read."""
+    """The policy of one table."""
 
     rows: str | None = None
     hide: tuple[str, ...] = ()
@@ -52,14 +52,14 @@ class SourcePolicy(_Strict):
 
 
 class Policies(_Strict):
-    """All that is declared."""
+    """The whole document."""
 
     users: Mapping[str, Mapping[str, PolicyValue | tuple[PolicyValue, ...]]] = Field(default_factory=dict)
     sources: tuple[SourcePolicy, ...]
 
     @classmethod
     def read(cls, path: Path) -> Policies:
-        """The policies of a file. Raises PoliciesInvalid, which says what is wrong with it."""
+        """Reads a file. Raises PoliciesInvalid."""
         try:
             text = path.read_text("utf-8")
             return cls.model_validate(json.loads(text) if path.suffix == ".json" else yaml.safe_load(text))
@@ -71,8 +71,8 @@ class Policies(_Strict):
             raise PoliciesInvalid(where=path, reason=f"{' '.join(str(error).split())[:300]}.") from None
 
     def of(self, source: str, user: str) -> UserPolicy:
-        """What holds for one user of one source. Raises SourceWithoutPolicy for a source that is not named: nobody
-        is let around a policy by another address of the same database."""
+        """The policy of a source for one user. Raises SourceWithoutPolicy for a source that is not listed: another
+        address of the same database must not circumvent a policy."""
         for one in self.sources:
             if same_source(one.source, source):
                 values: dict[str, Any] = {**self.users.get(user, {}), "user": user}

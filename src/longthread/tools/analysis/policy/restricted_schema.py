@@ -1,4 +1,4 @@
-"""What one user sees of a schema: tables and columns that may be read, each table under SQL that reads no more."""
+"""A schema as one user sees it: permitted tables and columns, and a query in place of each restricted table."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000",
           "mysql": "LIMIT 18446744073709551615"}  # fmt: skip
-"""Keeps a database from trying a statement's own conditions on rows that the user may not see: an error would tell what
-is in them."""
+"""Keeps a database from evaluating a statement's conditions on hidden rows: an error would reveal their values."""
 _VIEW = "longthread_view"
 
 
 @dataclass(frozen=True)
 class Restricted:
-    """A schema as one user sees it. `relations` are the queries in the place of tables that are restricted; a table
-    that is in neither is not there for the user."""
+    """A schema as one user sees it. `relations` are the queries in place of restricted tables. A table that is in
+    neither does not exist for the user."""
 
     whole: Schema
     schema: Schema
     relations: Mapping[str, str]
     defined: frozenset[str] = frozenset()
-    """Names of the functions that the database itself defines, which may read anything."""
+    """The database's own functions, which may read anything."""
 
     @cached_property
     def names(self) -> Mapping[str, list[Table]]:
-        """The tables of the whole schema by every name that may mean them, in small letters."""
+        """The tables of the whole schema by each of their names, in lower case."""
         found: dict[str, list[Table]] = {}
         for label, table in self.whole.tables.items():
             for name in {label.casefold(), label.rsplit(".", 1)[-1].casefold()}:
@@ -48,12 +47,12 @@ class Restricted:
 
     @cached_property
     def _hidden(self) -> list[str]:
-        """What tables and columns are called that the user does not see, and nothing that the user sees."""
+        """Names of hidden tables and columns that no visible one has."""
         whole, seen = _all_names(self.whole), _all_names(self.schema)
         return sorted(whole - seen)
 
     def is_named_in(self, text: str) -> bool:
-        """Whether a text names something that the user does not see."""
+        """Whether a text names a hidden table or column."""
         text = text.casefold()
         return any(
             re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name.isascii() else name in text
@@ -67,7 +66,7 @@ def _all_names(schema: Schema) -> set[str]:
 
 
 Rewrite = Callable[[str, Restricted], str]
-"""Makes a query read no more than a user may."""
+"""Rewrites a query to read no more than a user may."""
 
 
 def restrict(
@@ -78,8 +77,8 @@ def restrict(
     rewrite: Rewrite,
     defined: frozenset[str] = frozenset(),
 ) -> Restricted:
-    """What a user sees. `views` are the definitions of views by label; one that cannot be understood is not seen.
-    Raises PolicyUnusable when a policy names what is not there."""
+    """Restricts a schema. `views` are the definitions of views by label; one that cannot be parsed is hidden. Raises
+    PolicyUnusable: the policy names what is not there."""
     labels = _labels(schema, policy, dialect)
     relations: dict[str, str] = {}
     tables: dict[str, Table] = {}
@@ -87,7 +86,7 @@ def restrict(
         if table.kind != "view" and (seen := _seen(table, policy, labels.get(label), dialect, table.sql, relations)):
             tables[label] = seen
     waiting = {label: views[label] for label, table in schema.tables.items() if table.kind == "view" and label in views}
-    while waiting:  # a view may read others: those that read tables alone come first
+    while waiting:  # a view may read other views: those that read only tables come first
         known = Restricted(schema, Schema(tables.values(), schema.home), dict(relations), defined)
         bodies = {label: body for label, sql in waiting.items() if (body := _body(sql, known, dialect, rewrite))}
         for label, body in bodies.items():
@@ -106,7 +105,7 @@ def restrict(
 
 
 def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | None:
-    """The query of a view, reading no more than the user may; None where it reads what is not known (yet)."""
+    """The rewritten query of a view; None if it reads what is not known (yet)."""
     try:
         tree = sqlglot.parse_one(sql, read=sqlglot_name(dialect))
         query = tree.expression if isinstance(tree, exp.Create) else tree
@@ -120,7 +119,7 @@ def _body(sql: str, known: Restricted, dialect: str, rewrite: Rewrite) -> str | 
 def _seen(
     table: Table, policy: UserPolicy, named: str | None, dialect: str, source: str, relations: dict[str, str]
 ) -> Table | None:
-    """A table as the user sees it, or None."""
+    """A table as the user sees it; None if it is hidden."""
     if named is None:
         return table
     if named in policy.hidden:
@@ -134,23 +133,20 @@ def _seen(
     if not columns:
         return None
     try:
-        filtered = f"WHERE {_condition(rows, policy, dialect)} " if rows is not None else ""
+        bound = None if rows is None else condition(rows, policy.values, sqlglot_name(dialect))
     except Unbound:
         return None
     listed = ", ".join(_selected(column, mask, dialect) for column in columns)
+    filtered = f"WHERE {written(bound, dialect)} " if bound is not None else ""
     relation = f"(SELECT {listed} FROM {source} {filtered}{_FENCE[dialect]})"
     relations[table.label] = relation
     return replace(
         table,
         sql=f"{relation} AS {quoted(table.label, dialect)}",
-        columns=tuple(_plain(column) if column.name.casefold() in mask else column for column in columns),
+        columns=tuple(replace(each, primary_key=False) if each.name.casefold() in mask else each for each in columns),
         primary_key=table.primary_key if not hide & {name.casefold() for name in table.primary_key} else (),
         estimated_rows=None if rows is not None else table.estimated_rows,
     )
-
-
-def _condition(text: str, policy: UserPolicy, dialect: str) -> str:
-    return written(condition(text, policy.values, sqlglot_name(dialect)), dialect)
 
 
 def _selected(column: Column, mask: Mapping[str, str | None], dialect: str) -> str:
@@ -158,10 +154,6 @@ def _selected(column: Column, mask: Mapping[str, str | None], dialect: str) -> s
     if name not in mask:
         return quoted(column.name, dialect)
     return f"{written(masked(mask[name], sqlglot_name(dialect)), dialect)} AS {quoted(column.name, dialect)}"
-
-
-def _plain(column: Column) -> Column:
-    return replace(column, primary_key=False)
 
 
 def _without_hidden_keys(table: Table, tables: Mapping[str, Table]) -> Table:
@@ -178,8 +170,7 @@ def _is_visible(key: ForeignKey, own: set[str], tables: Mapping[str, Table]) -> 
 
 
 def _labels(schema: Schema, policy: UserPolicy, dialect: str) -> dict[str, str]:
-    """Labels of the schema to the names that the policy gives them. What it names must be there: a misspelled table
-    would be one that anybody reads."""
+    """Labels of the schema to names in the policy. Each name must exist: a misspelled table would be unprotected."""
     found: dict[str, str] = {}
     for name in policy.tables:
         try:
@@ -198,7 +189,7 @@ def _labels(schema: Schema, policy: UserPolicy, dialect: str) -> dict[str, str]:
 
 
 def _check_expressions(table: Table, policy: UserPolicy, name: str, dialect: str, schema: Schema) -> None:
-    """What a condition or a mask names must be there: one that fails at each question protects nothing that works."""
+    """Checks that conditions and masks name existing columns."""
     texts = [policy.rows.get(name), *policy.mask.get(name, {}).values()]
     for text in (one for one in texts if one is not None):
         tree = exp.select("1").from_(exp.to_table(_VIEW)).where(parsed(text, sqlglot_name(dialect)))

@@ -1,9 +1,8 @@
-"""Makes of a statement one that reads no more than its user may, or refuses it.
+"""Rewrites a statement to read no more than its user may, or refuses it.
 
-Every table that a statement names is looked up in the whole schema. One that is restricted becomes a subquery of the
-columns and rows that may be read; one that is hidden, or is not known, is refused. Nothing else is read: neither the
-catalog, nor plans, nor functions of the database itself, which may read anything. The result is parsed once more, and
-every restricted table in it must stand inside of one of these subqueries.
+Every table is looked up in the whole schema. A restricted one becomes a subquery of the permitted columns and rows; a
+hidden or unknown one is refused, and so are the catalog, plans, and the database's own functions, which may read
+anything. The result is parsed again: each restricted table in it must be inside one of these subqueries.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SYSTEM = ("sqlite_", "pg_", "duckdb_", "pragma_")
 _LONGEST_NAME = 60
 """Characters of a column's name: databases take 64 at least."""
 _NUMBERED = re.compile(r"reg(?!exp|r_)")
-"""Types of PostgreSQL that stand for a thing of its catalog (`regclass`), and functions that are called like them."""
+"""PostgreSQL's types for catalog objects (`regclass`), and functions of these names."""
 _HARMLESS = frozenset({"pg_typeof", "pg_size_pretty"})
 _TELLING = """
     col_description format_type obj_description st_estimatedextent st_findextent ts_stat ts_rewrite
@@ -41,11 +40,11 @@ _ROWS = """
     string_to_table
 """
 _AFTER_FROM = frozenset(_ROWS.split())
-"""Functions that make rows of their arguments alone. Others may read a table by its name, as DuckDB's histogram."""
+"""Table functions of their arguments alone. Others may read a table by its name, as DuckDB's histogram does."""
 
 
 def rewritten(sql: str, restricted: Restricted, dialect: str) -> str:
-    """A statement that reads no more than the user may. Raises SqlRefused, TableNotFound."""
+    """Rewrites a statement. Raises SqlRefused, TableNotFound."""
     judged = Guard(dialect).judge(sql, tables=restricted.whole.tables, defined=restricted.defined)
     if judged.explains:
         raise _refused("a plan tells more than its rows, and this source is not open to everybody.")
@@ -91,7 +90,7 @@ def _check(tree: exp.Expr, restricted: Restricted) -> None:
 
 
 def _check_types(tree: exp.Expr, restricted: Restricted) -> None:
-    """In PostgreSQL a table is a type too, whose columns a cast tells, and regclass makes names of its numbers."""
+    """In PostgreSQL a table is also a type: a cast reveals its columns, and regclass reveals names."""
     for cast in tree.find_all(exp.ObjectIdentifier):
         raise _refused(f"{cast.name} tells of the whole database, which is not open to everybody.")
     for type_ in tree.find_all(exp.DataType):
@@ -102,8 +101,8 @@ def _check_types(tree: exp.Expr, restricted: Restricted) -> None:
 
 
 def _name(tree: exp.Expr, dialect: str) -> None:
-    """Gives what is selected the names that the database would make of the statement as it was: of the one that is
-    run, they would tell the conditions of a policy."""
+    """Names the selected items as the database would for the original statement: its names for the rewritten one would
+    reveal the policy's conditions."""
     first = tree
     while not isinstance(first, exp.Select):
         inner = first.args.get("this")
@@ -139,7 +138,7 @@ def _replace(table: exp.Table, restricted: Restricted, dialect: str, injected: s
 
 
 def _meant(table: exp.Table, restricted: Restricted) -> Table | None:
-    """The table that is meant, or None for a common table expression."""
+    """The named table; None for a common table expression."""
     name, schema = table.name.casefold(), table.db.casefold()
     if schema in _SYSTEM_SCHEMAS or (name.startswith(_SYSTEM) and name not in restricted.names):
         raise _refused("it reads the catalog, which tells of the whole database.")
@@ -158,8 +157,8 @@ def _meant(table: exp.Table, restricted: Restricted) -> Table | None:
 
 
 def _is_in_sight(table: exp.Table, name: str) -> bool:
-    """Whether a common table expression of this name is seen from here by every database: behind its WITH, in one
-    that follows it there, or in itself where that is recursive."""
+    """Whether every database sees a common table expression of this name here: in the statement of its WITH, in a later
+    expression, or in itself if it is recursive."""
     inside: exp.Expr = table
     node = table.parent
     while node is not None:
@@ -177,7 +176,7 @@ def _is_in_sight(table: exp.Table, name: str) -> bool:
 
 
 def _schemas(table: Table, home: str) -> set[str]:
-    """The schemas that a table may be named with."""
+    """The schemas that may qualify a table's name."""
     if home:
         return {home.casefold()}
     before, dot, _ = table.label.rpartition(".")
@@ -185,8 +184,8 @@ def _schemas(table: Table, home: str) -> set[str]:
 
 
 def _drop_schemas(tree: exp.Expr, restricted: Restricted, dialect: str) -> None:
-    """`main.t.a` becomes `t.a`: what was a table is a subquery now, which has no schema. In DuckDB such a name may also
-    be a field of a struct, so only the usual schema is dropped."""
+    """Shortens `main.t.a` to `t.a`, as a subquery has no schema. In DuckDB the name may be a field of a struct: there
+    only `main` is dropped."""
     home = restricted.whole.home
     schemas = {name for table in restricted.whole.tables.values() for name in _schemas(table, home)}
     for column in tree.find_all(exp.Column):

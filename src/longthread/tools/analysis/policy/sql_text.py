@@ -1,4 +1,4 @@
-"""Trees as SQL text of a source's dialect."""
+"""Generates SQL of a source's dialect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longthread.tools.analysis.guard import sqlglot_name
 
 
 class _MysqlGenerator(MySQLGenerator):
-    """Writes what MySQL and MariaDB both have: the function REGEXP_LIKE is MySQL's alone."""
+    """Writes REGEXP, which MySQL and MariaDB both have, in place of REGEXP_LIKE."""
 
     def regexplike_sql(self, expression: exp.RegexpLike) -> str:
         if expression.args.get("flag"):
@@ -23,7 +23,7 @@ class _MysqlGenerator(MySQLGenerator):
 
 
 def written(tree: exp.Expr, dialect: str, *, comments: bool = True) -> str:
-    """The tree as a statement, or as a piece of one."""
+    """A tree as SQL."""
     if dialect == "mysql":
         return _MysqlGenerator(dialect="mysql", comments=comments).generate(tree)
     return tree.sql(sqlglot_name(dialect), comments=comments)

@@ -1,4 +1,4 @@
-"""What holds for one user of one source."""
+"""The policy of one user for one source."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from longthread.errors import PolicyUnusable
 
 @dataclass(frozen=True)
 class UserPolicy:
-    """The rows, columns and tables that a user may not read, by the table's label. `values` are what conditions may
-    use; a table whose condition uses a value that the user does not have is one that the user does not see."""
+    """Restrictions by table label. `values` are the user's values for conditions. A table whose condition uses a
+    missing value is hidden."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     rows: Mapping[str, str] = field(default_factory=dict)
@@ -27,16 +27,15 @@ class UserPolicy:
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables that are named."""
         return frozenset(self.rows) | frozenset(self.hide) | frozenset(self.mask) | self.hidden
 
 
 class Unbound(Exception):
-    """A condition uses a value that the user does not have."""
+    """A condition uses a value that the user lacks."""
 
 
 def condition(text: str, values: Mapping[str, Any], dialect: str) -> exp.Expr:
-    """A condition with the user's values in it, as literals. Raises Unbound, PolicyUnusable."""
+    """Parses a condition and puts in the user's values as literals. Raises Unbound, PolicyUnusable."""
     tree = parsed(text, dialect)
     for place in list(tree.find_all(exp.Placeholder)):
         if place.name not in values:
@@ -56,7 +55,7 @@ def condition(text: str, values: Mapping[str, Any], dialect: str) -> exp.Expr:
 
 
 def masked(text: str | None, dialect: str) -> exp.Expr:
-    """What stands in the place of a column. Raises PolicyUnusable."""
+    """Parses the expression of a mask. Raises PolicyUnusable."""
     tree = exp.Null() if text is None else parsed(text, dialect)
     if tree.find(exp.Query, exp.Placeholder):
         raise PolicyUnusable(reason=f"the mask {text!r} is more than an expression over the table's columns.")
@@ -64,20 +63,17 @@ def masked(text: str | None, dialect: str) -> exp.Expr:
 
 
 def parsed(text: str, dialect: str) -> exp.Expr:
-    """A condition or an expression. Raises PolicyUnusable when the text is anything else."""
+    """Parses a condition or an expression. Raises PolicyUnusable."""
     try:
         tree = sqlglot.parse_one(f"SELECT 1 WHERE ({text}\n)", read=dialect)
     except SqlglotError as error:
         raise PolicyUnusable(reason=f"{text!r} cannot be parsed as {dialect}.") from error
     where = tree.args.get("where") if isinstance(tree, exp.Select) else None
-    if where is None or set(_filled(tree)) != {"expressions", "where"} or not isinstance(where.this, exp.Paren):
+    clauses = {key for key, value in tree.args.items() if value}
+    if where is None or clauses != {"expressions", "where"} or not isinstance(where.this, exp.Paren):
         raise PolicyUnusable(reason=f"{text!r} is not one condition or expression.")
     inner: exp.Expr = where.this.this
     return inner.copy()
-
-
-def _filled(node: exp.Expr) -> list[str]:
-    return [key for key, value in node.args.items() if value]
 
 
 def _literal(value: Any, dialect: str) -> exp.Expr:
@@ -93,7 +89,7 @@ def _literal(value: Any, dialect: str) -> exp.Expr:
     literal = exp.Literal.string(text)
     if dialect != "mysql":
         return literal
-    # Its usual collations take Bob, bób and "bob " for one; as users they are three.
+    # MySQL's usual collations take Bob, bób and "bob " for equal.
     if text.endswith(" "):
         raise PolicyUnusable(reason="a value of the user ends with a space, which MySQL does not compare.")
     return exp.Collate(this=literal, expression=exp.Var(this="utf8mb4_bin"))
