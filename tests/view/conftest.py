@@ -13,6 +13,6 @@ from longthread.view import tokens
 def remembered() -> Iterator[None]:
     """Long texts are remembered too: a thousand examples are made of the same few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_REMEMBERED", 10**7)
+        patch.setattr(tokens, "_CACHED", 10**7)
         yield
-    tokens._remembered.cache_clear()
+    tokens._cached.cache_clear()
