@@ -1,9 +1,9 @@
-"""The web application: routes, errors, the gate and the page."""
+"""The web application: routes, errors, the request guard and the page."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.resources import files
 from pathlib import Path
 
@@ -31,13 +31,13 @@ WEB = Path(str(files("longthread.server") / "web"))
 def create_app(settings: Settings, *, models: ModelFactory = resolve_model, analyst: Analyst | None = None) -> FastAPI:
     """The application on the store that `settings` name, opened with the app and closed with it.
 
-    An `analyst` that is given is used instead, and stays open when the app ends; its runs are stopped either way, and
-    can be resumed.
+    A given `analyst` is used instead and stays open when the app ends. Its runs are stopped either way, and can be
+    resumed.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with _opened(settings, models, analyst) as opened:
+        async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
             app.state.served = served = Served(opened, AskableSources(settings))
             try:
                 yield
@@ -56,35 +56,23 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     problems.install(app)
     for module in (health, agents, conversations, chat, approvals):
         app.router.routes.extend(module.router.routes)
-    _add_page(app)
+
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    async def page() -> FileResponse:
+        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
+
+    app.mount("/web", _Files(directory=WEB), name="web")
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     app.add_middleware(RequestGuard, host=settings.host, limit=12 * settings.max_question + 65_536)
     return app
 
 
-@asynccontextmanager
-async def _opened(settings: Settings, models: ModelFactory, analyst: Analyst | None) -> AsyncIterator[Analyst]:
-    if analyst is not None:
-        yield analyst
-        return
-    async with Analyst.open(settings, models=models) as opened:
-        yield opened
-
-
 class _Files(StaticFiles):
-    """The page's files. Browsers ask each time whether they have changed: an upgrade is seen at once."""
+    """The page's files. Browsers revalidate them at each load, so that an upgrade is seen at once."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, or 304 when the browser has it."""
+        """The file, or 304 where the browser has it."""
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "no-cache"
         return response
-
-
-def _add_page(app: FastAPI) -> None:
-    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page() -> FileResponse:
-        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
-
-    app.mount("/web", _Files(directory=WEB), name="web")

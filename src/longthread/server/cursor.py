@@ -1,4 +1,4 @@
-"""Cursors: where a listing goes on, as text that means nothing to its reader."""
+"""Cursors: opaque texts that say where a listing continues."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import json
 from typing import Any
 
 from longthread.errors import InvalidInput
+from longthread.model.thread import Thread
+from longthread.store import log
+from longthread.store.driver import Transaction
 
 _LARGEST = 2**63 - 1
-"""The largest number that a store holds."""
+"""The largest integer of a store."""
 
 
 def encode_cursor(*values: str | int) -> str:
@@ -20,11 +23,7 @@ def encode_cursor(*values: str | int) -> str:
 
 
 def decode_cursor(cursor: str, *kinds: type[Any]) -> list[Any]:
-    """The values of a cursor, which are of `kinds`.
-
-    Raises:
-        InvalidInput: no listing of this kind gave this cursor.
-    """
+    """The values of a cursor, which are of `kinds`. Raises InvalidInput where no such listing gave it."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -35,8 +34,25 @@ def decode_cursor(cursor: str, *kinds: type[Any]) -> list[Any]:
     return values
 
 
+async def thread_page(
+    tx: Transaction, user: str, limit: int, cursor: str | None, damaged: dict[str, str], *, below: bool = False
+) -> tuple[list[Thread], str | None]:
+    """A user's conversations, the latest active first, and the cursor of the next page. Raises InvalidInput.
+
+    `damaged` gets the ids of those that cannot be read and are skipped, each with why.
+    """
+    at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
+    threads = await log.list_threads(
+        tx, user_id=user, limit=limit + 1, before=(at, thread_id), below=below, unreadable=damaged
+    )
+    if len(threads) <= limit:
+        return threads, None
+    last = threads[limit - 1]
+    return threads[:limit], encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
+
+
 def _sane(value: Any) -> bool:
-    """Whether a store can look for a value: cursors come from outside."""
+    """Whether a store accepts a value: cursors come from outside."""
     if isinstance(value, int):
         return 0 <= value <= _LARGEST
     return not any("\ud800" <= character <= "\udfff" for character in value)

@@ -1,7 +1,7 @@
 """A run's events in the vocabulary of AG-UI 1.0.
 
-Pure: the same events, from the run's first on, always give the same output. So a stream can be cut anywhere and gone
-on with from stored events alone (see `longthread.server.stream`).
+The output depends on the run's events alone, from its first. A stream that was cut can therefore continue from stored
+events (see `longthread.server.stream`).
 """
 
 from __future__ import annotations
@@ -15,36 +15,35 @@ from ag_ui import core as agui
 from longthread.model.event import Event
 
 WARNING = "longthread.warning"
-"""Custom event, value `{"message"}`: something was cut, retried or not understood."""
+"""Custom event, value `{"message"}`: something was cut, retried or not parsed."""
 WITHDRAWN = "longthread.text_withdrawn"
-"""Custom event, value `{"messageId"}`: this text is no answer after all: a thought, or a broken-off attempt."""
+"""Custom event, value `{"messageId"}`: this text is no answer, but a thought or an aborted attempt."""
 DECIDED = "longthread.decided"
-"""Custom event, value `{"calls": [{id, tool, decision, by, args?, message?}]}`: what a person has decided."""
+"""Custom event, value `{"calls": [{id, tool, decision, by, args?, message?}]}`: a person's decisions."""
 INTERRUPTED = "longthread.interrupted"
-"""Custom event, value `{}`: the process that executed the run is gone. Run and stream can be gone on with."""
+"""Custom event, value `{}`: the process that executed the run is gone. Run and stream can be resumed."""
 NOTE = "longthread"
-"""Key of an event's `metadata` under which stands what AG-UI has no field for."""
+"""Key in an event's `metadata` for what AG-UI has no field for."""
 
 
 class Encoder:
-    """Encodes the events of one run, which must be given in order from the first."""
+    """Encodes the events of one run, in order from the first."""
 
     def __init__(self) -> None:
         self._text_id: str | None = None
         self._text = ""
-        self._said_id: str | None = None
+        self._parent_id: str | None = None
         self._steps: dict[str, str] = {}
         self._calls: set[str] = set()
         self._model = ""
-        self._about: dict[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._waits = False
-        self._made: list[Any] = []
+        self._decided_calls: list[Any] = []
 
     def encode(self, event: Event) -> list[agui.BaseEvent]:
-        """The AG-UI events that `event` amounts to. Whatever one opens is closed before the run's end.
+        """The AG-UI events of `event`. Whatever one opens is closed before the run's end.
 
-        A run that waits for a person has finished with an interrupt, as AG-UI has it, and is started again, under its
-        own id, when it goes on.
+        In AG-UI a run that waits for a person finishes with an interrupt, and starts again under the same id.
         """
         goes_on = self._waits and event.type not in {"waiting", "decided"}
         made = [*(self._started_again(event) if goes_on else []), *self._encoded(event)]
@@ -80,17 +79,19 @@ class Encoder:
 
     def _started(self, event: Event) -> list[agui.BaseEvent]:
         self._model = str(event.data.get("model", ""))
-        self._about = dict(event.data)
-        started = agui.RunStartedEvent(
+        self._metadata = dict(event.data)
+        return [self._run_started(event, event.data.get("continues"))]
+
+    def _run_started(self, event: Event, parent: str | None = None) -> agui.RunStartedEvent:
+        return agui.RunStartedEvent(
             thread_id=event.thread_id,
             run_id=event.run_id,
             protocol_version=agui.PROTOCOL_VERSION,
-            parent_run_id=event.data.get("continues"),
-            metadata={NOTE: self._about},
+            parent_run_id=parent,
+            metadata={NOTE: self._metadata},
         )
-        return [started]
 
-    # Waiting for a person: what is decided is told when the run goes on, for until then it has finished.
+    # Waiting for a person: decisions are sent when the run goes on, for until then it has finished.
 
     def _waiting(self, event: Event) -> list[agui.BaseEvent]:
         self._waits = True
@@ -99,18 +100,15 @@ class Encoder:
         return [*self._close_steps(), *self._withdraw(), self._end(event, outcome)]
 
     def _decided(self, event: Event) -> list[agui.BaseEvent]:
-        self._made += event.data["calls"]
+        self._decided_calls += event.data["calls"]
         return [] if event.data["pending"] else self._started_again(event)
 
     def _started_again(self, event: Event) -> list[agui.BaseEvent]:
-        started = agui.RunStartedEvent(
-            thread_id=event.thread_id,
-            run_id=event.run_id,
-            protocol_version=agui.PROTOCOL_VERSION,
-            metadata={NOTE: self._about},
-        )
-        decided, self._made, self._waits = self._made, [], False
-        return [started, *([agui.CustomEvent(name=DECIDED, value={"calls": decided})] if decided else [])]
+        decided, self._decided_calls, self._waits = self._decided_calls, [], False
+        return [
+            self._run_started(event),
+            *([agui.CustomEvent(name=DECIDED, value={"calls": decided})] if decided else []),
+        ]
 
     # Text: at most one message is open, and only the answer's is closed without being withdrawn.
 
@@ -134,7 +132,7 @@ class Encoder:
         return [*end, agui.CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
 
     def _whole(self, message_id: str, text: str) -> list[agui.BaseEvent]:
-        """The answer, complete: what of it was streamed is not said again."""
+        """The complete answer, without what was streamed of it already."""
         if not text:
             return self._withdraw()
         if self._text_id == message_id and text.startswith(self._text):
@@ -145,9 +143,9 @@ class Encoder:
         return [*self._withdraw(), *self._added(fresh, text), *self._close()]
 
     def _thought(self, event: Event) -> list[agui.BaseEvent]:
-        said = str(event.data.get("message_id") or f"{event.run_id}.{event.seq}")
-        thought = f"{said}.thought"
-        self._said_id = said
+        message_id = str(event.data.get("message_id") or f"{event.run_id}.{event.seq}")
+        thought = f"{message_id}.thought"
+        self._parent_id = message_id
         return [
             *self._withdraw(),
             agui.ReasoningStartEvent(message_id=thought),
@@ -163,7 +161,7 @@ class Encoder:
         call_id, name = str(data["call_id"]), f"{data['step']}:{data['action']}"
         made = self._withdraw()
         if call_id in self._steps:
-            # The process died while the call ran, and another one runs it again: it is still the same call.
+            # The process died during the call, and another one runs it again: it is still the same call.
             made.append(agui.StepFinishedEvent(step_name=self._steps.pop(call_id)))
         self._steps[call_id] = name
         made.append(agui.StepStartedEvent(step_name=name, metadata={NOTE: {"step": data["step"], "callId": call_id}}))
@@ -171,7 +169,7 @@ class Encoder:
             self._calls.add(call_id)
             made += [
                 agui.ToolCallStartEvent(
-                    tool_call_id=call_id, tool_call_name=str(data["action"]), parent_message_id=self._said_id
+                    tool_call_id=call_id, tool_call_name=str(data["action"]), parent_message_id=self._parent_id
                 ),
                 agui.ToolCallArgsEvent(tool_call_id=call_id, delta=_dump(data.get("args", {}))),
                 agui.ToolCallEndEvent(tool_call_id=call_id),
@@ -180,7 +178,7 @@ class Encoder:
 
     def _step_finished(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
         call_id = str(data["call_id"])
-        self._said_id = None
+        self._parent_id = None
         note = {"step": data["step"], "ok": data.get("ok"), "elapsedMs": data.get("elapsed_ms")}
         result = agui.ToolCallResultEvent(
             message_id=f"{call_id}.result",
@@ -208,7 +206,7 @@ class Encoder:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
         if reason != "max_steps":
-            # Stopped from outside: nothing is asked of anybody, and what was half said is not kept.
+            # Stopped from outside: there is no interrupt, and unfinished text is withdrawn.
             return [*self._close_steps(), *self._withdraw(), self._end(event, agui.RunFinishedCancelledOutcome())]
         asks = agui.Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
         outcome = agui.RunFinishedInterruptOutcome(interrupts=[asks])
@@ -242,7 +240,7 @@ class Encoder:
 
 
 def _interrupt(call: Mapping[str, Any]) -> agui.Interrupt:
-    """What is asked about a call. It is answered by a decision of LangChain's human-in-the-loop middleware."""
+    """The interrupt of a call. Its response is a decision of LangChain's human-in-the-loop middleware."""
     edit = {
         "properties": {
             "type": {"const": "edit"},

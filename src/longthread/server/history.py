@@ -1,4 +1,4 @@
-"""A thread as a page shows it: its messages, and how each run came to its answer."""
+"""A thread as a page shows it: its messages, and the runs with their steps."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _SHOWN = frozenset({"question", "answer", "summary"})
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Some messages of a branch, oldest first, the calls and results among them that belong to no run, and the seq of
-    the entry before them; 0 when there is none."""
+    """Messages of a branch, oldest first, with the calls and results outside runs among them (`between`).
+
+    `before` is the seq of the entry before them, or 0.
+    """
 
     messages: Sequence[Entry]
     between: Sequence[Entry]
@@ -38,11 +40,8 @@ async def history(
 ) -> dict[str, Any]:
     """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps.
 
-    It reads what it returns and the entries between, however long the thread is.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        InvalidInput: the cursor is none that was given out.
+    It reads what it returns and the entries between, however long the thread is. Raises ThreadNotFound, or
+    InvalidInput for a bad cursor.
     """
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
     [tip] = decode_cursor(before, int) if before else [thread.tip]
@@ -70,7 +69,7 @@ async def history(
 
 
 def attributes_json(thread: Thread) -> dict[str, Any]:
-    """What people noted about a thread, and what its tools are about."""
+    """A thread's tags, metadata and expiry."""
     return {
         "tags": list(thread.tags),
         "metadata": dict(thread.metadata),
@@ -79,7 +78,7 @@ def attributes_json(thread: Thread) -> dict[str, Any]:
 
 
 async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
-    """A run as JSON. Its `status` is `interrupted` when it is unfinished and nobody executes it."""
+    """A run as JSON. An unfinished run that no process executes is `interrupted`."""
     status = await runs.current_status(tx, run, alive=may_be_alive)
     asked = await approvals.of_run(tx, run.thread_id, run.id)
     calls = [call for call in asked if call.decision is None]
@@ -106,12 +105,12 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
 
 
 def events_path(run: Run) -> str:
-    """Where the run's event stream is."""
+    """The path of a run's event stream."""
     return f"/api/conversations/{segment(run.thread_id)}/runs/{segment(run.id)}/events"
 
 
 def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str, Any]:
-    """A step as JSON; its observation is cut unless the `whole` of it is wanted."""
+    """A step as JSON, with its observation cut or `whole`."""
     observation, was_cut = (step.observation, False) if whole else cut(step.observation)
     return {
         "step": step.index,
@@ -129,7 +128,7 @@ def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str
 
 
 async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _Page:
-    """The last `limit` messages up to `tip`; a page begins with a question, so that it holds whole runs."""
+    """The last `limit` messages up to `tip`, and more until a question begins the page: it holds whole runs."""
     messages: list[Entry] = []
     between: list[Entry] = []
     at = tip
@@ -147,15 +146,14 @@ async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _P
 
 
 def _is_shown(entry: Entry) -> bool:
-    """Entries without a kind are a LangGraph application's, or imported; in a run they are its steps."""
+    """Whether a page shows an entry. Those without a kind are imported or a LangGraph application's, or steps."""
     if entry.kind is not None:
         return entry.kind in _SHOWN
     return entry.role == "user" or (entry.role == "assistant" and entry.run_id is None and bool(entry.text))
 
 
 def _calls(page: _Page) -> dict[str, list[dict[str, Any]]]:
-    """The calls that belong to no run, as steps, under the id of the message that they stand behind: a question, or the
-    page's first."""
+    """The calls outside runs, as steps, by the id of the question before them, else of the page's first message."""
     found: dict[str, list[dict[str, Any]]] = {}
     waiting: dict[str, dict[str, Any]] = {}
     questions = [entry for entry in page.messages if entry.role == "user"] or page.messages[:1]
@@ -180,7 +178,7 @@ def _call_json(entry: Entry, call: ToolCall) -> dict[str, Any]:
         "ok": None,
         "observation": None,
         "cut": False,
-        "thought": "",  # what is said beside it is a message
+        "thought": "",  # text beside the call is a message
         "elapsed_ms": None,
         "started_at": entry.created_at.isoformat(),
         "status": "abandoned",
@@ -200,7 +198,7 @@ def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """The tool calls of a run, each with the thought that led to it. A call that was run again counts once."""
+    """The tool calls of a run, each with the thought before it. A repeated call counts once."""
     last = {step.call_id: step.index for step in steps if step.kind == "tool"}
     made: list[dict[str, Any]] = []
     thought = ""

@@ -1,4 +1,4 @@
-"""How a conversation stands among others: who answers in it, where it was asked for, what it has asked for."""
+"""A conversation among others: its agent, its parent, and the conversations below it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from longthread.store.driver import Transaction
 
 
 async def lineage(tx: Transaction, thread: Thread) -> dict[str, Any]:
-    """The thread's agent, the thread that it was asked for in, and those below it where calls wait for approval."""
+    """The thread's agent, its parent thread, and the threads below it where calls wait for approval."""
     parent = None
     if thread.parent_id:
-        with suppress(ThreadNotFound):  # a copy may have come without it
+        with suppress(ThreadNotFound):  # a copied thread may lack its parent
             parent = await log.find_thread(tx, thread.parent_id, user_id=thread.user_id)
     waiting = (await approvals.below(tx, user_id=thread.user_id)).get(thread.id, [])
     below = [await log.find_thread(tx, each, user_id=thread.user_id) for each in waiting]
@@ -32,7 +32,7 @@ async def lineage(tx: Transaction, thread: Thread) -> dict[str, Any]:
 
 
 async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
-    """The runs that answer a run's calls of other agents, each with its call and its thread."""
+    """The runs of other agents that a run called, each with its call and its thread."""
     return [
         {
             "thread_id": each.thread_id,
@@ -46,7 +46,7 @@ async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
 
 
 async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
-    """The agent that a run executes, by the name that it had then; None in a run from before agents had versions."""
+    """The agent of a run, by its name at that time; None in a run older than agent versions."""
     if run.agent is None:
         return None
     name = await catalog.name_then(tx, "agent", run.agent.id, run.agent.version)
@@ -54,7 +54,7 @@ async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
 
 
 async def _agent(tx: Transaction, thread: Thread) -> dict[str, Any]:
-    """The agent that a conversation is with, by the name that it has; of one that is no more, that of its last run."""
+    """The agent of a conversation, by its present name; a deleted one by its name in the last run."""
     id_ = thread.agent_id or ANALYST
     for stored in await catalog.some(tx, "agent", ids=[id_]):
         return {"id": id_, "name": stored.definition.name}

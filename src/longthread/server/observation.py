@@ -1,4 +1,4 @@
-"""Observations, cut to what a page shows at first."""
+"""Cuts observations to what a page shows at first."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 ROWS = 100
-"""Rows of a result that are kept. A row is never cut: it is as wide as its table."""
+"""Rows of a result; a row is never cut."""
 ITEMS = 2_000
-"""Items of any other list that are kept."""
+"""Items of any other list."""
 TEXT = 4_000
-"""Characters of one string that are kept."""
+"""Characters of one string."""
 SIZE = 256_000
-"""Characters of JSON above which fewer rows are kept."""
+"""Characters of JSON above which fewer rows are shown."""
 
 
 def cut(observation: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, bool]:
-    """The observation with its first rows, and whether anything was left out."""
+    """The observation with its first rows, and whether anything was cut."""
     if observation is None:
         return None, False
     rows = ROWS

@@ -1,4 +1,4 @@
-"""Ids in paths: a thread's may hold any character, a slash among them."""
+"""Ids in paths, which may hold any character, also a slash."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 PathSegment = Annotated[str, Path(), AfterValidator(unquote)]
-"""One part of a path, as `EncodedPaths` leaves it, decoded."""
+"""One decoded segment of a path."""
 
 
 class EncodedPaths:
-    """ASGI middleware: routes match the API's paths as they were sent, so that an encoded slash ends no segment."""
+    """ASGI middleware by which routes match the API's paths undecoded: an encoded slash ends no segment."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,5 +27,5 @@ class EncodedPaths:
 
 
 def segment(text: str) -> str:
-    """A text as one part of a path."""
+    """A text as one encoded segment of a path."""
     return quote(text, safe="")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -39,14 +38,13 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.StoreConflict: 409,
     errors.StoreError: 503,
 }
-"""By class; a class that is not here has the status of its nearest parent that is."""
+"""By class; other classes have the status of their nearest parent here."""
 
 _log = logging.getLogger(__name__)
 
 
 class Problem(JSONResponse):
-    """An error's answer. `code` is what programs tell errors apart by, `detail` what people read; `params` are what its
-    sentence was filled from, for a client that has sentences of its own, as the page does."""
+    """An error's answer. Programs read `code` and `params`, the values in the sentence; people read `detail`."""
 
     media_type = MEDIA_TYPE
 
@@ -87,16 +85,17 @@ async def _known(request: Request, error: Exception) -> Problem:
 
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
-    # Without the values: a question of a megabyte, or a password in a source, is not sent back.
-    wrong = [{"at": ".".join(map(str, each["loc"])), "message": _wrong(each)} for each in error.errors()]
+    # Without the values: a long question, or a password in a source, is not sent back.
+    unknown = "There is no such field; /api/openapi.json has those there are"
+    wrong = [
+        {
+            "at": ".".join(map(str, each["loc"])),
+            "message": unknown if each["type"] == "extra_forbidden" else str(each["msg"]),
+        }
+        for each in error.errors()
+    ]
     detail = " ".join(f"{each['at']}: {each['message']}." for each in wrong)
     return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=wrong)
-
-
-def _wrong(error: Mapping[str, Any]) -> str:
-    if error["type"] == "extra_forbidden":
-        return "There is no such field; /api/openapi.json has those there are"
-    return str(error["msg"])
 
 
 async def _http(request: Request, error: Exception) -> Problem:

@@ -1,8 +1,7 @@
-"""The gate in front of every route: who may call, how much they may send, and what browsers are told.
+"""The guard in front of every route: it checks `Host`, `Origin` and body size, and sets security headers.
 
-The server has no login yet; that only this machine's user reaches it rests on its address. A web page anywhere could
-still make that user's browser call it, by DNS rebinding (hence the check of `Host`) or across origins (hence the check
-of `Origin`).
+The server has no login yet and relies on its loopback address. A web page could still make the user's browser call it,
+by DNS rebinding (hence the check of `Host`) or across origins (hence the check of `Origin`).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address is reachable from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -81,11 +80,14 @@ class RequestGuard:
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limit:
-            return _too_large(path, self._limit)
+            detail = (
+                f"The request is larger than {self._limit:,} bytes. Put the data into a file and ask that as a source."
+            )
+            return Problem(413, "request_too_large", detail, path=path)
         return None
 
     def _knows(self, header: str) -> bool:
-        """Whether a `Host` is ours. Any address is: a rebound name is a name."""
+        """Whether a `Host` is this server's. Any IP address is: DNS rebinding needs a name."""
         found = _HOST.fullmatch(header)
         if found is None:
             return False
@@ -98,7 +100,7 @@ class RequestGuard:
 
 
 class _Body:
-    """A request's body, counted: one sent in chunks does not say its length."""
+    """Counts a request's body: a chunked one has no Content-Length."""
 
     def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
@@ -109,19 +111,14 @@ class _Body:
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             if self._left < 0:
-                # To the application the client has gone away, and what it sent is dropped.
+                # The application sees a disconnected client, and the body is dropped.
                 return {"type": "http.disconnect"}
         return message
 
 
 def is_same_origin(headers: Headers, host: str) -> bool:
-    """Whether our own page, or no page at all, sent a request."""
+    """Whether this server's own page, or a program, sent a request."""
     origin = headers.get("origin")
     if origin is not None:
         return origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}
     return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
-
-
-def _too_large(path: str, limit: int) -> Problem:
-    detail = f"The request is larger than {limit:,} bytes. Put the data into a file and ask that as a source."
-    return Problem(413, "request_too_large", detail, path=path)

@@ -1,4 +1,4 @@
-"""Serving: the application on a socket, until Ctrl-C."""
+"""Serves the application on a socket, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from longthread.server.security import is_loopback
 from longthread.settings import Settings
 
 GRACE_SECONDS = 5
-"""How long requests may take to end when the server stops. Runs and their streams are ended before."""
+"""How long requests may take to end when the server stops; runs and their streams end before."""
 
 _log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, told to end what would keep it waiting."""
+    """Uvicorn that ends runs and their streams before it waits for requests."""
 
     def __init__(
         self, app: Starlette, listener: socket.socket, *, on_ready: Callable[[str], None] | None = None
@@ -54,7 +54,8 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGINT and SIGTERM. Uvicorn raises them again at the end, and breaks off the closing of the store."""
+        """Stop on SIGINT and SIGTERM, without raising them again as uvicorn does: that would abort closing the
+        store."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -66,13 +67,13 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then say so."""
+        """Listen, then call `on_ready`."""
         await super().startup(sockets or [self._listener])
         if self.started and self._on_ready is not None:
             self._on_ready(self.url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the runs first: their streams end with them, and connections that end need not be waited for."""
+        """Stop the runs first: their streams end with them."""
         await self._app.state.served.close()
         await super().shutdown(sockets or [self._listener])
 
@@ -84,14 +85,9 @@ def run(
     on_ready: Callable[[str], None] | None = None,
     models: ModelFactory = resolve_model,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM. Runs that are under way then are stopped; they can be resumed.
+    """Serve until Ctrl-C or SIGTERM, then stop the runs under way; they can be resumed.
 
-    Args:
-        on_ready: called with the URL once the server answers.
-
-    Raises:
-        PortInUse, AddressUnavailable: the server cannot listen where it should.
-        StoreError: the conversation store cannot be opened.
+    `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
     """
 
     def ready(url: str) -> None:
@@ -103,24 +99,16 @@ def run(
             webbrowser.open(url)
 
     with listen(settings.host, settings.port) as listener:
-        asyncio.run(_serve(settings, models, listener, ready))
 
+        async def serve() -> None:
+            async with Analyst.open(settings, models=models) as analyst:
+                await Server(create_app(settings, analyst=analyst), listener, on_ready=ready).serve()
 
-async def _serve(
-    settings: Settings, models: ModelFactory, listener: socket.socket, ready: Callable[[str], None]
-) -> None:
-    async with Analyst.open(settings, models=models) as analyst:
-        app = create_app(settings, analyst=analyst)
-        await Server(app, listener, on_ready=ready).serve()
+        asyncio.run(serve())
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on a host's first address.
-
-    Raises:
-        PortInUse: another program listens there.
-        AddressUnavailable: the host is none of this machine's, or the port is not allowed.
-    """
+    """A socket that listens on a host's first address. Raises PortInUse or AddressUnavailable."""
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, proto)
@@ -142,7 +130,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """The address to open in a browser on this machine."""
+    """The URL for a browser on this machine."""
     host, port = listener.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:

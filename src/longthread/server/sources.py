@@ -1,4 +1,4 @@
-"""Which sources may be asked through this server."""
+"""The sources that this server allows."""
 
 from __future__ import annotations
 
@@ -11,25 +11,21 @@ DEMO = "demo"
 
 
 class AskableSources:
-    """On loopback, its user may ask whatever that user can open, as on the command line.
+    """On loopback the user may ask any source, as on the command line.
 
-    Beyond it there is no login to tell callers apart, so nobody may make the server open files or connect to databases
-    of their choice: only what the operator configured, the demo, and a thread's own source, which one of these was.
+    Elsewhere there is no login to tell callers apart, so nobody may make the server open files or databases of their
+    choice. Allowed are the configured source, the demo, and a thread's own source, which was one of these.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.open = is_loopback(settings.host)
         self._own = settings.source
         self.own = None if settings.source is None else shown(settings.source)
-        """The configured source, as callers see and name it: without its password."""
+        """The configured source without its password, as callers see and name it."""
         self.allowed = sorted({DEMO} | ({self.own} if self.own else set()))
 
     def chosen(self, source: str | None) -> str | None:
-        """The source that a caller named; None is the thread's own or the configured one.
-
-        Raises:
-            SourceNotAllowed: it may not be asked through this server.
-        """
+        """The source that a caller named; None is the thread's or the configured one. Raises SourceNotAllowed."""
         if source is not None and source in (self._own, self.own):
             return self._own
         if source is None or self.open or source == DEMO:

@@ -1,4 +1,4 @@
-"""What the routes of one app share."""
+"""The state that the routes of one app share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from longthread.server.sources import AskableSources
 
 @dataclass(slots=True)
 class Served:
-    """The analyst that a server serves. When `closing` is set, its streams end."""
+    """The analyst of a server. Setting `closing` ends its streams."""
 
     analyst: Analyst
     sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def close(self) -> None:
-        """Stop the runs of this process, whose streams then tell their end, and end all other streams."""
+        """Stop the runs of this process, whose streams still send their end, then end all other streams."""
         await self.analyst.close()
         self.closing.set()
 
@@ -34,7 +34,7 @@ ServedDep = Annotated[Served, Depends(_served)]
 
 
 def caller(served: ServedDep) -> str:
-    """The user whose request it is. Until the server has a login, everyone is the user that its settings name."""
+    """The user of a request. The server has no login yet: everyone is the user of its settings."""
     return served.analyst.settings.user
 
 

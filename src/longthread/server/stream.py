@@ -1,4 +1,4 @@
-"""A run's events as server-sent events that can be cut and gone on with anywhere."""
+"""A run's events as server-sent events, which a client can resume anywhere."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from longthread.store import runs
 from longthread.store.driver import Driver
 
 HEARTBEAT_SECONDS = 15.0
-"""How long a stream is silent at most: proxies and browsers drop one that is silent for long."""
+"""The longest silence of a stream: proxies and browsers drop silent ones."""
 LOOK_SECONDS = 2.0
-"""How often a silent stream looks whether the run's process still lives."""
+"""How often a silent stream checks that the run's process lives."""
 RETRY_MS = 1000
-"""What a browser is told to wait before it connects again."""
+"""How long a browser waits before it reconnects."""
 
 _POSITION = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?")
 
@@ -33,8 +33,8 @@ _POSITION = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?")
 class Position:
     """How far a client has read: all of event `seq`, and `part` frames of the next.
 
-    One of our events may be several AG-UI events. Each has its own frame and each frame its own id, for the connection
-    may break between any two: the last one's id is `seq`, the ones before are `seq-1.1`, `seq-1.2`, …
+    One event may become several AG-UI events, each a frame with its own id: the connection may break between any two.
+    The last one's id is `seq`; those before are `seq-1.1`, `seq-1.2`, …
     """
 
     seq: int = 0
@@ -42,11 +42,7 @@ class Position:
 
     @classmethod
     def parse(cls, text: str | None) -> Position:
-        """The position that an `id:` says.
-
-        Raises:
-            InvalidInput: it is no id of ours.
-        """
+        """The position of an `id:`. Raises InvalidInput for any other text."""
         if not text:
             return cls()
         found = _POSITION.fullmatch(text)
@@ -59,22 +55,22 @@ class Position:
 
 
 def frames_of(encoder: Encoder, event: Event) -> list[tuple[Position, str]]:
-    """The frames of one event, each with the position behind it. `encoder` has seen all events before."""
+    """The frames of one event, each with the position after it. `encoder` has encoded all earlier events."""
     made = encoder.encode(event)
     places = [Position(event.seq - 1, part) for part in range(1, len(made))] + [Position(event.seq)]
     return [(place, frame(each, place)) for place, each in zip(places, made, strict=False)]
 
 
 def frame(event: BaseEvent, place: Position | None = None) -> str:
-    """One server-sent event. Without a place it has no id, and is not part of what is gone on with."""
+    """One server-sent event. Without a place it has no id, and is not resumed from."""
     head = f"id: {place}\n" if place else ""
     return f"{head}data: {event.model_dump_json(by_alias=True)}\n\n"
 
 
 class RunStream:
-    """One client's stream of a run: what it has not read yet, then what comes, to the run's end.
+    """One client's stream of a run, from what it has not read yet to the run's end.
 
-    Ends without the run's end when the server closes (`closing` is set), when the run waits for a person, and after
+    It ends early when the server closes (`closing`), when the run waits for a person, and with
     `longthread.interrupted` when the run's process is gone.
     """
 
@@ -94,24 +90,24 @@ class RunStream:
             if event is None:
                 yield ": beat\n\n"
                 continue
-            # What was read already is encoded again, unsent: how to go on depends on what is open.
+            # Events that the client has read are encoded too, unsent: the encoder must know what is open.
             fresh = "".join(text for place, text in frames_of(encoder, event) if place > self._read)
             if fresh:
                 yield fresh
-            # What is decided about some of the calls that wait leaves it waiting.
+            # Decisions about some of the waiting calls leave the run waiting.
             ended = event.type in HALTS or (ended and event.type == "decided" and event.data["pending"] > 0)
         if not ended and not self._closing.is_set():
             yield frame(CustomEvent(name=INTERRUPTED, value={}))
 
     async def _events(self) -> AsyncIterator[Event | None]:
-        """The run's events from the first on, and None whenever it has been silent for long."""
+        """The run's events from the first, and None after each long silence."""
         events = watch(self._store, self._notifier, self._run.thread_id, self._run.id, lives=lambda: self._lives)
         closing = asyncio.ensure_future(self._closing.wait())
         upcoming = asyncio.ensure_future(anext(events, None))
         spoke = time.monotonic()
         try:
             while True:
-                # What the closing server's runs have told as they were stopped is still read.
+                # The last events of runs that the closing server stopped are still read.
                 self._lives = self._lives and not closing.done()
                 awaited = {upcoming} if closing.done() else {upcoming, closing}
                 await asyncio.wait(awaited, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -49,10 +49,8 @@ _OUTPUT = schema(
 class AskTools:
     """Runs for clients of one user.
 
-    Args:
-        user: whose conversations they are.
-        agent: who is asked in a new conversation; None: the analyst.
-        any_source: whether a client may name files and addresses, and not only sources that are known by a name.
+    A new conversation is with `agent`, by default the analyst. With `any_source` clients may name files and addresses,
+    not only sources with a name.
     """
 
     def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None, any_source: bool = False) -> None:
@@ -101,7 +99,7 @@ class AskTools:
     async def _ask(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         thread = given.get("thread")
         if thread is not None:
-            # One that is not there is not made: a client did not choose its id.
+            # A missing thread is an error here: clients do not choose ids.
             await self._analyst.threads.find(thread, user_id=self._user)
         asked = self._analyst.ask(
             given["question"],
@@ -110,13 +108,13 @@ class AskTools:
             agent=given.get("agent") or (self._agent if thread is None else None),
             user_id=self._user,
         )
-        return await self._told(asked, progress)
+        return await self._completed(asked, progress)
 
     async def _resume(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
-        return await self._told(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
+        return await self._completed(self._analyst.runs.resume(given["thread"], user_id=self._user), progress)
 
-    async def _told(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
-        """What a run comes to; of one that waits for a person already, the calls that wait."""
+    async def _completed(self, beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
+        """The answer of a run; of one that was waiting for a person already, its calls."""
         try:
             return await _answered(beginning, progress)
         except RunWaiting as error:
@@ -128,18 +126,14 @@ class AskTools:
         return ToolAnswer(data, _as_text(data))
 
     async def _allowed(self, source: str | None) -> str | None:
-        """A source that a client may name: what it says may be what a stranger's text made it say.
-
-        Raises:
-            InvalidInput: it may not be asked.
-        """
+        """The source, if a client may name it; a stranger's text may have chosen it. Raises InvalidInput."""
         if source is None or self._any_source:
             return source
-        kept = [each.name for each in await Catalog(self._analyst.store).definitions("source")]
+        stored = [each.name for each in await Catalog(self._analyst.store).definitions("source")]
         own = self._analyst.settings.source
-        if source.strip() in {_DEMO, own, *kept}:
+        if source.strip() in {_DEMO, own, *stored}:
             return source
-        names = ", ".join(sorted({_DEMO, *kept}))
+        names = ", ".join(sorted({_DEMO, *stored}))
         raise InvalidInput(
             reason=f"The source {shown(source)[:200]} may not be asked here. By name there is: {names}; without a name "
             "it is this server's own. Whoever runs `longthread mcp` adds others to the catalog, or starts it with "
@@ -148,36 +142,32 @@ class AskTools:
 
 
 async def _answered(beginning: Coroutine[Any, Any, RunHandle], progress: ReportProgress) -> ToolAnswer:
-    """What a run comes to. It is stopped, and kept, when nobody waits for it any more."""
+    """The answer of a run, which is stopped when nobody waits for it any more."""
     task = asyncio.ensure_future(beginning)
     try:
         handle = await asyncio.shield(task)
         return _answer(handle, await _watched(handle, progress))
     except asyncio.CancelledError:
         with suppress(LongthreadError):
-            # Also where it was just beginning: what is in the log must not look as if somebody went on with it.
+            # Also where it was just starting: the log must not say that it is running.
             await (await task).stop()
         raise
 
 
 async def _watched(handle: RunHandle, progress: ReportProgress) -> Event:
-    """A run's final event, once it is there."""
+    """A run's final event. Its steps are reported as progress."""
     await progress(f"Thread {handle.thread_id}")
     async for event in handle.events():
         if event.type in HALTS:
             return event
         if event.type == "step_started":
-            await progress(_told(event))
+            args = event.data.get("args") or {}
+            content = args.get("sql") or json.dumps(dict(args), ensure_ascii=False)
+            line = " ".join(f"{event.data.get('action')} {content}".split())
+            await progress(line if len(line) <= _LONGEST_PROGRESS else f"{line[:_LONGEST_PROGRESS]}…")
         elif event.type == "warning":
             await progress(for_clients(str(event.data.get("message", "")))[:_LONGEST_PROGRESS])
     return await handle.wait()
-
-
-def _told(event: Event) -> str:
-    args = event.data.get("args") or {}
-    said = args.get("sql") or json.dumps(dict(args), ensure_ascii=False)
-    line = " ".join(f"{event.data.get('action')} {said}".split())
-    return line if len(line) <= _LONGEST_PROGRESS else f"{line[:_LONGEST_PROGRESS]}…"
 
 
 def _answer(handle: RunHandle, final: Event) -> ToolAnswer:

@@ -1,7 +1,7 @@
-"""The door of the protocol over HTTP: who may come in, and how all leave when it closes.
+"""Authentication of the protocol over HTTP, and the end of its requests when the server closes.
 
-Behind `Gate`, which looks at `Host` and at what is sent. Here every request that names another origin is refused, as
-the protocol asks, and every one without the token, where there is one.
+Behind `RequestGuard`, which checks `Host` and the body. Here every request of another origin is refused, as the
+protocol asks, and every one without the configured token.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from longthread.server.problems import Problem
 from longthread.server.security import is_same_origin
 
 _GRACE = 2.0
-"""Seconds that answers have to be sent when the door closes."""
+"""Seconds for sending answers when the server closes."""
 _BEARER = "bearer "
 
 
-class Inside:
-    """Requests that are being answered."""
+class OpenRequests:
+    """The requests under way."""
 
     def __init__(self) -> None:
         self._answers: dict[anyio.CancelScope, asyncio.Event] = {}
         self._streams: set[anyio.CancelScope] = set()
 
     def enter(self, cancel: anyio.CancelScope, method: str) -> None:
-        """Note a request. A GET is a stream that only ends with the session."""
+        """Add a request. A GET is a stream that ends only with the session."""
         if method == "GET":
             self._streams.add(cancel)
         else:
             self._answers[cancel] = asyncio.Event()
 
     def leave(self, cancel: anyio.CancelScope) -> None:
-        """It was answered."""
+        """Remove an answered request."""
         self._streams.discard(cancel)
         if cancel in self._answers:
             self._answers.pop(cancel).set()
 
     async def close(self) -> None:
-        """Have all leave: streams at once, answers when they were sent, or after a while."""
+        """Cancel streams at once, and other requests that are not answered in time."""
         for stream in list(self._streams):
             stream.cancel()
         with suppress(TimeoutError):
@@ -55,13 +55,12 @@ class Inside:
 
 
 class Authenticator:
-    """ASGI middleware. A `token`, where there is one, is asked of every request: `Authorization: Bearer` or
-    `X-Api-Key`."""
+    """ASGI middleware. Every request needs the `token`, if there is one: `Authorization: Bearer` or `X-Api-Key`."""
 
-    def __init__(self, app: ASGIApp, *, token: str | None, inside: Inside) -> None:
+    def __init__(self, app: ASGIApp, *, token: str | None, requests: OpenRequests) -> None:
         self._app = app
         self._token = token
-        self._inside = inside
+        self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -73,11 +72,11 @@ class Authenticator:
             return
         sender = _Sender(send)
         with anyio.CancelScope() as cancel:
-            self._inside.enter(cancel, scope["method"])
+            self._requests.enter(cancel, scope["method"])
             try:
                 await self._app(scope, receive, sender.send)
             finally:
-                self._inside.leave(cancel)
+                self._requests.leave(cancel)
         if cancel.cancelled_caught:
             await sender.finish(scope, receive)
 
@@ -101,7 +100,7 @@ def _is(token: str, headers: Headers) -> bool:
 
 
 class _Sender:
-    """What a request was answered so far."""
+    """Follows what was sent of an answer."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -114,7 +113,7 @@ class _Sender:
         await self._send(message)
 
     async def finish(self, scope: Scope, receive: Receive) -> None:
-        """End an answer that was broken off."""
+        """End a cancelled answer."""
         if not self._begun:
             problem = Problem(503, "closing", "This server is closing. Try again later.", path=scope["path"])
             await problem(scope, receive, self._send)

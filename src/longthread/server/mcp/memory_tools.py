@@ -1,4 +1,4 @@
-"""The tools for what is known of a user beyond one conversation: search_memories, remember, forget."""
+"""The tools for a user's memories: search_memories, remember, forget."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MEMORY = {
 
 
 class MemoryTools:
-    """A user's memories: all of them are found, and new ones are kept with the agent of this server."""
+    """A user's memories: all are found; new ones are stored with the agent of this server."""
 
     def __init__(self, analyst: Analyst, user: str, *, agent: str | None = None) -> None:
         self._analyst = analyst
@@ -104,9 +104,9 @@ class MemoryTools:
             found, warnings = [hit.memory for hit in hits.hits], list(hits.warnings)
         else:
             found = await memories.list_(owner, limit=given["limit"])
-        told = [_told(memory) for memory in found]
-        lines = [f"{each['memory']}  ({each['type']}) {each['text']}" for each in told] or ["Nothing was found."]
-        return ToolAnswer({"memories": told, "warnings": warnings}, "\n".join([*lines, *warnings]))
+        listed = [_as_json(memory) for memory in found]
+        lines = [f"{each['memory']}  ({each['type']}) {each['text']}" for each in listed] or ["Nothing was found."]
+        return ToolAnswer({"memories": listed, "warnings": warnings}, "\n".join([*lines, *warnings]))
 
     async def _remember(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         agent = await Catalog(self._analyst.store).agent(self._agent) if self._agent else None
@@ -116,10 +116,10 @@ class MemoryTools:
             given.get("importance"),
             moment_of(given.get("expires_at"), "expires_at"),
         )
-        kept = await self._analyst.memories.remember(Owner(self._user, agent.id if agent else ANALYST), statement)
+        result = await self._analyst.memories.remember(Owner(self._user, agent.id if agent else ANALYST), statement)
         self._analyst.memories.keep_up(self._user)
-        said = "Remembered" if kept.is_new else "Known already, and said again"
-        return ToolAnswer({"memory": kept.memory.id, "new": kept.is_new}, f"{said}: {kept.memory.id}")
+        text = "Remembered" if result.is_new else "Known already, and said again"
+        return ToolAnswer({"memory": result.memory.id, "new": result.is_new}, f"{text}: {result.memory.id}")
 
     async def _forget(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         memory = given["memory"]
@@ -127,7 +127,7 @@ class MemoryTools:
         return ToolAnswer({"forgotten": memory}, f"Forgotten: {memory}")
 
 
-def _told(memory: Memory) -> dict[str, Any]:
+def _as_json(memory: Memory) -> dict[str, Any]:
     data: dict[str, Any] = {
         "memory": memory.id,
         "type": memory.type,

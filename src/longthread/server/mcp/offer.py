@@ -1,4 +1,4 @@
-"""A tool that a client is offered: what is told of it, and what it does."""
+"""A tool that clients are offered: its schema and its handler."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ReportProgress = Callable[[str], Awaitable[None]]
-"""Tells who waits for a call what is being done."""
+"""Reports a call's progress to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a call comes to: as data of the tool's `output` schema, and as text that holds what matters of it."""
+    """A call's result: data of the tool's `output` schema, and the same as text."""
 
     data: Mapping[str, Any]
     text: str
@@ -26,8 +26,7 @@ ToolHandler = Callable[[Mapping[str, Any], ReportProgress], Coroutine[Any, Any, 
 class OfferedTool:
     """A tool. `call` gets arguments that fit `parameters`, defaults filled in; it raises LongthreadError.
 
-    `reads` says that it changes nothing, `destroys` that it takes something away, `same_again` that a second call
-    with the same arguments changes nothing more, and `reaches_out` that it goes beyond what Longthread keeps.
+    The last four fields are the protocol's hints: read-only, destructive, idempotent and open-world.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What is offered, in the words of the protocol. Both of its eras are spoken by its library."""
+"""The offered tools as a server of the protocol. The SDK handles both of its versions."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ class _Tools:
 
 
 async def _alone(work: Coroutine[Any, Any, T]) -> T:
-    """What work comes to. It has a task of its own, which is cancelled once: the library would cancel it again at
-    every step of its tidying up."""
+    """The result of work in its own task, which is cancelled once: the SDK would cancel it again at every step of its
+    cleanup."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})

@@ -1,4 +1,4 @@
-"""Serving the protocol: over standard streams to one client, or over HTTP to many, all of one user."""
+"""Serves the protocol over standard streams to one client, or over HTTP to many, all of one user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.mcp import stdio
-from longthread.server.mcp.auth import Authenticator, Inside
+from longthread.server.mcp.auth import Authenticator, OpenRequests
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
 from longthread.server.security import RequestGuard, is_loopback
@@ -33,7 +33,7 @@ _SHORTEST_TOKEN = 16
 
 @dataclass(frozen=True, slots=True)
 class ClientRights:
-    """What clients may do. See `Asking` and `offers`."""
+    """What clients may do; see `AskTools` and `offers`."""
 
     agent: str | None = None
     any_source: bool = False
@@ -41,11 +41,9 @@ class ClientRights:
 
 
 def run_stdio(settings: Settings, choice: ClientRights, *, models: ModelFactory = resolve_model) -> None:
-    """Serve one client over standard input and output, until it closes them or SIGTERM. Runs that are under way then
-    are stopped; they can be resumed.
+    """Serve one client over standard streams, until it closes them or SIGTERM, then stop the runs under way.
 
-    Raises:
-        StoreError: the conversation store cannot be opened.
+    Raises StoreError: the conversation store cannot be opened.
     """
     reading, writing = stdio.take_standard_streams()
 
@@ -63,14 +61,10 @@ def run_http(
     on_ready: Callable[[str], None] | None = None,
     models: ModelFactory = resolve_model,
 ) -> None:
-    """Serve over streamable HTTP until Ctrl-C or SIGTERM, as `run_stdio` does.
-
-    Args:
-        on_ready: called with the URL once the server answers.
+    """Serve over streamable HTTP until Ctrl-C or SIGTERM. `on_ready` gets the URL once the server answers.
 
     Raises:
-        ServerError: others than this machine could reach it, and there is no token; the token is short; or it cannot
-            listen.
+        ServerError: a server that other machines reach has no token or a short one, or it cannot listen.
         StoreError: the conversation store cannot be opened.
     """
     if settings.mcp_token is None and not is_loopback(settings.host):
@@ -91,23 +85,23 @@ def create_app(settings: Settings, analyst: Analyst, choice: ClientRights) -> St
     """The application, with the protocol under /mcp."""
     most = _most(settings)
     manager = StreamableHTTPSessionManager(_server(analyst, choice), max_request_body_size=most)
-    inside = Inside()
+    requests = OpenRequests()
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     app = Starlette(
         routes=[Route(PATH, endpoint=StreamableHTTPASGIApp(manager))],
         middleware=[
             Middleware(RequestGuard, host=settings.host, limit=most),
-            Middleware(Authenticator, token=token, inside=inside),
+            Middleware(Authenticator, token=token, requests=requests),
         ],
         lifespan=lambda app: _life(manager),
     )
-    app.state.served = _Served(analyst, inside)
+    app.state.served = _Served(analyst, requests)
     return app
 
 
 @asynccontextmanager
 async def _life(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
-    # Its streams would break off as soon as the server is told to stop; here they first get their answers.
+    # By default streams break off as soon as the server stops; here they get their answers first.
     AppStatus.enable_automatic_graceful_drain = False
     try:
         async with manager.run():
@@ -118,19 +112,19 @@ async def _life(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """What ends when the server stops."""
+    """Closes with the server."""
 
     analyst: Analyst
-    inside: Inside = field(default_factory=Inside)
+    requests: OpenRequests = field(default_factory=OpenRequests)
 
     async def close(self) -> None:
-        """Stop the runs, whose callers then get their answers, and have all leave."""
+        """Stop the runs, whose callers then get their answers, and close all requests."""
         await self.analyst.close()
-        await self.inside.close()
+        await self.requests.close()
 
 
 def _server(analyst: Analyst, choice: ClientRights) -> ProtocolServer[Any]:
-    user = analyst.settings.user  # whoever reaches the server: its token is one user's
+    user = analyst.settings.user  # a server's token is one user's
     chosen = offers(analyst, user, agent=choice.agent, any_source=choice.any_source, read_only=choice.read_only)
     return protocol_server(chosen, Transcripts(analyst.store, user))
 

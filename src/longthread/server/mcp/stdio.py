@@ -1,7 +1,6 @@
 """The protocol over standard input and output: one message a line, and nothing else.
 
-Both are read and written by threads of their own, which nobody has to wait for: a process whose client neither writes
-nor reads can still end.
+Daemon threads read and write them: the process can end also while its client neither writes nor reads.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ SentMessages = MemoryObjectSendStream[SessionMessage]
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """The descriptors of the protocol. What else is printed from now on goes to standard error, and whoever else reads
-    standard input finds it empty: also programs that are started."""
+    """The descriptors of the protocol. For all else, child processes too, standard output is now standard error, and
+    standard input is empty."""
     sys.stdout.flush()
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -43,11 +42,9 @@ def take_standard_streams() -> tuple[int, int]:
 
 
 async def serve(server: Server[Any], reading: int, writing: int, *, most: int) -> None:
-    """Serve one client until it closes its end, or SIGINT or SIGTERM. Calls that are under way then are cancelled.
+    """Serve one client until it closes its end, or SIGINT or SIGTERM; calls under way are then cancelled.
 
-    Args:
-        reading, writing: descriptors.
-        most: bytes of one message.
+    `reading` and `writing` are descriptors, `most` the bytes of one message.
     """
     with anyio.CancelScope() as scope, _on_signals(scope.cancel):
         async with _streams(reading, writing, most, scope.cancel) as (received, sent):
@@ -69,7 +66,7 @@ async def _streams(
             text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
                 await writer.write(f"{text}\n".encode())
-            except OSError:  # there is nobody left who reads it
+            except OSError:  # the client is gone
                 on_broken()
                 return
 
@@ -127,7 +124,7 @@ class _Reader(threading.Thread):
 
 
 def _lines(descriptor: int, most: int) -> Iterator[bytes]:
-    """The lines of an input; one that is longer than `most` bytes is left out."""
+    """The lines of an input without those longer than `most` bytes."""
     pieces: list[bytes] = []
     size = 0
     while piece := os.read(descriptor, _PIECE):

@@ -13,7 +13,7 @@ from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
 from longthread.runs.services.approvals import pending_of
-from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.cursor import thread_page
 from longthread.server.mcp.offer import (
     TEXT,
     THREAD,
@@ -35,7 +35,7 @@ PAGE_CHARS = 60_000
 """Characters of the messages of one page; a page has one message at least."""
 MESSAGE_CHARS = 20_000
 RESULT_CHARS = 2_000
-"""Of a tool's result, and of the arguments of a call; those of all calls of a message have `MESSAGE_CHARS`."""
+"""Of a tool's result and of a call's arguments; those of all calls of a message have `MESSAGE_CHARS`."""
 _HIT_CHARS = 300
 _CHUNK = 100
 _DAMAGED = {"type": "array", "items": TEXT, "description": "Those that cannot be read and were passed over."}
@@ -115,26 +115,11 @@ class ThreadTools:
     async def _list(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         limit = given["limit"]
         damaged: dict[str, str] = {}
-        threads, cursor = await self.page(limit, given.get("cursor"), damaged)
         async with self._store.reading() as tx:
+            threads, cursor = await thread_page(tx, self._user, limit, given.get("cursor"), damaged)
             listed = await self._listed(tx, threads)
         data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {}) | _left_out(damaged)
         return ToolAnswer(data, _lines(listed, cursor, damaged))
-
-    async def page(self, limit: int, cursor: str | None, damaged: dict[str, str]) -> tuple[list[Thread], str | None]:
-        """Some conversations, and the cursor of those behind them. Raises InvalidInput: the cursor is none of ours.
-
-        `damaged` gets the ids of those that cannot be read and were passed over, each with why.
-        """
-        at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
-        async with self._store.reading() as tx:
-            threads = await log.list_threads(
-                tx, user_id=self._user, limit=limit + 1, before=(at, thread_id), unreadable=damaged
-            )
-        if len(threads) <= limit:
-            return threads, None
-        last = threads[limit - 1]
-        return threads[:limit], encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
 
     async def _search(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
         query = given["query"].strip()
@@ -166,7 +151,7 @@ class ThreadTools:
         data |= {"source": thread.source} if thread.source else {}
         data |= {"before": before} if before else {}
         data |= {"waiting": waiting} if waiting else {}
-        parts = [f"# {data['title'] or thread.id}", *map(_said, found)]
+        parts = [f"# {data['title'] or thread.id}", *map(_as_text, found)]
         if waiting:
             calls = "; ".join(f"{call['tool']} {json.dumps(call['args'], ensure_ascii=False)}" for call in waiting)
             parts.append(f"(Waiting for approval of {calls}. A person decides: `longthread approve {thread.id}`.)")
@@ -176,7 +161,7 @@ class ThreadTools:
 async def _messages(
     tx: Transaction, thread_id: str, at: int, limit: int, *, steps: bool
 ) -> tuple[list[dict[str, Any]], int]:
-    """The last messages of a branch that ends in `at`, and the seq of the entry in front of them; 0: there is none."""
+    """The last messages of the branch that ends in `at`, and the seq of the entry before them, or 0."""
     found: list[dict[str, Any]] = []
     size = 0
     while at:
@@ -184,7 +169,8 @@ async def _messages(
         if not entries:
             return found[::-1], 0
         for entry in reversed(entries):
-            if steps or _is_said(entry):
+            answers = entry.role == "assistant" and bool(entry.text.strip()) and not entry.tool_calls
+            if steps or answers or entry.role == "user":
                 message = _message(entry)
                 size += len(message["text"]) + len(str(message.get("calls", "")))
                 if found and (len(found) >= limit or size > PAGE_CHARS):
@@ -192,11 +178,6 @@ async def _messages(
                 found.append(message)
         at = entries[0].parent_seq
     return found[::-1], 0
-
-
-def _is_said(entry: Entry) -> bool:
-    """Whether a person or an agent said it to the other."""
-    return entry.role == "user" or (entry.role == "assistant" and bool(entry.text.strip()) and not entry.tool_calls)
 
 
 def _message(entry: Entry) -> dict[str, Any]:
@@ -217,7 +198,7 @@ def _message(entry: Entry) -> dict[str, Any]:
 
 
 def _cut(args: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Arguments, the first of them, and of what is too long its beginning."""
+    """The first arguments, long values cut."""
     shown: dict[str, Any] = {}
     for name, value in args.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -229,7 +210,7 @@ def _cut(args: Mapping[str, Any], most: int) -> dict[str, Any]:
     return shown
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _as_text(message: Mapping[str, Any]) -> str:
     calls = "".join(f"\n› {call['name']} {call['args']}" for call in message.get("calls", ()))
     cut = " … (cut)" if message.get("cut") else ""
     return f"## {message['role']} · {message['time']}\n{message['text']}{cut}{calls}"

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from longthread.errors import ThreadNotFound
 from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
-from longthread.server.mcp.thread_tools import ThreadTools
+from longthread.server.cursor import thread_page
 from longthread.store import log
 from longthread.store.driver import Driver
 
@@ -16,7 +16,7 @@ TEMPLATE = f"{PREFIX}{{thread}}"
 MEDIA_TYPE = "text/markdown"
 _PAGE = 50
 MOST_CHARS = 400_000
-"""Characters of a transcript: the last ones."""
+"""The last characters of a transcript that are shown."""
 _ENTRIES = 2_000
 
 
@@ -26,19 +26,14 @@ class Transcripts:
     def __init__(self, store: Driver, user: str) -> None:
         self._store = store
         self._user = user
-        self._reading = ThreadTools(store, user)
 
     async def page(self, cursor: str | None) -> tuple[list[Thread], str | None]:
-        """Some conversations, the latest active first, and the cursor of those behind them. Damaged ones are left out:
-        there is nothing to read of them."""
-        return await self._reading.page(_PAGE, cursor, {})
+        """A page of conversations without damaged ones, and the cursor of the next."""
+        async with self._store.reading() as tx:
+            return await thread_page(tx, self._user, _PAGE, cursor, {})
 
     async def read(self, uri: str) -> str:
-        """A conversation, its last questions and answers.
-
-        Raises:
-            ThreadNotFound: there is none under this URI, or it is another user's.
-        """
+        """A conversation's last questions and answers. Raises ThreadNotFound."""
         if not uri.startswith(PREFIX):
             raise ThreadNotFound(thread=uri[:200])
         async with self._store.reading() as tx:
@@ -50,5 +45,5 @@ class Transcripts:
 
 
 def uri_of(thread: Thread) -> str:
-    """Where a conversation is."""
+    """The URI of a conversation."""
     return PREFIX + quote(thread.id, safe="")

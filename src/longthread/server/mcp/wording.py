@@ -1,4 +1,4 @@
-"""What messages say to somebody at a command line, said to a client: it has tools for most of it."""
+"""Messages for the command line, reworded for a client: it has tools for most commands."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _TOOLS = {
     r"memories list": "search_memories",
     r"memories add": "remember",
 }
-"""The tool that does what a command does."""
+"""The tool of a command."""
 _COMMAND = re.compile(rf"(^|[.!?] )?`longthread ({'|'.join(_TOOLS)})\b[^`]*`")
 _OPTION = re.compile(r"(?<![\w-])--(source|thread|agent)(?![\w-])")
 
 
 def for_clients(message: str) -> str:
-    """A message that names tools and arguments where it named commands and options that a client has no use for. What
-    only a person can do (`longthread approve`, a setting) stays as it is."""
+    """A message with tools and arguments in the place of commands and options.
+
+    What only a person can do (`longthread approve`, a setting) stays.
+    """
     return _OPTION.sub(r"`\1`", _COMMAND.sub(_tool, message))
 
 

@@ -14,12 +14,12 @@ router = APIRouter(prefix="/api", tags=["agents"])
 
 @router.get("/agents")
 async def agents(served: ServedDep) -> dict[str, Any]:
-    """The agents of the catalog that are switched on, the analyst first."""
+    """The active agents of the catalog, the analyst first."""
     return {"agents": [_item(role) for role in await active_roles(served.analyst.store)]}
 
 
 def _item(role: AgentRole) -> dict[str, Any]:
-    """An agent. `asksSource` says whether it asks a source, or hands it on; `source` is the name of its own."""
+    """An agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own."""
     return {
         "id": role.agent.id,
         "name": role.agent.name,

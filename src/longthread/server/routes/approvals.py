@@ -1,4 +1,4 @@
-"""Calls that wait for a person: what they are, and what is decided."""
+"""Calls that wait for a person's approval, and the decisions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Decisions(BaseModel):
     decisions: dict[str, dict[str, Any]] = Field(min_length=1, max_length=1000)
 
 
-# Documents and programs speak of threads too: either name will do.
+# The API also has these routes by the name of threads.
 @router.get("/threads/{thread_id}/approvals", include_in_schema=False)
 @router.get("/conversations/{thread_id}/approvals")
 async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
@@ -48,8 +48,8 @@ async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
 async def decide(
     served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
 ) -> dict[str, Any]:
-    """Decide. All decisions are kept, or none. With the last one the run goes on under its own id (202); while other
-    calls wait, these are told (200)."""
+    """Store all decisions or none. After the last one the run goes on under its id (202); else 200 and those that
+    wait."""
     handle = await served.analyst.approvals.decide(thread_id, body.decisions, user_id=user)
     if handle is not None:
         return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}

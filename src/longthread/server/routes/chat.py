@@ -1,4 +1,4 @@
-"""Asking: runs are started, gone on with and watched."""
+"""Runs: started, resumed and watched."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class Options(BaseModel):
-    """How to work on a question; what is left out is the thread's or the server's."""
+    """Options of a run; omitted ones are the thread's or the server's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class Options(BaseModel):
 
 
 class QuestionBody(Options):
-    """What to ask. Without a `thread_id` it begins a conversation."""
+    """A question. Without a `thread_id` it begins a conversation."""
 
     question: str
     thread_id: str | None = Field(default=None, min_length=1, max_length=1000)
@@ -48,7 +48,7 @@ class QuestionBody(Options):
 
 @router.post("/chat", status_code=202)
 async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> dict[str, str]:
-    """Ask. When this answers, the question is in the log and its run is under way."""
+    """Start a run. When this answers, the question is in the log."""
     source = served.sources.chosen(body.source)
     with _named(body.model):
         handle = await served.analyst.ask(
@@ -68,7 +68,7 @@ async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> dict[str, 
 async def resume(
     served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None
 ) -> dict[str, str]:
-    """Go on with the conversation's unfinished run. One that was interrupted goes on itself, under its own id."""
+    """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
     with _named(body.model):
@@ -87,16 +87,16 @@ async def events(
     after: str | None = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The run's events as AG-UI 1.0 over server-sent events, from the first or from behind the `id` last read.
+    """The run's events as AG-UI 1.0 over server-sent events, from the first or after the `id` last read.
 
-    204 when the run has ended, or waits for a person, and all was read: a browser then stops to connect again.
+    204 when all was read and the run has ended or waits for a person: a browser then stops reconnecting.
     """
     read = Position.parse(last_event_id or after)
     run = await _run(served, user, thread_id, run_id)
     if run.status in HALTS:
         async with served.analyst.store.reading() as tx:
             behind = await runs.events_after(tx, thread_id, run_id, read.seq)
-        # What is decided about some of the calls that wait is told with the rest.
+        # Decisions about some of the waiting calls are sent with the others.
         if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
     stream = RunStream(served.analyst.store, served.analyst.notifier, run, read=read, closing=served.closing)
@@ -137,11 +137,7 @@ async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
 
 @contextmanager
 def _named(model: str | None) -> Iterator[None]:
-    """Tells a model that the caller named from those that the operator configured.
-
-    Raises:
-        ModelNotUsable: the caller's cannot be used.
-    """
+    """Raises ModelNotUsable where the caller named the model that is unavailable."""
     try:
         yield
     except ModelUnavailable as error:

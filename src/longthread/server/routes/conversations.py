@@ -1,4 +1,4 @@
-"""Conversations: the list, and what may be done to one."""
+"""Conversations: listed, changed, stopped and deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longthread.errors import NothingToStop, RowDamaged, RunElsewhere, RunInProg
 from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
-from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.cursor import thread_page
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
@@ -27,14 +27,12 @@ router = APIRouter(prefix="/api", tags=["conversations"])
 
 EXCERPT = 160
 """Characters of the text that a search found."""
-
-
 Metadata = dict[str, Any]
 
 
 class Changes(BaseModel):
-    """What to change of a conversation; what is left out stays. A key of `metadata` that is null is taken out; with
-    `expires_at` null the conversation stays, with `ttl_seconds` it expires so long from now."""
+    """Changes of a conversation; omitted fields stay. A null key of `metadata` is removed, a null `expires_at` removes
+    the expiry, and `ttl_seconds` sets it from now."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +52,7 @@ class Changes(BaseModel):
 
 
 class MessageChanges(BaseModel):
-    """What to change of a message's metadata; a key that is null is taken out."""
+    """Changes of a message's metadata; a null key is removed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,10 +69,10 @@ async def list_conversations(
     children: bool = False,
     parent: str | None = None,
 ) -> dict[str, Any]:
-    """The conversations, latest active first; with `q`, those that say it, each with the place (`match`).
+    """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
-    Those that agents have with each other are in it with `children`; with `parent`, it is those right below that one.
-    `damaged` has the ids of those that cannot be read and were passed over.
+    `children` adds the conversations between agents; `parent` lists those directly below one. `damaged` has the ids of
+    those that cannot be read and were skipped.
     """
     damaged: dict[str, str] = {}
     more = None
@@ -87,12 +85,8 @@ async def list_conversations(
             items = await _items(tx, [thread for thread, _ in hits], user)
             items = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
         else:
-            before = _behind(cursor) if cursor else log.LATEST
-            threads = await log.list_threads(
-                tx, user_id=user, limit=limit + 1, before=before, below=children, unreadable=damaged
-            )
-            items = await _items(tx, threads[:limit], user)
-            more = _cursor(threads[limit - 1]) if len(threads) > limit else None
+            threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children)
+            items = await _items(tx, threads, user)
     for thread_id, reason in damaged.items():
         _log.warning("not listed, for it is damaged: thread %s: %s", thread_id, reason)
     return {"conversations": items, "next_cursor": more, "damaged": list(damaged)}
@@ -129,7 +123,7 @@ async def change_message(
 
 @router.delete("/conversations/{thread_id}", status_code=204)
 async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Response:
-    """Delete a conversation with all that is kept of it, also one that is damaged. Its run is stopped first."""
+    """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first."""
     with suppress(RowDamaged):
         await _stop(served, user, thread_id)
     try:
@@ -141,7 +135,7 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
 
 @router.post("/conversations/{thread_id}/stop")
 async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
-    """Stop the conversation's run, if it has one; what it has done is kept. Answers with its last run."""
+    """Stop the conversation's run, if it has one; its steps stay. Answers with its last run."""
     await _stop(served, user, thread_id)
     async with served.analyst.store.reading() as tx:
         run = await runs.last_run(tx, thread_id)
@@ -156,7 +150,7 @@ async def chat_history(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
 ) -> dict[str, Any]:
-    """A conversation's last messages with their runs and steps; `before` of an answer leads to the ones before."""
+    """A conversation's last messages with their runs and steps; `before` of an answer gives the page before."""
     async with served.analyst.store.reading() as tx:
         return await history(tx, thread_id, user_id=user, limit=limit, before=before)
 
@@ -171,15 +165,6 @@ async def _stop(served: Served, user: str, thread_id: str) -> None:
     """Stop the thread's run, if it has one. Raises RunElsewhere: another process executes it."""
     with suppress(NothingToStop):
         await served.analyst.runs.stop(thread_id, user_id=user)
-
-
-def _cursor(last: Thread) -> str:
-    return encode_cursor(last.updated_at.isoformat(timespec="microseconds"), last.id)
-
-
-def _behind(cursor: str) -> tuple[str, str]:
-    at, thread_id = decode_cursor(cursor, str, str)
-    return at, thread_id
 
 
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
@@ -210,7 +195,7 @@ def _item(
 
 
 def _excerpt(text: str, wanted: str) -> str:
-    """The part of a text around the first place where it says what was searched for."""
+    """The part of a text around the first match."""
     line = " ".join(text.split())
     at = max(0, line.lower().find(wanted.strip().lower()) - EXCERPT // 4)
     return f"{'…' if at else ''}{line[at : at + EXCERPT]}{'…' if at + EXCERPT < len(line) else ''}"

@@ -30,7 +30,7 @@ async def ready(served: ServedDep, user: Caller) -> dict[str, str]:
 
 @router.get("/api/info")
 async def info(served: ServedDep) -> dict[str, Any]:
-    """What a page shows of the server. `sources` says which ones may be asked: `any`, or the list of them."""
+    """The server as a page shows it. `sources` are those allowed: `any`, or a list."""
     settings = served.analyst.settings
     model = model_name(None, settings)
     return {
@@ -40,6 +40,6 @@ async def info(served: ServedDep) -> dict[str, Any]:
         "source": served.sources.own,
         "sources": "any" if served.sources.open else served.sources.allowed,
         "max_steps": settings.max_steps,
-        # Where files are is nobody's business on the other side of a network.
+        # Paths are not shown to other machines.
         "database": served.analyst.store.where if served.sources.open else None,
     }
