@@ -1,4 +1,4 @@
-"""The tool by which a model shows a result as a chart."""
+"""The tool `chart`, which shows a result as a chart."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ _PARAMETERS: Mapping[str, Any] = {
 
 
 def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
-    """`chart` for a run on a thread. What it gives the model is the specification without rows; `charts_of` puts them
-    in."""
+    """`chart` for a run on a thread. It returns the specification without rows; `charts_of` adds them."""
     arguments = Arguments(_PARAMETERS, tool=CHART)
 
     async def work(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -55,7 +54,7 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
 
 
 async def _found(label: str, store: Driver, thread: Thread, window: Window) -> HeldResult:
-    """A result of the hot window; else of the whole conversation, which is read only then."""
+    """A result of the hot window, else of the whole conversation, which is read only then."""
     entries: Sequence[Entry] = [spot.entry for spot in window.spots]
     there = held_labels(entries)
     if label.strip().strip("[]") not in there and not (there and not label.strip()):
@@ -70,15 +69,7 @@ async def _found(label: str, store: Driver, thread: Thread, window: Window) -> H
 
 def _drawn(found: HeldResult, asked: Mapping[str, Any]) -> dict[str, Any]:
     data = Data(found.columns, found.rows)
-    wanted = ChartRequest(
-        asked["mark"],
-        asked.get("x"),
-        asked.get("y"),
-        asked.get("color"),
-        asked.get("aggregate"),
-        asked.get("title", ""),
-    )
-    drawn = chart(wanted, data, found.label)
+    drawn = chart(ChartRequest(**{name: value for name, value in asked.items() if name != "query"}), data, found.label)
     notes = list(drawn.notes)
     if found.shown != f"{len(found.rows)} of {len(found.rows)}":
         notes.insert(0, f"The result holds {found.shown} rows, and only these are shown. Aggregate them in the query.")
@@ -87,7 +78,7 @@ def _drawn(found: HeldResult, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The charts of a conversation, in order, each with the rows of its result as they are kept."""
+    """The charts of a conversation, in order, each with the stored rows of its result."""
     calls = {call.id for entry in entries for call in entry.tool_calls if call.name == CHART}
     charts: list[dict[str, Any]] = []
     for at, entry in enumerate(entries):
@@ -99,11 +90,7 @@ def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
-    """The chart that a call has made, with the rows of its result as they are kept; None where it has made none.
-
-    Raises:
-        ResultNotFound: the result is no longer kept.
-    """
+    """The chart of a call with the stored rows of its result, or None. Raises ResultNotFound."""
     spec = _spec(step.observation or {}) if step.action == CHART else None
     if spec is None:
         return None
@@ -111,7 +98,7 @@ async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
 
 
 def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The specification that a call has given; None where it failed, or is of somebody's own tool of that name."""
+    """The specification in an observation; None where the call failed or was of another tool of that name."""
     data = observation.get("data")
     spec = data.get("spec") if isinstance(data, dict) else None
     return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None

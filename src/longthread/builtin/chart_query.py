@@ -16,13 +16,10 @@ _RUN = "run_sql"
 def with_query(
     args: Mapping[str, Any], call_id: str | None, maker: Message, results: Sequence[Message]
 ) -> Mapping[str, Any]:
-    """A chart's arguments with the label of the query that was made for it in the same reply, if there is one.
+    """A chart's arguments with the label of its query in the same reply, if there is one.
 
-    `results` hold those of the calls before it. As many charts as queries, all behind them, are theirs in order; else a
-    chart is of the query before it.
-
-    Raises:
-        InvalidInput: that query failed, has not run, or comes later. An older result would be a wrong chart.
+    `results` are those of the calls before it. If as many charts follow as queries, they belong together in order; else
+    a chart shows the query before it. Raises InvalidInput where that query failed, has not run or comes later.
     """
     calls = list(maker.tool_calls)
     place = next((n for n, call in enumerate(calls) if call["id"] == call_id), len(calls))

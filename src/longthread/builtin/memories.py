@@ -1,4 +1,4 @@
-"""The tools by which a model keeps what should be known beyond this conversation, and forgets it again."""
+"""The tools `remember` and `forget`, by which a model stores memories and deletes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from longthread.tools.tool import Tool, as_observation
 
 REMEMBER, FORGET = "remember", "forget"
 MOST_FORGOTTEN = 5
-"""Memories that one call forgets by what they say; of more it must be said which."""
+"""The most memories that one call forgets by their words; of more it needs the ids."""
 _SIMILAR = 5
 _REMEMBER = (
     "Keeps something for later conversations with this user: a lasting fact, a preference, how something is to be "
@@ -47,7 +47,7 @@ _WHICH: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadMemories:
-    """What a model has read: how a memory that it keeps is marked, and the entries of this run among it."""
+    """What a model has read: the mark for its new memories, and the entries of this run among it."""
 
     origin: Origin
     seqs: Sequence[int]
@@ -55,9 +55,9 @@ class ReadMemories:
 
 @dataclass(frozen=True, slots=True)
 class RunMemories:
-    """The memories as one run may use them: those of its user with its agent. `seqs` are the entries that begin it,
-    `read` tells what its model has read by now that others may have written, `approval` when a person is asked first,
-    and `dropped` is told the ids of those that were forgotten."""
+    """The memories of a run's user with its agent. `seqs` are the run's first entries. `read` returns what its model
+    has read so far that others may have written; `approval` says when a person must approve; `dropped` gets forgotten
+    ids."""
 
     store: Driver
     memories: Memories
@@ -69,7 +69,7 @@ class RunMemories:
     dropped: Callable[[Sequence[str]], None]
 
     def tools(self) -> tuple[Tool, Tool]:
-        """`remember` and `forget`. Both may be called again: what is there, or gone, stays so."""
+        """`remember` and `forget`, both idempotent."""
         return (
             Tool(
                 REMEMBER,
@@ -84,11 +84,11 @@ class RunMemories:
         )
 
     def _asks_first(self) -> bool:
-        """Whether a person decides about what is to be remembered now."""
+        """Whether a person must approve the next `remember`."""
         return self.approval == "always" or (self.approval == "data" and self.read() is not None)
 
     async def look_up(self, text: str, k: int) -> list[dict[str, Any]]:
-        """Memories that say what is asked, as a model is told of them. That the run used them is noted."""
+        """Memories about a text, as a model sees them. The run's use of them is stored."""
         found = await self.memories.search(self.owner, text, k=k)
         uses = [Used(hit.memory.id, "found", as_line(hit.memory)) for hit in found.hits]
         if uses:
@@ -127,7 +127,7 @@ class RunMemories:
         return {"forgotten": [], "hint": hint, "similar": [_shown(hit.memory) for hit in found.hits]}
 
     async def _forgotten(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
-        """Forget memories. What is told of them does not say again what they said: that would stay in the log."""
+        """Forget memories. The result does not repeat their text, which would stay in the log."""
         told: list[dict[str, Any]] = []
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)

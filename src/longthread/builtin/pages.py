@@ -1,4 +1,4 @@
-"""The pages in which a model reads a long message: each is shown whole in its next view, where the window is known."""
+"""Pages of a long message, each small enough for the model's next view, where its window is known."""
 
 from __future__ import annotations
 
@@ -11,37 +11,33 @@ from longthread.memory.search.excerpt import start_of
 from longthread.view.tokens import ANY, estimate
 
 WHOLE_CHARS = 20_000
-"""Characters of a page at most."""
+"""The most characters of a page."""
 _LEAST_CHARS = 200
-"""And at least, however small the window is: a page must go on."""
+"""The least characters of a page, however small the window is."""
 _SHARE = 0.4
-"""What a page may take of the budget of a view: the question stands beside it, and perhaps another page."""
+"""A page's share of a view's budget, which also holds the question, and perhaps another page."""
 _MORE = 40
-"""Tokens of what tells where to go on."""
+"""Tokens of the note on how to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRoom:
-    """What a view's messages may cost in all: `budget` tokens of a family of models, 0 where that is not known."""
+    """The budget of a view's messages in tokens of a family of models; 0 if unknown."""
 
     budget: int = 0
     family: str = ANY
 
     @property
     def tokens(self) -> int:
-        """What a page may cost."""
+        """The tokens of a page."""
         return int(self.budget * _SHARE)
 
     def has_for(self, beside: Mapping[str, Any]) -> bool:
-        """Whether a page has room for what stands beside its text, and is still a page."""
+        """Whether `beside` leaves half of a page for its text."""
         return not self.budget or self._cost(beside) <= self.tokens // 2
 
     def page(self, said: str, begins: int, beside: Mapping[str, Any]) -> int:
-        """Where the page of a text ends that begins there.
-
-        Args:
-            beside: what is told with it.
-        """
+        """The end of the page of a text that begins there and is shown with `beside`."""
         size = min(len(said) - begins, WHOLE_CHARS)
         left = max(1, self.tokens - self._cost(beside) - _MORE)
         while self.budget and size > _LEAST_CHARS:
@@ -52,14 +48,14 @@ class PageRoom:
         return min(len(said), begins + size)
 
     def start(self, said: str, wanted: Collection[str], beside: Mapping[str, Any]) -> int:
-        """Where the page begins that has most of the `wanted` terms."""
+        """The beginning of the page with most of the `wanted` terms."""
         begins, size = 0, self.page(said, 0, beside)
         while True:
             begins = start_of(said, wanted, size)
             fits = self.page(said, begins, beside) - begins
             if fits >= min(size, len(said) - begins):
                 return begins
-            size = fits  # what stands there costs more than what the text begins with
+            size = fits  # this part of the text costs more than its beginning
 
     def _cost(self, value: Any) -> int:
         return estimate(json.dumps(value, ensure_ascii=False), self.family)

@@ -1,4 +1,4 @@
-"""Results of a conversation, found again by their labels: [q3]."""
+"""Finds results of a conversation by their labels, such as [q3]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 100
 
 @dataclass(frozen=True)
 class HeldResult:
-    """A result as the conversation holds it: its SQL, and the rows that were shown."""
+    """A result in the conversation: its SQL, and the rows that were shown."""
 
     label: str
     sql: str
@@ -29,7 +29,7 @@ class HeldResult:
 
 
 def held(entries: Sequence[Entry], label: str) -> HeldResult:
-    """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, with those that there are."""
+    """The result of a label such as `q3` or `[q3]`. Raises ResultNotFound, which lists the labels."""
     wanted = re.sub(r"[\[\]\s]", "", label).lower()
     found = {one.label: one for entry in entries if entry.role == "tool" and (one := _held(entry.text)) is not None}
     if wanted not in found:
@@ -39,7 +39,7 @@ def held(entries: Sequence[Entry], label: str) -> HeldResult:
 
 
 async def held_before(tx: Transaction, thread_id: str, seq: int, label: str) -> HeldResult:
-    """The result of a label on the branch that ends in an entry, read from there back. Raises ResultNotFound."""
+    """The result of a label on the branch that ends in an entry, read backwards. Raises ResultNotFound."""
     while seq:
         entries = await log.branch(tx, thread_id, seq, limit=_CHUNK)
         if label in held_labels(entries):
@@ -49,7 +49,7 @@ async def held_before(tx: Transaction, thread_id: str, seq: int, label: str) -> 
 
 
 def held_labels(entries: Sequence[Entry]) -> list[str]:
-    """The labels of the results that entries hold, the newest last."""
+    """The labels of the results in entries, the newest last."""
     found = (_held(entry.text) for entry in entries if entry.role == "tool")
     return [one.label for one in found if one is not None]
 

@@ -1,4 +1,4 @@
-"""The tool by which a model asks what was said before."""
+"""The tool `recall_memory`, which finds earlier messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from longthread.store.index.recall import Scope
 from longthread.tools.tool import Observation, Tool, failed, succeeded
 
 HIT_CHARS = 1200
-"""Characters of a found entry that are shown."""
+"""Characters of a found entry."""
 AROUND_CHARS = 300
-"""Of one beside it."""
+"""Characters of an entry around it."""
 MOST = 100
-"""Messages that may be asked for at once, as in MEMORY_RECALL_TOP_K."""
+"""The most messages of one call, as in MEMORY_RECALL_TOP_K."""
 _NEIGHBOURS = 5
 NOTHING_YET = "Nothing was said before this turn: the conversation begins with it."
 SCOPES: Mapping[str, str] = {
@@ -31,7 +31,7 @@ SCOPES: Mapping[str, str] = {
     "user": "or all of this user's",
     "agent": "or those of them with this agent",
 }
-"""What may be searched, and how a model is told of it."""
+"""Scopes of a search, with their descriptions for the model."""
 _ABOUT = (
     "Finds earlier messages of this conversation, also those that are no longer shown, by what they say: facts, "
     "decisions, names, numbers, paths, results of tools. Give the words that were probably used."
@@ -52,7 +52,7 @@ _PROPERTIES: Mapping[str, Any] = {
 
 
 LookUp = Callable[[str, int], Awaitable[list[dict[str, Any]]]]
-"""Finds memories that say what is asked, at most so many."""
+"""Finds memories about a text, at most so many."""
 
 
 def recall_tool(
@@ -69,13 +69,9 @@ def recall_tool(
 ) -> Tool:
     """`recall_memory` for a run on a thread.
 
-    Args:
-        scope: the user's own thread.
-        top_k: how many entries it returns when it is not told.
-        before: the run's own first entry; it and those behind it are what the model sees anyway.
-        look_up: finds memories of the same user, where more than this conversation is searched.
-        scopes: those that may be asked for, "thread" among them.
-        room: what the model's next view has room for, as far as that is known.
+    `scope` is the user's own thread, `top_k` the default number of entries, and `before` the run's first entry, from
+    which on the model sees all. `look_up` finds the user's memories where more than this conversation is searched.
+    `scopes` are the allowed ones, "thread" among them; `room` is that of the model's next view.
     """
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
@@ -105,15 +101,15 @@ def recall_tool(
 
 
 def offered(scopes: Sequence[str] = tuple(SCOPES)) -> Tool:
-    """The tool as a model is told of it; it belongs to no thread, and finds nothing. Of one scope nothing is told."""
+    """The tool as a model sees it, without a thread. A single scope is not described."""
 
     async def call(arguments: Mapping[str, Any]) -> Observation:
         return failed(InvalidInput(reason="This tool belongs to no thread."))
 
     properties = dict(_PROPERTIES)
     if len(scopes) > 1:
-        told = ", ".join(SCOPES[scope] for scope in scopes)
-        properties["scope"] = {"type": "string", "enum": list(scopes), "description": f"{told}."}
+        description = f"{', '.join(SCOPES[scope] for scope in scopes)}."
+        properties["scope"] = {"type": "string", "enum": list(scopes), "description": description}
     parameters = {"type": "object", "properties": properties, "required": []}
     return Tool(RECALL_TOOL, _ABOUT, parameters, call, retry_safe=True, category="memory")
 
@@ -145,7 +141,7 @@ def _question(
 
 
 def text_argument(arguments: Mapping[str, Any], name: str) -> str:
-    """A text among the arguments of a call; empty where there is none. Raises InvalidInput."""
+    """A text argument of a call, or an empty text. Raises InvalidInput."""
     value = arguments.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
@@ -164,7 +160,7 @@ def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, m
 
 
 async def _found(recaller: Recaller, asked: Question, thread_id: str) -> Recalled:
-    """What is found. In its first turn a conversation may not be in the log yet: then there is nothing earlier."""
+    """Searches. A conversation in its first turn may not be in the log yet: then there is nothing earlier."""
     try:
         return await recaller.find(asked)
     except ThreadNotFound:
@@ -177,7 +173,7 @@ _NOTHING = Recalled(())
 
 
 async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: str) -> Hit:
-    """The entry of this thread with such an id, else that of another, whose id comes first. Both may have slashes."""
+    """The entry of this thread with such an id, else of another (`thread/entry`). Both ids may have slashes."""
     parts = entry_id.split("/")
     others = [("/".join(parts[:at]), "/".join(parts[at:])) for at in range(1, len(parts))]
     missing: LongthreadError | None = None
@@ -187,14 +183,14 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
         except EntryNotFound as error:
             missing = error
         except ThreadNotFound as error:
-            # Of a thread that is there is told what it does not have.
+            # The error of a thread that exists takes precedence.
             missing = error if missing is None or (other, own_id) == others[0] else missing
     assert missing is not None
     raise missing
 
 
 def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
-    """An entry, or of a long one a page: those that follow one another are its text, and no character more or less."""
+    """An entry, or a page of a long one. The pages together are exactly its text."""
     said = content_of(hit.entry)
     if arguments.get("offset"):
         hit = replace(hit, around=())

@@ -113,14 +113,18 @@ class StateFold:
         self._add_step(
             entry, step_type, {"thought": thought, "action": call.name, "args": args, "observation": observation}
         )
-        if call.name in _TABLE_ACTIONS and isinstance(args.get("table"), str):
-            self._note_candidate(args["table"])
+        table = args.get("table")
+        if call.name in _TABLE_ACTIONS and isinstance(table, str) and table not in self.candidate_tables:
+            self.candidate_tables.append(table)
         if call.name == "run_sql":
             self.sql_history.append(
                 {"sql": args.get("sql"), "result": observation, "timestamp": entry.created_at.isoformat()}
             )
         if not observation.get("ok"):
-            self._add_error(entry, call.name, observation)
+            error, at = observation.get("error"), entry.created_at.isoformat()
+            self.last_error = {"action": call.name, "error": error, "timestamp": at}
+            self.error_history.append(self.last_error)
+            self._failed_at = entry.seq
         elif called_at > self._failed_at:
             # The model had seen the error when it made this call; a parallel call says nothing about it.
             self.last_error = None
@@ -139,16 +143,6 @@ class StateFold:
         head = {"step_index": len(self.steps), "step_type": step_type}
         tail = {"content": entry.text, "timestamp": entry.created_at.isoformat()}
         self.steps.append(head | dict(step) | tail)
-
-    def _add_error(self, entry: Entry, action: str, observation: Mapping[str, Any]) -> None:
-        error = observation.get("error")
-        self.last_error = {"action": action, "error": error, "timestamp": entry.created_at.isoformat()}
-        self.error_history.append(self.last_error)
-        self._failed_at = entry.seq
-
-    def _note_candidate(self, table: str) -> None:
-        if table not in self.candidate_tables:
-            self.candidate_tables.append(table)
 
 
 def state_of(entries: Iterable[Entry], compressed: Compressed | None = None) -> dict[str, Any]:

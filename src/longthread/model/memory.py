@@ -52,12 +52,10 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A memory to be stored.
+    """A memory to be stored; `source` is None where a person entered it.
 
-    Args:
-        type, importance, expires_at: None keeps the value of an equal memory. A new one is semantic, of importance 0.5
-            (from 0 to 1), and does not expire.
-        source: None where a person entered it.
+    In the other fields None keeps the value of an equal memory. A new one is semantic, of importance 0.5 (from 0 to 1),
+    and does not expire.
     """
 
     content: str

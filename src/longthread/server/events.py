@@ -67,7 +67,8 @@ class Encoder:
             case "waiting":
                 return self._waiting(event)
             case "decided":
-                return self._decided(event)
+                self._decided_calls += event.data["calls"]
+                return [] if event.data["pending"] else self._started_again(event)
             case "warning":
                 return [agui.CustomEvent(name=WARNING, value={"message": event.data.get("message", "")})]
             case "finished":
@@ -98,10 +99,6 @@ class Encoder:
         asks = [_interrupt(call) for call in event.data["calls"]]
         outcome = agui.RunFinishedInterruptOutcome(interrupts=asks)
         return [*self._close_steps(), *self._withdraw(), self._end(event, outcome)]
-
-    def _decided(self, event: Event) -> list[agui.BaseEvent]:
-        self._decided_calls += event.data["calls"]
-        return [] if event.data["pending"] else self._started_again(event)
 
     def _started_again(self, event: Event) -> list[agui.BaseEvent]:
         decided, self._decided_calls, self._waits = self._decided_calls, [], False

@@ -33,25 +33,21 @@ class ToolParts:
 Build = Callable[[DefinedTool, ToolParts], Awaitable[Sequence[Tool]]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Type:
-    check: Check
-    build: Build
-
-
 def check(type_: str, name: str, implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
     """Checks a tool; an unknown type is accepted. Raises ToolInvalid."""
-    if type_ in _TYPES:
-        _TYPES[type_].check(implementation, parameters)
+    if type_ in _BUILDS:
+        importlib.import_module(f"longthread.tools.{type_}.tool").check(implementation, parameters)
 
 
 async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[str, Any] | None = None) -> list[Tool]:
     """Builds the tools of a definition: one, or those of an MCP server. `defaults` are optional arguments; of several
     tools each takes its own. Raises ToolInvalid."""
-    if definition.type not in _TYPES:
+    if definition.type not in _BUILDS:
         raise ToolInvalid(tool=definition.name, problem=f"tools of type {definition.type} are not run here.")
     try:
-        tools = await _TYPES[definition.type].build(_defined(definition), parts)
+        description = definition.schema.get("description") or definition.description
+        defined = DefinedTool(definition.function, description, definition.parameters, definition.implementation)
+        tools = await _BUILDS[definition.type](defined, parts)
     except ToolInvalid as error:
         raise ToolInvalid(tool=definition.name, problem=error.problem, known=error.known) from error
     approve = bool(definition.implementation.get("approve"))
@@ -68,11 +64,6 @@ async def build(definition: ToolDefinition, parts: ToolParts, defaults: Mapping[
 
 _CATEGORIES = {"query": "database"}
 """The category of a thread, where it is not the type."""
-
-
-def _defined(tool: ToolDefinition) -> DefinedTool:
-    description = tool.schema.get("description") or tool.description
-    return DefinedTool(tool.function, description, tool.parameters, tool.implementation)
 
 
 def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
@@ -92,13 +83,6 @@ def with_defaults(tool: Tool, defaults: Mapping[str, Any]) -> Tool:
 
 
 # A type is loaded when a tool is of it: its libraries take time, and most agents have none of most types.
-
-
-def _check(type_: str) -> Check:
-    def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-        importlib.import_module(f"longthread.tools.{type_}.tool").check(implementation, parameters)
-
-    return check
 
 
 async def _api(definition: DefinedTool, _: ToolParts) -> list[Tool]:
@@ -125,9 +109,4 @@ async def _mcp(definition: DefinedTool, parts: ToolParts) -> list[Tool]:
     return await build(definition, parts.servers)
 
 
-_TYPES: Mapping[str, _Type] = {
-    "api": _Type(_check("api"), _api),
-    "code": _Type(_check("code"), _code),
-    "query": _Type(_check("query"), _query),
-    "mcp": _Type(_check("mcp"), _mcp),
-}
+_BUILDS: Mapping[str, Build] = {"api": _api, "code": _code, "query": _query, "mcp": _mcp}

@@ -24,14 +24,10 @@ from longthread.tools.tool import Tool
 
 @asynccontextmanager
 async def tried(store: Driver, settings: Settings, name: str, *, source: str | None = None) -> AsyncIterator[Tool]:
-    """A tool of the catalog, ready to be called.
+    """A tool of the catalog, ready to be called. `name` is the definition's or a model's (`files_read` of an MCP
+    server), `source` that of a built-in data tool; by default the settings'.
 
-    Args:
-        name: of the definition, or the one by which a model calls it (`files_read` of an MCP server).
-        source: for a built-in data tool; by default the settings'.
-
-    Raises DefinitionNotFound; ToolInvalid: it is invalid or ambiguous; InvalidInput: it needs a thread or a source;
-    SourceError.
+    Raises DefinitionNotFound, ToolInvalid (also ambiguous), InvalidInput (it needs a thread or a source), SourceError.
     """
     if settings.sql_isolated:
         FORK_SERVER.start()
@@ -46,12 +42,18 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
     sources = RunSources(None, opening)
     try:
         if definition.type == "builtin":
-            spec = _asked(definition, source or settings.source)
+            if definition.function not in DATA_TOOLS:
+                reason = f"The tool {definition.name} works on a conversation, and can be used in one alone."
+                raise InvalidInput(reason=reason)
+            if not (spec := source or settings.source):
+                raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
             sources.own = await opener.open(await named_address(store, spec), settings.user)
             yield next(tool for tool in analysis_tools(sources.own) if tool.name == definition.function)
             return
+        if not definition.is_active:
+            raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
         async with Interpreters(cpython=settings.code_cpython) as interpreters, Servers() as servers:
-            yield _chosen(await _built(definition, ToolParts(sources.named, interpreters, servers)), definition, name)
+            yield _chosen(await build(definition, ToolParts(sources.named, interpreters, servers)), definition, name)
     finally:
         await sources.close()
 
@@ -67,20 +69,6 @@ def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:
         there = "`longthread tools list` shows those there are."
         raise DefinitionNotFound(kind="tool", name=name[:100], nearest=there)
     return found[0]
-
-
-def _asked(definition: ToolDefinition, source: str | None) -> str:
-    if definition.function not in DATA_TOOLS:
-        raise InvalidInput(reason=f"The tool {definition.name} works on a conversation, and can be used in one alone.")
-    if not source:
-        raise InvalidInput(reason="There is no source to ask. Give one with --source, or try --source demo.")
-    return source
-
-
-async def _built(definition: ToolDefinition, parts: ToolParts) -> list[Tool]:
-    if not definition.is_active:
-        raise ToolInvalid(tool=definition.name, problem="it is switched off: is_active is false.")
-    return await build(definition, parts)
 
 
 def _chosen(tools: Sequence[Tool], definition: ToolDefinition, name: str) -> Tool:

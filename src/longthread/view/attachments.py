@@ -46,26 +46,14 @@ def attachment_tokens(given: Attachment, family: str = ANY) -> int:
         return label + estimate(given.text, family) + given.images * IMAGE
     if not given.data:
         return label + (given.images * IMAGE or ELSEWHERE[given.kind])
+    size = len(given.data) * 3 // 4
     if given.kind == "audio":
-        return label + round(_seconds(given) * AUDIO_SECOND)
+        usual = next((rate for name, rate in _BYTES_A_SECOND.items() if name in given.mime), _SPEECH)
+        return label + round((1 + size / (_wav_rate(given.data) or usual)) * AUDIO_SECOND)
     if given.kind == "video":
-        return label + round(_size(given) / _FILM * VIDEO_SECOND)
-    return label + _pages(given) * PAGE
-
-
-def _size(given: Attachment) -> int:
-    return len(given.data) * 3 // 4
-
-
-def _pages(given: Attachment) -> int:
-    counted = pages_in(given.data) if "pdf" in given.mime else None
-    return counted or min(MOST_PAGES, 1 + _size(given) // PAGE_BYTES)
-
-
-def _seconds(given: Attachment) -> float:
-    """The duration of audio, by a WAV header or the format's usual rate."""
-    mostly = next((rate for name, rate in _BYTES_A_SECOND.items() if name in given.mime), _SPEECH)
-    return 1 + _size(given) / (_wav_rate(given.data) or mostly)
+        return label + round(size / _FILM * VIDEO_SECOND)
+    pages = pages_in(given.data) if "pdf" in given.mime else None
+    return label + (pages or min(MOST_PAGES, 1 + size // PAGE_BYTES)) * PAGE
 
 
 def _wav_rate(data: str) -> int:

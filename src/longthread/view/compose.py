@@ -87,10 +87,8 @@ def compose(
     A tool call and its results are one unit, shown together or not at all; results without a call, and calls without
     all their results, are never shown. The newest user message is always in, cut in the middle if it must be.
 
-    Args:
-        summary: what is known of messages older than `items`; with `topics`, it is tier 1.
-        recalled: what belongs to this call alone. It stands behind everything that the next call begins with.
-        noted: tokens of what else stands there.
+    `summary`, of messages older than `items`, is tier 1 with `topics`. `recalled` belongs to this call alone and comes
+    last, with other notes of `noted` tokens.
     """
     config = config or ViewConfig()
     family = items[0].family if items else ANY

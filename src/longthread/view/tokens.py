@@ -78,9 +78,14 @@ class Estimator:
 
     def __init__(self, costs: TokenCosts) -> None:
         self._costs = costs
-        self._words: Callable[[bytes], float] = lru_cache(1 << 16)(self._words_cost)
+        self._words: Callable[[bytes], float] = lru_cache(1 << 16)(
+            lambda letters: sum(map(self._word_cost, _WORD.findall(letters.decode())))
+        )
         self._blanks: Callable[[str], float] = lru_cache(1 << 10)(self._blanks_cost)
-        self._together: Callable[[str], float] = lru_cache(1 << 10)(self._together_cost)
+        self._together: Callable[[str], float] = lru_cache(1 << 10)(
+            lambda blanks: self._blanks_cost(blanks) - sum(map(self._blanks, blanks))
+        )
+        """The additional cost of blanks in a run."""
         self._marks: Callable[[bytes], float] = lru_cache(1 << 14)(self._marks_cost)
 
     def count(self, text: str) -> float:
@@ -107,21 +112,11 @@ class Estimator:
         costs, groups = self._costs, found.digit_groups
         total = costs.digits * groups + costs.digit * found.digits
         total += costs.blank_digit * found.blank_digits + costs.mark_letter * found.mark_letters
-        total += self._all_blanks(found)
+        total += sum(count * self._blanks(blank) for blank, count in found.blanks)
+        if not found.blanks_alone:
+            total += sum(map(self._together, _BLANKS.findall(found.text)))
         # The costs of words and numbers include most marks.
         return total + costs.mark_alone * max(0, marks - words - groups) + found.controls
-
-    def _all_blanks(self, found: CharacterKinds | CharacterPairs) -> float:
-        total = sum(count * self._blanks(blank) for blank, count in found.blanks)
-        return total if found.blanks_alone else total + sum(map(self._together, _BLANKS.findall(found.text)))
-
-    def _together_cost(self, blanks: str) -> float:
-        """The additional cost of blanks in a run."""
-        return self._blanks_cost(blanks) - sum(map(self._blanks, blanks))
-
-    def _words_cost(self, letters: bytes) -> float:
-        """The cost of the words in a run of letters."""
-        return sum(map(self._word_cost, _WORD.findall(letters.decode())))
 
     def _word_cost(self, word: str) -> float:
         costs = self._costs
@@ -157,13 +152,9 @@ class Estimator:
         total = sum(count * costs.scripts[script] for script, count in counts.items())
         covered = _COVERED * sum(counts[script] for script in _DENSE)
         total += costs.wide_alone * max(0.0, counts["wide"] - covered)
-        return total + costs.latin_pair * _latin_pairs(text)
-
-
-def _latin_pairs(text: str) -> int:
-    """Accented Latin letters in a row: few in words, many in binary data."""
-    rows = (run for run in _OUTSIDE.findall(text) if len(run) > 1 and run[0] < _BEYOND_LATIN)
-    return sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
+        # Accented Latin letters in a row: few in words, many in binary data.
+        rows = (run for run in _OUTSIDE.findall(text) if len(run) > 1 and run[0] < _BEYOND_LATIN)
+        return total + costs.latin_pair * sum(len(run) - 1 for run in rows if max(run) < _BEYOND_LATIN)
 
 
 _ESTIMATORS = {name: Estimator(costs) for name, costs in FAMILIES.items()}

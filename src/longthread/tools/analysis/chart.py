@@ -101,10 +101,6 @@ class Data:
             return "quantitative"
         return "temporal" if moments and all(_is_moment(text) for text in moments) else "nominal"
 
-    def is_of_ids(self, column: str) -> bool:
-        """Whether a column may hold ids: texts of digits alone."""
-        return all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in self.values(column))
-
 
 def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
     """Makes the chart of a result. Raises ColumnNotFound; InvalidInput: this chart cannot show these columns."""
@@ -115,7 +111,9 @@ def chart(wanted: ChartRequest, data: Data, label: str) -> Chart:
     measures = {column: data.measure(column) for column in dict.fromkeys(found.values())}
     if measures.get(found.get("y", "")) == "quantitative":
         beside = [found[channel] for channel in ("x", "color") if channel in found and found[channel] != found["y"]]
-        measures |= {column: "nominal" for column in beside if data.is_of_ids(column)}
+        # Texts of digits alone may be ids.
+        ids = [each for each in beside if all(isinstance(v, str) and _WHOLE.fullmatch(v) for v in data.values(each))]
+        measures |= dict.fromkeys(ids, "nominal")
     numbers = [column for column in data.columns if data.measure(column) == "quantitative"]
     channels = (_slices if wanted.mark == "arc" else _axes)(wanted, found, measures, numbers)
     encoding = {channel: _encoded(one, aggregate, data, measures) for channel, (one, aggregate) in channels.items()}
@@ -247,12 +245,9 @@ def _are_exact(texts: Sequence[Any]) -> bool:
     """Whether texts are exact numbers with many digits, rather than codes."""
     if not all(isinstance(text, str) and _EXACT.fullmatch(text) for text in texts):
         return all(isinstance(text, str) and _DECIMAL.fullmatch(text) for text in texts)
-    return all("." in text for text in texts) or any(_is_long(text) for text in texts)
-
-
-def _is_long(text: str) -> bool:
-    number = Decimal(text)
-    return abs(number) > LARGEST or Decimal(repr(float(number))) != number
+    numbers = [Decimal(text) for text in texts]
+    are_long = any(abs(number) > LARGEST or Decimal(repr(float(number))) != number for number in numbers)
+    return are_long or all("." in text for text in texts)
 
 
 def _shown(cell: Any, measure: str) -> Any:

@@ -48,28 +48,24 @@ class Likely:
 
     def rank(self, question: str, count: int) -> list[str]:
         """Up to `count` tables, the likeliest first; none where no table shares a word with the question."""
-        question = " ".join(word for word in question.split() if not _is_plain(word)) or question
+        plain = {word for word in question.split() if len(found := terms(word)) == 1 and found[0] in _PLAIN}
+        question = " ".join(word for word in question.split() if word not in plain) or question
         scores = dict(self._linker.rank(question, limit=len(self._group)))
         if not scores:
             return []
-        groups = {name: self._covered(name, question) for name in self._words} if len(self._words) > 1 else {}
-        for label, name in self._group.items():
-            if (bonus := groups.get(name, 0.0)) > 0:
-                scores[label] = scores.get(label, 0.0) + _GROUP * bonus
+        if (total := len(self._words)) > 1:
+            asked = set(terms(question))
+            groups = {
+                name: sum(rarity(total, self._in_groups[word]) for word in asked & words)
+                for name, words in self._words.items()
+            }
+            for label, name in self._group.items():
+                if groups[name] > 0:
+                    scores[label] = scores.get(label, 0.0) + _GROUP * groups[name]
         for label in _best(scores, _LEADING):
             for other in self._joined[label]:
                 scores[other] = max(scores.get(other, 0.0), scores.get(other, 0.0) + _JOINED * scores[label])
         return _best(scores, count)
-
-    def _covered(self, group: str, question: str) -> float:
-        """The summed rarity of the question's words in one schema."""
-        total = len(self._words)
-        return sum(rarity(total, self._in_groups[word]) for word in set(terms(question)) & self._words[group])
-
-
-def _is_plain(word: str) -> bool:
-    found = terms(word)
-    return len(found) == 1 and found[0] in _PLAIN
 
 
 def _document(label: str, table: Table) -> list[tuple[str, float]]:

@@ -17,7 +17,7 @@ from longthread.tools.analysis.schema import Column, Table
 from longthread.tools.analysis.watch import Interrupted, Watch
 
 _FEW = 100
-"""Distinct values up to which a column's frequent values are listed."""
+"""Distinct values up to which a column's frequent values are listed; of integers, `_SHOWN`."""
 _SHOWN = 20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 _NUMBER = re.compile(
@@ -106,10 +106,13 @@ def _statistics(
         statistics["min"] = json_cell(least, limits.sample_cell_characters)[0]
         statistics["max"] = json_cell(most, limits.sample_cell_characters)[0]
     is_key = column.primary_key and column.shape == "integer"
-    if 0 < distinct <= (_FEW if column.shape != "number" else 0) and not is_key:
-        values = _frequent(connection, relation, name, limits)
-        if column.shape in ("text", "boolean") or (column.shape == "integer" and distinct <= _SHOWN):
-            statistics["values"] = values
+    most_listed = {"text": _FEW, "boolean": _FEW, "integer": _SHOWN}.get(column.shape, 0)
+    if 0 < distinct <= most_listed and not is_key:
+        rows = connection.execute(
+            f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
+            f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
+        )
+        statistics["values"] = as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
     if distinct and column.shape == "text":
         statistics |= _numbers(connection, relation, name, "CHAR" if dialect == "mysql" else "TEXT")
     return statistics
@@ -130,14 +133,6 @@ def _numbers(connection: SourceConnection, relation: str, name: str, text: str) 
     if others:
         note += f" Others are {', '.join(json.dumps(value, ensure_ascii=False) for value in sorted(set(others))[:3])}."
     return {"note": note}
-
-
-def _frequent(connection: SourceConnection, relation: str, name: str, limits: Limits) -> list[Any]:
-    rows = connection.execute(
-        f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
-        f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
-    )
-    return as_numbers([shown(row[0], limits.sample_cell_characters)[0] for row in rows])
 
 
 def _has_range(column: Column, least: Any, most: Any) -> bool:

@@ -221,7 +221,10 @@ class _Toolbox:
         sql, run = await asyncio.to_thread(self._source.prepare, _text(arguments, "sql"), schema)
         started = time.monotonic()
         try:
-            result = await self._source.work(lambda connection: self._query(connection, run))
+            keep, cell = self._limits.rows, self._limits.cell_characters
+            result = await self._source.work(
+                lambda connection: connection.fetch(run, self._limits, keep=keep, cell=cell)
+            )
         except SqlFailed as error:
             raise _hinted(error, schema, sql) from error
         elapsed = round((time.monotonic() - started) * 1000)
@@ -229,10 +232,6 @@ class _Toolbox:
         beside = len("".join([sql, *notes]).encode())
         observed = result.observed(self._limits, self._limits.rows, beside=beside)
         return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
-
-    def _query(self, connection: SourceConnection, sql: str) -> Result:
-        limits = self._limits
-        return connection.fetch(sql, limits, keep=limits.rows, cell=limits.cell_characters)
 
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:

@@ -86,7 +86,11 @@ class RequestTemplate:
             url=self.base.copy_with(raw_path=(target if target.startswith("/") else f"/{target}").encode("ascii")),
             headers=self._defaults() | headers,
             content=content,
-            confidential=frozenset(name.lower() for name, parts in self._headers.items() if _has_secret(parts))
+            confidential=frozenset(
+                name.lower()
+                for name, parts in self._headers.items()
+                if any(_SECRET in part for part in parts if isinstance(part, str))
+            )
             | {"authorization", "cookie"},
             secret_content=any(_SECRET in text for text in _leaves(self._body)),
         )
@@ -261,10 +265,6 @@ _SPACES = re.compile(r"[^!-~]+|[\"<>\\^`{|}]")
 
 def _quoted(found: re.Match[str]) -> str:
     return quote(found[0], safe="")
-
-
-def _has_secret(parts: TemplateParts) -> bool:
-    return any(_SECRET in part for part in parts if isinstance(part, str))
 
 
 def _text(value: Any) -> str:

@@ -137,13 +137,9 @@ class Catalog:
     async def apply(
         self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False
     ) -> list[Change]:
-        """Applies definitions, in any order, all or none. Others stay.
-
-        A definition replaces the whole one of its name (or `id`); missing fields get their defaults. An equal one makes
-        no version. `dry_run` only returns the changes.
-
-        Raises CatalogInvalid, which names every problem and its place.
-        """
+        """Applies definitions, in any order, all or none. Each replaces the whole one of its name (or `id`); an equal
+        one makes no version. `dry_run` only returns the changes. Raises CatalogInvalid with every problem and its
+        place."""
         drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
@@ -184,12 +180,10 @@ class Catalog:
         return [await asyncio.to_thread(write_skill, name, files, Path(to), force=force) for name, files in folders]
 
     async def delete(self, kind: Kind, name: str, *, force: bool = False, dry_run: bool = False) -> CatalogDeletion:
-        """Deletes a definition, but not its versions, which former runs refer to.
+        """Deletes a definition, but not its versions, which former runs refer to. `dry_run` only returns the deletion.
 
-        `force` also removes references to it, and deletes an agent's threads and memories. `dry_run` only returns what
-        would be deleted.
-
-        Raises DefinitionNotFound, DefinitionBuiltIn; DefinitionInUse without `force`, or where a query tool needs it.
+        `force` also removes references to it, and deletes an agent's threads and memories. Raises DefinitionNotFound,
+        DefinitionBuiltIn; DefinitionInUse without `force`, or where a query tool needs it.
         """
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
@@ -198,7 +192,13 @@ class Catalog:
             found = _deletable(Names(each.definition for each in stored), kind, name, force=force)
             if kind == "agent":
                 found = replace(found, belongings=await catalog_store.belongings(tx, found.definition.id))
-                _expect_free(found, force=force)
+                if found.belongings != NOTHING and not force:
+                    raise DefinitionInUse(
+                        kind="agent",
+                        name=found.definition.name,
+                        users=described(found.belongings),
+                        remedy="To keep them, set is_active: false instead. --force deletes them too, for ever.",
+                    )
             if not dry_run:
                 await self._delete(tx, {(s.definition.kind, s.definition.id): s for s in stored}, found)
         if not dry_run and found.belongings != NOTHING:
@@ -213,15 +213,11 @@ class Catalog:
     async def teach(
         self, source: str, given: Mapping[str, Any], gone: Mapping[str, Sequence[str]] | None = None
     ) -> Change:
-        """Adds and removes business terms and examples of a source.
+        """Adds and removes business terms and examples of a source, by its name or address; an unknown address is
+        added.
 
-        Args:
-            source: a name, or an address: the source that has it, else a new one.
-            given: `description`, `terms` and `examples` to add.
-            gone: the names of `terms` and the questions of `examples` to remove.
-
-        Raises DefinitionNotFound; CatalogInvalid: such as for SQL that does not only read; InvalidInput: an item to be
-        removed is missing.
+        `given` has the `description`, `terms` and `examples` to add, `gone` the terms' names and the examples'
+        questions to remove. Raises DefinitionNotFound, CatalogInvalid; InvalidInput: an item to be removed is missing.
         """
         gone = gone or {}
         async with self._store.writing() as tx:
@@ -336,14 +332,6 @@ def _without(user: Definition, gone: Definition) -> Definition:
         others = [each for each in body["tools"] if not isinstance(each, Mapping) or each.get("tool_id") != gone.id]
         body["tools"] = others
     return replace(user, body=body, version=user.version + 1, by=None)
-
-
-def _expect_free(found: CatalogDeletion, *, force: bool) -> None:
-    if force or found.belongings == NOTHING:
-        return
-    users = described(found.belongings)
-    remedy = "To keep them, set is_active: false instead. --force deletes them too, for ever."
-    raise DefinitionInUse(kind="agent", name=found.definition.name, users=users, remedy=remedy)
 
 
 def described(belongings: Belongings) -> str:

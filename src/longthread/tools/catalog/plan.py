@@ -38,7 +38,12 @@ def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: li
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
     made = [_resolved(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
-    _expect_built_in(made, drafts, problems)
+    problems += [
+        f"{draft.document.label}, name: the {each.kind} {each.name} is built in and stays as it is. "
+        "Give yours another name."
+        for each, draft in zip(made, drafts, strict=True)
+        if each.is_builtin and not same(each.body, BUILTIN[each.kind, each.id].body)
+    ]
     labels = {(each.kind, each.id): draft.document.label for each, draft in zip(made, drafts, strict=True)}
     _expect_names_free(after, labels, problems)
     problems += [
@@ -77,13 +82,6 @@ def _expect_each_once(made: Sequence[Definition], drafts: Sequence[DefinitionDra
         if there is not None:
             problems.append(f"{draft.document.label}: it is defined twice, also in {there}.")
         places.update(dict.fromkeys(marks, draft.document.label))
-
-
-def _expect_built_in(made: Sequence[Definition], drafts: Sequence[DefinitionDraft], problems: list[str]) -> None:
-    for each, draft in zip(made, drafts, strict=True):
-        if each.is_builtin and not same(each.body, BUILTIN[each.kind, each.id].body):
-            problem = f"the {each.kind} {each.name} is built in and stays as it is. Give yours another name."
-            problems.append(f"{draft.document.label}, name: {problem}")
 
 
 def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: list[str]) -> Definition:

@@ -106,11 +106,7 @@ class AgentRole:
         return not self.builtins.isdisjoint(MEMORY_TOOLS)
 
     async def tools(self, parts: ToolParts) -> AgentTools:
-        """Builds its tools that are not built in. An optional one that cannot be used is left out.
-
-        Raises:
-            ToolInvalid: a required one cannot be used.
-        """
+        """Builds its tools that are not built in, without optional ones that fail. Raises ToolInvalid for others."""
         wanted = [each for each in self.functions if each.tool.type != "builtin"]
         # Concurrently: each MCP server may take a while.
         found = await asyncio.gather(*(self._built(each, parts) for each in wanted))
@@ -141,10 +137,7 @@ class AgentRole:
 async def role_named(store: Driver, name: str) -> AgentRole:
     """The role of an agent as it is now. Unrecorded versions of its definitions are recorded.
 
-    Raises:
-        DefinitionNotFound: there is no such agent, or a source of it is missing.
-        DefinitionAmbiguous: there are several.
-        AgentOff: it is switched off.
+    Raises DefinitionNotFound (also for its source), DefinitionAmbiguous, AgentOff.
     """
     async with store.reading() as tx:
         stored = await _about(tx, name)
@@ -173,11 +166,7 @@ async def active_roles(store: Driver) -> list[AgentRole]:
 
 
 async def _about(tx: Transaction, name: str) -> list[StoredDefinition]:
-    """An agent and the definitions that it refers to, not the whole catalog: that may be large.
-
-    Raises:
-        DefinitionNotFound: there is no such agent.
-    """
+    """An agent and the definitions that it refers to, not the whole large catalog. Raises DefinitionNotFound."""
     agents = await catalog_store.some(tx, "agent", ids=[name.lower()], names=[name])
     if not agents:
         Names(each.definition for each in await catalog_store.definitions(tx)).one(

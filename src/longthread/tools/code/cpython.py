@@ -30,10 +30,7 @@ class Cpython:
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
         """The result as JSON text, cut behind `bounds.characters`, and what was printed.
 
-        Raises:
-            CodeFailed: an exception of its own, told with its line.
-            CodeStopped: it took more than it may, or its process died.
-            CodeUnavailable: this system cannot confine it.
+        Raises CodeFailed; CodeStopped: beyond its bounds, or its process died; CodeUnavailable: no confinement here.
         """
         reason = lacking()
         if reason is not None:

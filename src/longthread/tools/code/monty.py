@@ -34,10 +34,7 @@ class Monty:
     async def run(self, code: str, arguments: Mapping[str, Any], bounds: Bounds) -> tuple[str, str]:
         """The result as JSON text, cut behind `bounds.characters`, and what was printed.
 
-        Raises:
-            CodeFailed: an exception of its own, told with its line.
-            CodeStopped: it took more than it may, or its process died.
-            ExtraMissing: Monty is not installed.
+        Raises CodeFailed; CodeStopped: beyond its bounds, or its process died; ExtraMissing.
         """
         monty = _monty()
         pool = await self._started(monty)

@@ -89,10 +89,10 @@ class Implementation:
         if self._transport == "stdio":
             self._place = fields.text("command", "the program that is the server, such as npx")
             self._check_program()
+            own = Path(self._place).name
         else:
             self._place = fields.text("url", "an http:// or https:// URL").strip()
-            self._check_url()
-        own = Path(self._place).name if self._transport == "stdio" else httpx.URL(_host_part(self._place)).host
+            own = self._checked_host()
         self._server = fields.text("server", "a name", default=own[:100] or "its", longest=100)
         self.tool_name = fields.text("tool_name", "one of the server's") if "tool_name" in implementation else None
         self._tools = fields.texts("tools") or ("*",)
@@ -115,7 +115,9 @@ class Implementation:
             env = tuple(sorted((name, secrets.filled(value)) for name, value in self._env.items()))
             return Program(self._server, self._place, self._args, env, self._cwd, self._most)
         url = secrets.filled_in_url(self._place)
-        headers = tuple(sorted((name, _ascii(secrets.filled(value), name)) for name, value in self._headers.items()))
+        headers = tuple(sorted((name, secrets.filled(value)) for name, value in self._headers.items()))
+        if other := next((name for name, value in headers if not value.isascii()), None):
+            raise SecretUnusable(name=other, problem="goes into a header, which takes ASCII.")
         return ServerUrl(self._server, url, headers, self._private, self._most)
 
     def _check_program(self) -> None:
@@ -129,11 +131,11 @@ class Implementation:
         if any("\0" in one for one in (self._place, *self._args, self._cwd or "")):
             raise ToolInvalid(problem="there is a NUL in `command`, `args` or `cwd`.")
 
-    def _check_url(self) -> None:
+    def _checked_host(self) -> str:
         found = _URL.fullmatch(self._place)
         try:
-            url = httpx.URL(found[1]) if found else None
-            usable = url is not None and bool(url.host) and not url.userinfo and port_of(url) > 0
+            url = httpx.URL(found[1] if found else "")
+            usable = bool(url.host) and not url.userinfo and port_of(url) > 0
         except (httpx.InvalidURL, ValueError, KeyError):
             usable = False
         if found is None or not usable or _SECRET in found[1]:
@@ -145,11 +147,7 @@ class Implementation:
                 raise ToolInvalid(problem=f"`headers` has {name[:50]!r}, which is none that a tool may set.")
             if not value.isascii() or not value.isprintable():
                 raise ToolInvalid(problem=f"`headers` has a value for {name} that is not ASCII in one line.")
-
-
-def _host_part(url: str) -> str:
-    found = _URL.fullmatch(url)
-    return found[1] if found else ""
+        return url.host
 
 
 def _transport(fields: ImplementationFields, implementation: Mapping[str, Any]) -> str:
@@ -165,9 +163,3 @@ def _transport(fields: ImplementationFields, implementation: Mapping[str, Any]) 
     if wrong:
         raise ToolInvalid(problem=f"`{wrong[0]}` is no field of the transport {said}.")
     return transport
-
-
-def _ascii(value: str, header: str) -> str:
-    if not value.isascii():
-        raise SecretUnusable(name=header, problem="goes into a header, which takes ASCII.")
-    return value

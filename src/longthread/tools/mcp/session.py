@@ -67,11 +67,22 @@ class Session:
 
     async def offers(self) -> Mapping[str, ServerTool]:
         """The server's tools, by name. Raises McpFailed, ApiRefused, ApiFailed."""
-        return await self._working(self._offered)
+
+        async def work(client: Client) -> Mapping[str, ServerTool]:
+            if self._stale:
+                await self._list(client)
+            return self._offers
+
+        return await self._working(work)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The raw result of a call. Raises McpFailed, ApiRefused, ApiFailed, KeyError: there is no such tool."""
-        return await self._working(lambda: self._called(tool, dict(arguments)))
+
+        async def work(client: Client) -> dict[str, Any]:
+            result = await client.call_tool(tool, dict(arguments))
+            return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+        return await self._working(work)
 
     def retire(self) -> None:
         """Ends the session after its running calls."""
@@ -136,18 +147,7 @@ class Session:
                 break
         self._offers = found
 
-    async def _offered(self) -> Mapping[str, ServerTool]:
-        assert self._client is not None
-        if self._stale:
-            await self._list(self._client)
-        return self._offers
-
-    async def _called(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        assert self._client is not None
-        result = await self._client.call_tool(tool, arguments)
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    async def _working(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _working(self, work: Callable[[Client], Awaitable[T]]) -> T:
         """Waits for the start of the session and runs `work`. Raises the reason if the session ends."""
         self._busy += 1
         try:
@@ -165,9 +165,10 @@ class Session:
             if self._retired and not self._busy:
                 self._finish()
 
-    async def _after_ready(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _after_ready(self, work: Callable[[Client], Awaitable[T]]) -> T:
         await self._ready.wait()
-        return await work()
+        assert self._client is not None
+        return await work(self._client)
 
     async def _or_end(self, work: Awaitable[T]) -> T:
         task = asyncio.ensure_future(work)

@@ -61,9 +61,7 @@ def has_text(skill: Skill) -> bool:
 def disclose(prompt: str, skills: Sequence[Skill], opened: Sequence[str], *, window: int) -> Disclosure:
     """Adds skills to an agent's prompt. What changes least comes first, for the provider's cache.
 
-    Args:
-        opened: the ids of the skills to be shown in full, in the order in which they were opened.
-        window: tokens of the model's context window.
+    `opened` are the ids of skills shown in full, in order; `window` is the model's context window in tokens.
     """
     texts = [each for each in skills if has_text(each)]
     by_id = {each.id: each for each in texts}

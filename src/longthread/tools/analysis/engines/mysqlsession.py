@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from functools import partial
 from typing import Any, TypeAlias
 
 import pymysql
@@ -212,7 +211,7 @@ def _shapes(cursor: Cursor) -> list[_Value | None]:
 
 def _shape(kind: int, length: int) -> _Value | None:
     if kind == FIELD_TYPE.BIT:
-        return partial(_bits, length)
+        return lambda value: f"{int.from_bytes(value, 'big'):0{length}b}"
     if kind == FIELD_TYPE.JSON:
         return _document
     if kind in (FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP):
@@ -233,10 +232,6 @@ def _binary(value: bytes) -> str:
 def _document(text: str) -> Any:
     found = json.loads(text, parse_float=Decimal)
     return text if found is None else found  # which is no NULL
-
-
-def _bits(length: int, value: bytes) -> str:
-    return f"{int.from_bytes(value, 'big'):0{length}b}"
 
 
 def _written(value: Any) -> str:

@@ -56,11 +56,7 @@ def delimited(
     root: duckdb.DuckDBPyConnection, path: Path, scratch: Path, limits: Limits, *, load: bool, delimiter: str | None
 ) -> DelimitedTable | None:
     """Reads a UTF-8 file; None if it is blank. A file that DuckDB refuses, such as one with ragged rows, is rewritten
-    to `scratch` first.
-
-    Args:
-        load: whether all rows are loaded now; else they are read in place.
-        delimiter: the one that the file's name implies.
+    to `scratch` first. `load` loads all rows now; `delimiter` is the one that the file's name implies.
     """
     csv.field_size_limit(max(limits.value_bytes, 131_072))
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:

@@ -75,7 +75,7 @@ def likely(path: Path) -> list[str]:
     if _is_utf8(_blocks(path)):
         return ["utf-8"]
     evidence = _evidence(_blocks(path))
-    good = sum(_decodes(line, "utf-8") for line in evidence)
+    good = sum(_is_utf8([line]) for line in evidence)
     damaged = ["utf-8-damaged"] if len(evidence) > 1 and good >= _MOSTLY * len(evidence) else []
     return damaged + ranked(b"\n".join(evidence))
 
@@ -161,11 +161,3 @@ def _evidence(blocks: Iterable[bytes]) -> list[bytes]:
     if not left.isascii() and size < _EVIDENCE:
         found.append(left[:_OF_A_BLOCK])
     return found
-
-
-def _decodes(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -159,8 +159,7 @@ def _kind(cells: Sequence[str]) -> CellKind:
 def _width(rows: Sequence[TextRow]) -> int:
     """The most frequent width above one; of two the first."""
     counts = Counter(len(row) for row in rows if len(row) > 1) or Counter([1])
-    most = max(counts.values())
-    return next((len(row) for row in rows if counts[len(row)] == most), 1)
+    return counts.most_common(1)[0][0]
 
 
 def _first_of_table(rows: Sequence[TextRow], filled: Sequence[int], width: int) -> int:

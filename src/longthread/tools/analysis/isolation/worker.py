@@ -96,7 +96,7 @@ class ServedConnection:
         self._lock = threading.Lock()
         self._request = 0
         self._connection: SourceConnection | None = None
-        self._rows = _none()
+        self._rows = Rows((), iter(()))
 
     def run(self) -> None:
         """Answers requests until the other side closes the socket."""
@@ -148,12 +148,12 @@ class ServedConnection:
             found = connection.fetch(message["sql"], limits, **bounds, parameters=message["parameters"])
             return {"result": dataclasses.asdict(found)}
         if kind == "query":
-            rows = connection.query(message["sql"], message["parameters"])
-            self._rows = rows
-            return {"columns": rows.columns}
+            self._rows = connection.query(message["sql"], message["parameters"])
+            return {"columns": self._rows.columns}
         if kind == "more":
             return self._more()
-        self._end()
+        rows, self._rows = self._rows, Rows((), iter(()))
+        rows.close()
         if kind == "reset":
             connection.reset()
         return {}
@@ -176,14 +176,6 @@ class ServedConnection:
             if len(batch) >= _BATCH_ROWS or characters >= _BATCH_CHARACTERS:
                 return {"rows": batch, "done": False}
         return {"rows": batch, "done": True}
-
-    def _end(self) -> None:
-        rows, self._rows = self._rows, _none()
-        rows.close()
-
-
-def _none() -> Rows:
-    return Rows((), iter(()))
 
 
 def _shaped(row: Sequence[Any], of: Rows) -> list[Any]:
