@@ -17,17 +17,15 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
-
-from longthread.tools.analysis.statement import prepared
 
 from longthread.tools import api, code, query
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 from longthread.tools.code.confinement import lacking
+from longthread.tools.definition import DefinedTool
 from longthread.tools.query.template import compiled
 from longthread.tools.secrets import Secrets
 
@@ -38,12 +36,8 @@ CODE = "def execute(query, limit=10):\n    return [query, limit]"
 Call = Callable[[], Awaitable[Any]]
 
 
-@dataclass(frozen=True)
-class Definition:
-    implementation: dict[str, Any]
-    name: str = "measured"
-    description: str = ""
-    parameters: dict[str, Any] = field(default_factory=lambda: PARAMETERS)
+def measured(implementation: dict[str, Any]) -> DefinedTool:
+    return DefinedTool("measured", "", PARAMETERS, implementation)
 
 
 async def timed(call: Call, count: int) -> dict[str, float]:
@@ -61,7 +55,7 @@ async def of_code(count: int) -> dict[str, dict[str, float]]:
     found = {}
     async with code.Interpreters(cpython=True) as interpreters:
         for runtime in ("python", "cpython") if lacking() is None else ("python",):
-            tool = code.build(Definition({"runtime": runtime, "code": CODE}), interpreters)
+            tool = code.build(measured({"runtime": runtime, "code": CODE}), interpreters)
             few = count if runtime == "python" else max(10, count // 10)
             found[f"code {runtime}"] = await timed(lambda tool=tool: tool.call({"query": "x"}), few)
     return found
@@ -84,9 +78,9 @@ async def of_query(count: int) -> dict[str, dict[str, float]]:
 
             async def judging() -> None:
                 statement = template.statement({"query": "agents", "limit": 10})
-                prepared(statement.said, source, schema, statement.run)
+                source.prepare(statement.said, schema, statement.run)
 
-            tool = query.build(Definition({"database": "main", "sql_template": SQL}), sources)
+            tool = query.build(measured({"database": "main", "sql_template": SQL}), sources)
             return {
                 "query": await timed(lambda: tool.call({"query": "agents"}), count),
                 "query judged": await timed(judging, count),
@@ -104,7 +98,7 @@ async def of_api(count: int) -> dict[str, dict[str, float]]:
     async with server:
         port = server.sockets[0].getsockname()[1]
         made = {"endpoint": f"http://127.0.0.1:{port}/?q={{{{query}}}}", "allow_private": True}
-        tool = api.build(Definition(made), secrets=Secrets({}))
+        tool = api.build(measured(made), secrets=Secrets({}))
         return {"api": await timed(lambda: tool.call({"query": "x"}), count)}
 
 
