@@ -78,7 +78,7 @@ async def of_query(count: int) -> dict[str, dict[str, float]]:
 
             async def judging() -> None:
                 statement = template.statement({"query": "agents", "limit": 10})
-                source.prepare(statement.said, schema, statement.run)
+                source.prepare(statement.shown, schema, statement.run)
 
             tool = query.build(measured({"database": "main", "sql_template": SQL}), sources)
             return {

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longthread.builtin.query_results import HeldResult, held, held_before, held_labels
+from longthread.builtin.query_results import StoredResult, find_result, find_result_before, result_labels
 from longthread.errors import InvalidInput
 from longthread.model.builtin import CHART
 from longthread.model.entry import Entry
@@ -53,28 +53,33 @@ def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
     return Tool(CHART, _ABOUT, _PARAMETERS, as_observation(work), retry_safe=True, category="chart")
 
 
-async def _found(label: str, store: Driver, thread: Thread, window: Window) -> HeldResult:
+async def _found(label: str, store: Driver, thread: Thread, window: Window) -> StoredResult:
     """A result of the hot window, else of the whole conversation, which is read only then."""
     entries: Sequence[Entry] = [spot.entry for spot in window.spots]
-    there = held_labels(entries)
+    there = result_labels(entries)
     if label.strip().strip("[]") not in there and not (there and not label.strip()):
         async with store.reading() as tx:
             now = await log.find_thread(tx, thread.id, user_id=thread.user_id)
             entries = await log.branch(tx, thread.id, now.tip, limit=max(1, now.entry_count))
-        there = held_labels(entries)
+        there = result_labels(entries)
     if not label.strip() and not there:
         raise InvalidInput(reason="The conversation has no result yet. Ask with run_sql first.")
-    return held(entries, label if label.strip() else there[-1])
+    return find_result(entries, label if label.strip() else there[-1])
 
 
-def _drawn(found: HeldResult, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _drawn(found: StoredResult, asked: Mapping[str, Any]) -> dict[str, Any]:
     data = Data(found.columns, found.rows)
     drawn = chart(ChartRequest(**{name: value for name, value in asked.items() if name != "query"}), data, found.label)
     notes = list(drawn.notes)
     if found.shown != f"{len(found.rows)} of {len(found.rows)}":
         notes.insert(0, f"The result holds {found.shown} rows, and only these are shown. Aggregate them in the query.")
-    told = {"result": found.label, "rows": len(data.rows), "measures": dict(drawn.measures), "spec": dict(drawn.spec)}
-    return told | ({"notes": notes} if notes else {})
+    summary = {
+        "result": found.label,
+        "rows": len(data.rows),
+        "measures": dict(drawn.measures),
+        "spec": dict(drawn.spec),
+    }
+    return summary | ({"notes": notes} if notes else {})
 
 
 def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -85,7 +90,7 @@ def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         asked = entry.role == "tool" and entry.tool_call_id in calls
         spec = _spec(observation_of(entry.text)) if asked else None
         if spec is not None:
-            charts.append(_filled(spec, held(entries[:at], str(spec["data"]["name"]))))
+            charts.append(_filled(spec, find_result(entries[:at], str(spec["data"]["name"]))))
     return charts
 
 
@@ -94,7 +99,7 @@ async def chart_of(tx: Transaction, step: Step) -> dict[str, Any] | None:
     spec = _spec(step.observation or {}) if step.action == CHART else None
     if spec is None:
         return None
-    return _filled(spec, await held_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"])))
+    return _filled(spec, await find_result_before(tx, step.thread_id, step.entry_seq or 0, str(spec["data"]["name"])))
 
 
 def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -104,5 +109,5 @@ def _spec(observation: Mapping[str, Any]) -> dict[str, Any] | None:
     return spec if isinstance(spec, dict) and isinstance(spec.get("data"), dict) and "name" in spec["data"] else None
 
 
-def _filled(spec: Mapping[str, Any], found: HeldResult) -> dict[str, Any]:
+def _filled(spec: Mapping[str, Any], found: StoredResult) -> dict[str, Any]:
     return with_rows(spec, Data(found.columns, found.rows))

@@ -32,9 +32,9 @@ def with_query(
         raise InvalidInput(reason="The query of this reply comes behind the chart. Call chart after it.")
     in_order = len(charts) == len(queries) and max(queries) < min(charts) and place in charts
     own = calls[queries[charts.index(place)] if in_order else before[-1]]
-    said = next((m for m in results if m.role == "tool" and m.tool_call_id == own["id"]), None)
-    observation = observation_of(str(said.text)) if said is not None else {}
+    result = next((m for m in results if m.role == "tool" and m.tool_call_id == own["id"]), None)
+    observation = observation_of(str(result.text)) if result is not None else {}
     if not observation.get("ok"):
-        how = "failed" if said is not None else "has not run"
+        how = "failed" if result is not None else "has not run"
         raise InvalidInput(reason=f"The query of this reply {how}, so there is no result to show. Mend it, then chart.")
     return {**args, "query": str(observation["data"]["query"])}

@@ -109,9 +109,9 @@ class RunMemories:
         )
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)
-            kept = await remember(tx, self.owner, statement)
-        told = {"noted_after_reading": kept.memory.origin.summary} if kept.memory.origin else {}
-        return {"memory": kept.memory.id, "new": kept.is_new, **told}
+            result = await remember(tx, self.owner, statement)
+        data = {"noted_after_reading": result.memory.origin.summary} if result.memory.origin else {}
+        return {"memory": result.memory.id, "new": result.is_new, **data}
 
     async def _forget(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         memory_id, text = text_argument(arguments, "memory"), text_argument(arguments, "text")
@@ -128,16 +128,16 @@ class RunMemories:
 
     async def _forgotten(self, ids: Sequence[str], holding: Sequence[str]) -> Mapping[str, Any]:
         """Forget memories. The result does not repeat their text, which would stay in the log."""
-        told: list[dict[str, Any]] = []
+        data: list[dict[str, Any]] = []
         async with self.store.writing() as tx:
             await runs.check(tx, self.lease)
             for memory_id in ids:
                 user_id, agent_id = self.owner.user_id, self.owner.agent_id
                 memory = await memories.find(tx, memory_id, user_id=user_id, agent_id=agent_id)
                 await memories.delete(tx, memory.id, user_id=user_id)
-                told.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
-        self.dropped([each["memory"] for each in told])
-        return {"forgotten": told} | ({"holding": list(holding)} if holding else {})
+                data.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
+        self.dropped([each["memory"] for each in data])
+        return {"forgotten": data} | ({"holding": list(holding)} if holding else {})
 
 
 def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
@@ -146,8 +146,8 @@ def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
 
 def _shown(memory: Memory) -> dict[str, Any]:
     since = memory.created_at.isoformat(timespec="seconds")
-    told = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
-    return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **told}
+    data = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
+    return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **data}
 
 
 def _importance(arguments: Mapping[str, Any]) -> float | None:

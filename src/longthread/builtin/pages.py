@@ -36,24 +36,24 @@ class PageRoom:
         """Whether `beside` leaves half of a page for its text."""
         return not self.budget or self._cost(beside) <= self.tokens // 2
 
-    def page(self, said: str, begins: int, beside: Mapping[str, Any]) -> int:
+    def page(self, text: str, begins: int, beside: Mapping[str, Any]) -> int:
         """The end of the page of a text that begins there and is shown with `beside`."""
-        size = min(len(said) - begins, WHOLE_CHARS)
+        size = min(len(text) - begins, WHOLE_CHARS)
         left = max(1, self.tokens - self._cost(beside) - _MORE)
         while self.budget and size > _LEAST_CHARS:
-            cost = self._cost(said[begins : begins + size])
+            cost = self._cost(text[begins : begins + size])
             if cost <= left:
                 break
             size = max(_LEAST_CHARS, int(size * 0.95 * left / cost))
-        return min(len(said), begins + size)
+        return min(len(text), begins + size)
 
-    def start(self, said: str, wanted: Collection[str], beside: Mapping[str, Any]) -> int:
+    def start(self, text: str, wanted: Collection[str], beside: Mapping[str, Any]) -> int:
         """The beginning of the page with most of the `wanted` terms."""
-        begins, size = 0, self.page(said, 0, beside)
+        begins, size = 0, self.page(text, 0, beside)
         while True:
-            begins = start_of(said, wanted, size)
-            fits = self.page(said, begins, beside) - begins
-            if fits >= min(size, len(said) - begins):
+            begins = start_of(text, wanted, size)
+            fits = self.page(text, begins, beside) - begins
+            if fits >= min(size, len(text) - begins):
                 return begins
             size = fits  # this part of the text costs more than its beginning
 

@@ -92,7 +92,7 @@ def recall_tool(
             return failed(error)
         wanted = set(terms(f"{asked.text} {asked.topic}"))
         shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
-        data: dict[str, Any] = {"found": [_told(hit, thread_id, wanted, text) for hit, text in shown]}
+        data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text) for hit, text in shown]}
         data |= {"memories": remembered} if remembered else {}
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
@@ -191,27 +191,27 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
 
 def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
     """An entry, or a page of a long one. The pages together are exactly its text."""
-    said = content_of(hit.entry)
+    content = content_of(hit.entry)
     if arguments.get("offset"):
         hit = replace(hit, around=())
-    data = _told(hit, thread_id, wanted, "")
+    data = _hit(hit, thread_id, wanted, "")
     if not room.has_for(data):
         data.pop("around", None)
-    begins = _number(arguments, "offset", room.start(said, wanted, data), 0, len(said) - 1)
-    ends = room.page(said, begins, data)
-    data["text"] = said[begins:ends]
-    if (begins, ends) != (0, len(said)):
-        further = f"offset {ends} gives what follows." if ends < len(said) else "this is its end."
-        data["more"] = f"Characters {begins} to {ends} of {len(said)}; {further}"
+    begins = _number(arguments, "offset", room.start(content, wanted, data), 0, len(content) - 1)
+    ends = room.page(content, begins, data)
+    data["text"] = content[begins:ends]
+    if (begins, ends) != (0, len(content)):
+        further = f"offset {ends} gives what follows." if ends < len(content) else "this is its end."
+        data["more"] = f"Characters {begins} to {ends} of {len(content)}; {further}"
     return data
 
 
-def _told(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, Any]:
+def _hit(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, Any]:
     data = _entry(hit.entry, thread_id, text)
     if not hit.active:
         data["branch"] = "another: this was edited or said anew"
     beside = [(other, excerpt(content_of(other), wanted, AROUND_CHARS)) for other in hit.around]
-    around = [_entry(other, thread_id, said) for other, said in beside if said]
+    around = [_entry(other, thread_id, content) for other, content in beside if content]
     return data | ({"around": around} if around else {})
 
 

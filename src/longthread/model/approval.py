@@ -86,7 +86,7 @@ class Approval:
     def to_json(self) -> dict[str, Any]:
         """The call with its decision."""
         edited = {} if self.edited is None else {"edited": dict(self.edited)}
-        said = {} if self.message is None else {"message": self.message}
+        note = {} if self.message is None else {"message": self.message}
         return {
             "id": self.call_id,
             "run": self.run_id,
@@ -95,7 +95,7 @@ class Approval:
             "asked_at": self.asked_at.isoformat(),
             "decision": self.decision,
             **edited,
-            **said,
+            **note,
             "by": self.by,
             "decided_at": self.at.isoformat() if self.at else None,
         }

@@ -59,11 +59,11 @@ def attachment_of(block: ContentBlock) -> Attachment | None:
     if source == "content":
         return _of_content(found, fields.get("content"))
     if source == "text" or type(block.get("text")) is str:
-        said = fields.get("text") or fields.get("data")
-        return replace(found, kind="text", data="", text=said if isinstance(said, str) else "")
+        content_text = fields.get("text") or fields.get("data")
+        return replace(found, kind="text", data="", text=content_text if isinstance(content_text, str) else "")
     if found.kind == "text" and data:
-        said = _decoded(data)
-        return replace(found, kind="document") if said is None else replace(found, data="", text=said)
+        content_text = _decoded(data)
+        return replace(found, kind="document") if content_text is None else replace(found, data="", text=content_text)
     return found
 
 
@@ -109,9 +109,9 @@ def _of_content(found: Attachment, content: Any) -> Attachment:
     """A document of nested blocks."""
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-    said = [content] if isinstance(content, str) else texts
+    content_text = [content] if isinstance(content, str) else texts
     return replace(
-        found, kind="text", text="\n".join(said), images=sum(block.get("type") == "image" for block in blocks)
+        found, kind="text", text="\n".join(content_text), images=sum(block.get("type") == "image" for block in blocks)
     )
 
 

@@ -37,7 +37,7 @@ def extra_text(payload: bytes | None) -> str:
     """The text and names of attachments, invalid calls, and items of the provider's own tools. Empty for a
     payload that is not ours."""
     fields = _fields(payload) if payload and any(name in payload for name in _NAMED) else {}
-    return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _said(fields) if each.strip()))
+    return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _texts(fields) if each.strip()))
 
 
 def _fields(payload: bytes) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ def _fields(payload: bytes) -> Mapping[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _said(fields: Mapping[str, Any]) -> Iterator[str]:
+def _texts(fields: Mapping[str, Any]) -> Iterator[str]:
     for block in _dicts(fields.get("content")):
         yield from _of_block(block)
     for call in _dicts(fields.get("invalid_tool_calls")):

@@ -93,10 +93,10 @@ class StateFold:
         for call in entry.tool_calls:
             self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text, entry.seq)
         # Text beside calls is the thought behind them.
-        is_said = entry.kind is None and entry.text and not entry.tool_calls
-        if is_said or entry.kind in {"answer", "summary"}:
+        is_message = entry.kind is None and entry.text and not entry.tool_calls
+        if is_message or entry.kind in {"answer", "summary"}:
             self._add_message(entry)
-        if is_said or entry.kind == "answer":
+        if is_message or entry.kind == "answer":
             self.last_error = None
         if entry.kind == "answer":
             self.answer = {"ok": True, "data": entry.text}

@@ -35,17 +35,17 @@ def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> 
     """The short form of a payload's fields, and the metadata for it. `text` is the entry's, `metadata` the note's
     part."""
     rest, short = dict(fields), PayloadFields()
-    kept = dict(metadata)
-    if (inserts := _inserts(fields, text, kept)) is not None:
+    remaining = dict(metadata)
+    if (inserts := _inserts(fields, text, remaining)) is not None:
         kwargs = {key: value for key, value in rest.pop(_KWARGS).items() if key != NOTE}
         rest |= {_KWARGS: kwargs} if kwargs else {}
         short["n"] = inserts
         if any(type(value) is list for _, value in inserts):
-            del kept[_RAW]
+            del remaining[_RAW]
     usage = rest.get(_USAGE)
     if type(usage) is dict and tuple(usage) == _COUNTS and all(type(count) is int for count in usage.values()):
         short["u"] = list(rest.pop(_USAGE).values())
-    return ({SHORT: short} | rest if short else rest), kept
+    return ({SHORT: short} | rest if short else rest), remaining
 
 
 def whole(fields: PayloadFields, text: str, metadata: Mapping[str, Any] | str | None) -> PayloadFields:
@@ -86,14 +86,14 @@ def _inserts(fields: Mapping[str, Any], text: str, metadata: Mapping[str, Any]) 
         return None
     note: PayloadFields = kwargs[NOTE]
     inserts: list[list[Any]] = []
-    kept: PayloadFields = {}
+    remaining: PayloadFields = {}
     for place, (key, value) in enumerate(note.items()):
         if key == _LATENCY and type(value) is int:
             inserts.append([place, value])
         elif key == _RAW and type(value) is str and text and text in value:
             before, _, after = value.partition(text)
             inserts.append([place, [before, after]])
-            kept[key] = metadata.get(key)
+            remaining[key] = metadata.get(key)
         else:
-            kept[key] = value
-    return inserts if kept.items() == metadata.items() and list(kept) == list(metadata) else None
+            remaining[key] = value
+    return inserts if remaining.items() == metadata.items() and list(remaining) == list(metadata) else None

@@ -153,5 +153,5 @@ def _by_channel(reply: str) -> tuple[str, str]:
         else:
             thinking.append(body)
     rest = "\n".join(calls) or "".join(final)
-    told = [part.strip() for part in ([*thinking, *final] if calls else thinking)]
-    return "\n\n".join(part for part in told if part), _without_end(rest)
+    parts = [part.strip() for part in ([*thinking, *final] if calls else thinking)]
+    return "\n\n".join(part for part in parts if part), _without_end(rest)

@@ -19,7 +19,7 @@ from referencing.exceptions import Unresolvable
 from longthread.errors import ArgumentsInvalid, LongthreadError, ToolInvalid
 from longthread.tools.patterns import matches
 
-_TOLD = 3
+_PROBLEMS = 3
 """Problems of one call in an error."""
 _SHOWN = 80
 """Characters of a wrong value that are shown."""
@@ -56,7 +56,7 @@ class Arguments:
         filled: dict[str, Any] = _filled(self._schema, deepcopy(dict(given)))
         problems = [*self._unknown(filled), *_unsendable(filled, ""), *self._wrong(filled)]
         if problems:
-            raise ArgumentsInvalid(tool=self._tool, problem=" ".join(dict.fromkeys(problems[:_TOLD])))
+            raise ArgumentsInvalid(tool=self._tool, problem=" ".join(dict.fromkeys(problems[:_PROBLEMS])))
         return filled
 
     def _unknown(self, given: Mapping[str, Any]) -> Iterator[str]:
@@ -222,9 +222,9 @@ def _expected(schema: Any, name: str) -> str:
     about = schema.get("properties", {}).get(name) if isinstance(schema, Mapping) else None
     if not isinstance(about, Mapping):
         return ""
-    said = [_types(about["type"])] if "type" in about else []
-    said += [_short(about["description"], 200)] if about.get("description") else []
-    return f" ({': '.join(said)})" if said else ""
+    hints = [_types(about["type"])] if "type" in about else []
+    hints += [_short(about["description"], 200)] if about.get("description") else []
+    return f" ({': '.join(hints)})" if hints else ""
 
 
 def _names(value: Any) -> list[str]:

@@ -22,7 +22,7 @@ def harmless(schema: Any) -> Any:
         return [harmless(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    kept = {
+    checked = {
         key: {name: harmless(one) for name, one in value.items()}
         if key in _NAMING and isinstance(value, Mapping)
         else value
@@ -33,8 +33,8 @@ def harmless(schema: Any) -> Any:
     }
     if isinstance(schema.get("patternProperties"), Mapping):  # other keywords depend on it
         dropped = ("patternProperties", "unevaluatedProperties")
-        return {key: value for key, value in kept.items() if key not in dropped} | {"additionalProperties": True}
-    return kept
+        return {key: value for key, value in checked.items() if key not in dropped} | {"additionalProperties": True}
+    return checked
 
 
 _NAMING = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})

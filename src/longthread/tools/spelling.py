@@ -16,5 +16,5 @@ def _in_pinyin(found: re.Match[str]) -> str:
     from pypinyin import lazy_pinyin  # slow to load, and rarely needed
 
     before, behind = found.string[: found.start()][-1:], found.string[found.end() :][:1]
-    said = "_".join(lazy_pinyin(found[0]))
-    return f"{'_' if before.isalnum() else ''}{said}{'_' if behind.isalnum() else ''}"
+    pinyin = "_".join(lazy_pinyin(found[0]))
+    return f"{'_' if before.isalnum() else ''}{pinyin}{'_' if behind.isalnum() else ''}"

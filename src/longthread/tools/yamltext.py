@@ -49,8 +49,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         try:
             return super().construct_object(node, deep)
         except (LookupError, AttributeError):
-            said = f"this is no {node.tag.rpartition(':')[2]}"
-            raise yaml.MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
+            what = f"this is no {node.tag.rpartition(':')[2]}"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=node.start_mark) from None
 
 
 def yaml_loader(text: str) -> Any:
@@ -60,8 +60,8 @@ def yaml_loader(text: str) -> Any:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         mark = yaml.Mark("", error.position, before.count("\n"), len(before) - before.rfind("\n") - 1, None, 0)
-        said = f"the character U+{error.character:04X} may not stand in YAML"
-        raise yaml.MarkedYAMLError(problem=said, problem_mark=mark) from None
+        what = f"the character U+{error.character:04X} may not stand in YAML"
+        raise yaml.MarkedYAMLError(problem=what, problem_mark=mark) from None
 
 
 def expect_unique(root: Any) -> None:

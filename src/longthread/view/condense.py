@@ -78,14 +78,14 @@ def _totals(value: Any, most: int) -> str:
             waiting += inner.items()
         elif isinstance(inner, list) and len(inner) > 1:
             lists.append((name, len(inner)))
-    told = ""
+    note = ""
     for name, count in sorted(lists, key=lambda each: -each[1]):
         name = _HALVES.sub("\ufffd", name)
-        longer = f"{told}, " if told else ""
+        longer = f"{note}, " if note else ""
         longer += f"{name}: {count} items" if name else f"{count} items"
         if len(longer) + 5 <= most:
-            told = longer
-    return f"… ({told}) " if told else ""
+            note = longer
+    return f"… ({note}) " if note else ""
 
 
 def _short_first(value: Any) -> Any:

@@ -86,11 +86,11 @@ class ViewItem:
         text = condense_result(self.text, limit) if self.role == "tool" else self.text
         if text == self.text and not self.thinking:
             return self.whole
-        told = None if limit == TOOL_MAX else limit
+        own_limit = None if limit == TOOL_MAX else limit
         if text == self.text:
-            return ViewPart(self, "condensed", tokens=self.tokens - self.thinking, limit=told)
+            return ViewPart(self, "condensed", tokens=self.tokens - self.thinking, limit=own_limit)
         tokens = self.extra + MESSAGE_OVERHEAD + estimate(text, self.family)
-        return ViewPart(self, "condensed", text, tokens, limit=told)
+        return ViewPart(self, "condensed", text, tokens, limit=own_limit)
 
 
 @dataclass(frozen=True, slots=True)

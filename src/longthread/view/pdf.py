@@ -46,9 +46,9 @@ def _bytes(data: str) -> bytes:
 
 def _declared(data: bytes) -> int | None:
     """The number of pages in the header of a linearized file, or at the root of the page tree."""
-    said = [int(found[1]) for found in [_FIRST_PAGE.search(data[:2048])] if found]
+    linearized = [int(found[1]) for found in [_FIRST_PAGE.search(data[:2048])] if found]
     roots = [count for part in (data, *_packed(data)) for count in _roots(part)]
-    return max([*said, *roots], default=0) or None
+    return max([*linearized, *roots], default=0) or None
 
 
 def _roots(data: bytes) -> Iterator[int]:

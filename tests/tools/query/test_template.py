@@ -40,7 +40,7 @@ def test_the_documents_template_is_compiled_as_it_is_printed(dialect: str, run: 
     text = r"'%50\% of\_\\x%'"
     text = text.replace("\\", "\\\\") if dialect == "mysql" else text
     said = run.replace("$1", text).replace(":p1", text)
-    assert statement.said == said.replace("$2", " 5 ").replace(":p2", " 5 ")
+    assert statement.shown == said.replace("$2", " 5 ").replace(":p2", " 5 ")
 
 
 def test_mysql_has_texts_in_double_quotes_too() -> None:

@@ -20,7 +20,7 @@ from longthread.store import log
 from longthread.tools.analysis.export.table import TableFormat, write
 
 if TYPE_CHECKING:
-    from longthread.builtin.query_results import HeldResult
+    from longthread.builtin.query_results import StoredResult
     from longthread.runs.analyst import Analyst
 
 
@@ -45,7 +45,7 @@ def result(
     settings = Settings.load(database=database, read_only=read_only, sql_timeout=seconds)
 
     # Here and not above: LangChain takes time to load, and other commands do not need it.
-    from longthread.builtin.query_results import held
+    from longthread.builtin.query_results import find_result
     from longthread.runs.analyst import Analyst
 
     async def work() -> int:
@@ -54,7 +54,7 @@ def result(
             async with analyst.store.reading() as tx:
                 thread = await log.find_thread(tx, thread_id, user_id=settings.user)
                 entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-            found = held(entries, label)
+            found = find_result(entries, label)
             with output(to, settings.database, force=force) as file:
                 if stored:
                     return write(chosen, found.columns, found.rows, file, marked=True)
@@ -66,7 +66,7 @@ def result(
 
 
 async def _asked(
-    analyst: Analyst, thread_id: str, spec: str | None, found: HeldResult, chosen: TableFormat, file: BinaryIO
+    analyst: Analyst, thread_id: str, spec: str | None, found: StoredResult, chosen: TableFormat, file: BinaryIO
 ) -> int:
     async with await analyst.sources.open(spec, thread_id, user_id=analyst.settings.user) as source:
         schema = await source.schema()

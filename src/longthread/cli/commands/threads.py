@@ -15,7 +15,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longthread.builtin.query_results import held_labels
+from longthread.builtin.query_results import result_labels
 from longthread.cli import options
 from longthread.cli.damaged import leave_damaged
 from longthread.cli.find_thread import find_thread
@@ -126,7 +126,7 @@ def show(
     if found.parent_id is not None:
         console.print(f"[dim]asked for in {escape(found.parent_id)}[/dim]")
     for entry in entries:
-        label = "".join(f"[{each}]" for each in held_labels([entry])) if entry.role == "tool" else entry.kind or ""
+        label = "".join(f"[{each}]" for each in result_labels([entry])) if entry.role == "tool" else entry.kind or ""
         console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
         text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
         console.print(text, markup=False, highlight=False)

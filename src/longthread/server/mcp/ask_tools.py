@@ -171,25 +171,25 @@ async def _watched(handle: RunHandle, progress: ReportProgress) -> Event:
 
 
 def _answer(handle: RunHandle, final: Event) -> ToolAnswer:
-    said = final.data
+    outcome = final.data
     queries: list[dict[str, Any]] = [
         {"query": each["query"], "sql": str(each["sql"]), "shown": str(each.get("shown") or "")}
-        for each in said.get("queries") or ()
+        for each in outcome.get("queries") or ()
     ]
     data: dict[str, Any] = {
         "thread": handle.thread_id,
         "run": handle.run.id,
         "status": final.type,
-        "answer": str(said.get("answer") or said.get("summary") or ""),
-        "citations": [{"number": each["number"], "query": each["query"]} for each in said.get("citations") or ()],
+        "answer": str(outcome.get("answer") or outcome.get("summary") or ""),
+        "citations": [{"number": each["number"], "query": each["query"]} for each in outcome.get("citations") or ()],
         "queries": queries,
     }
-    data |= {name: said[name] for name in ("reason", "hint", "error") if said.get(name)}
-    if said.get("error"):
-        data["error"] = {**said["error"], "message": for_clients(str(said["error"].get("message", "")))}
+    data |= {name: outcome[name] for name in ("reason", "hint", "error") if outcome.get(name)}
+    if outcome.get("error"):
+        data["error"] = {**outcome["error"], "message": for_clients(str(outcome["error"].get("message", "")))}
     if final.type == "waiting":
-        data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in said["calls"]]
-    data |= {"tokens": dict(said["usage"])} if said.get("usage") else {}
+        data["calls"] = [{"tool": each["tool"], "args": each["args"]} for each in outcome["calls"]]
+    data |= {"tokens": dict(outcome["usage"])} if outcome.get("usage") else {}
     return ToolAnswer(data, _as_text(data), failed=final.type == "failed")
 
 

@@ -94,8 +94,8 @@ class Authenticator:
 
 
 def _is(token: str, headers: Headers) -> bool:
-    said = headers.get("authorization", "")
-    given = said[len(_BEARER) :].strip() if said.lower().startswith(_BEARER) else headers.get("x-api-key", "")
+    header = headers.get("authorization", "")
+    given = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else headers.get("x-api-key", "")
     return hmac.compare_digest(given.encode(), token.encode())
 
 

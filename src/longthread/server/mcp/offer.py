@@ -53,8 +53,8 @@ def text(description: str, **more: Any) -> dict[str, Any]:
 
 def whole(description: str, *, least: int, most: int, default: int | None = None) -> dict[str, Any]:
     """The schema of a whole number."""
-    said = {"type": "integer", "minimum": least, "maximum": most, "description": description}
-    return said if default is None else said | {"default": default}
+    number = {"type": "integer", "minimum": least, "maximum": most, "description": description}
+    return number if default is None else number | {"default": default}
 
 
 def each(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:

@@ -76,12 +76,12 @@ class _Tools:
         if offer is None:
             known = ", ".join(self._offers)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]}. There are: {known}.")
-        told = 0
+        steps = 0
 
         async def progress(message: str) -> None:
-            nonlocal told
-            told += 1
-            await context.session.report_progress(told, None, message)
+            nonlocal steps
+            steps += 1
+            await context.session.report_progress(steps, None, message)
 
         try:
             arguments = self._arguments[offer.name].checked(params.arguments or {})

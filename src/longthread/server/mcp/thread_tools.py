@@ -182,8 +182,8 @@ async def _messages(
 
 def _message(entry: Entry) -> dict[str, Any]:
     most = RESULT_CHARS if entry.role == "tool" else MESSAGE_CHARS
-    said = condense_result(entry.text, most) if entry.role == "tool" else entry.text[:most]
-    data: dict[str, Any] = {"seq": entry.seq, "entry": entry.id, "role": entry.role, "text": said}
+    content = condense_result(entry.text, most) if entry.role == "tool" else entry.text[:most]
+    data: dict[str, Any] = {"seq": entry.seq, "entry": entry.id, "role": entry.role, "text": content}
     data |= {"kind": entry.kind} if entry.kind else {}
     data |= {"name": entry.name} if entry.name else {}
     calls: list[dict[str, Any]] = []

@@ -45,8 +45,8 @@ def shown(spec: str) -> str:
     url = _parsed(spec)
     if url is None:
         return f"{_SCHEME.match(spec)[0]}://…"  # type: ignore[index] # is_url says that it matches
-    kept = {name: value for name, value in _harmless(url.query).items() if name in _SHOWN_OPTIONS}
-    return _ASSIGNED.sub(r"\1***", replace(url, query=kept).text(password=False))
+    options = {name: value for name, value in _harmless(url.query).items() if name in _SHOWN_OPTIONS}
+    return _ASSIGNED.sub(r"\1***", replace(url, query=options).text(password=False))
 
 
 def remembered(spec: str) -> str:

@@ -178,10 +178,10 @@ def _slices(
 def _not_measured(
     wanted: ChartRequest, found: Mapping[str, str], measures: Mapping[str, FieldType], numbers: Sequence[str]
 ) -> InvalidInput:
-    told = ", ".join(f"{found[axis]} is {measures[found[axis]]}" for axis in ("x", "y") if axis in found)
+    types = ", ".join(f"{found[axis]} is {measures[found[axis]]}" for axis in ("x", "y") if axis in found)
     what = f"The {wanted.aggregate} of text or dates" if wanted.aggregate else f"A {wanted.mark} chart without numbers"
     there = f"Columns of numbers: {', '.join(numbers[:20])}." if numbers else "The result has no column of numbers."
-    return InvalidInput(reason=f"{what} cannot be shown: {told}. {there} Choose one for y, or the aggregate count.")
+    return InvalidInput(reason=f"{what} cannot be shown: {types}. {there} Choose one for y, or the aggregate count.")
 
 
 def _encoded(

@@ -126,13 +126,13 @@ def _first(connection: SourceConnection, source: Source, schema: Schema, sql: st
 
 def _note(one: Filter, values: Sequence[str]) -> str:
     how = "is" if one.how == "=" else f"is {one.how}"
-    said = f"No {one.table.label}.{one.column} {how} '{_cut(one.value)}'"
+    missing = f"No {one.table.label}.{one.column} {how} '{_cut(one.value)}'"
     near = close_values(one.value.strip("%_") if one.how != "=" else one.value, values)
     if near:
-        return f"{said}. The nearest values are: {_listed(near)}."
+        return f"{missing}. The nearest values are: {_listed(near)}."
     if 0 < len(values) <= _FEW:
-        return f"{said}. Its values are: {_listed(values)}."
-    return f"{said}."
+        return f"{missing}. Its values are: {_listed(values)}."
+    return f"{missing}."
 
 
 def close_values(wanted: str, values: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ _SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg
 _DUCKDB_NAMES = frozenset({".duckdb", ".ddb"})
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _DUCKDB_MAGIC = b"DUCK"
-_TOLD = 3
+_LISTED = 3
 """Files of a folder without tables that an error lists."""
 _ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
 
@@ -120,7 +120,7 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
     if path.is_dir():
         if not data_files(path):
             reason = f"the folder has no data files ({KINDS}). Give one that has, or a database file itself."
-            raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_TOLD]]))
+            raise SourceUnreadable(source=spec, reason=" ".join([reason, *left_out(path)[:_LISTED]]))
         return _embedded("files", path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")

@@ -386,11 +386,11 @@ def _missing(name: exp.Expr, among: Sequence[tuple[str, Mapping[str, str]]], hin
     owners = [(written, owner) for owner, columns in among for written in columns.values()]
     close = close_names(name.name, dict.fromkeys(written for written, _ in owners))
     if close:
-        told = [f"{written} (of {owner})" for near in close for written, owner in owners if written == near]
-        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(told[:5])}.{hint}")
-    told = [
+        hints = [f"{written} (of {owner})" for near in close for written, owner in owners if written == near]
+        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(hints[:5])}.{hint}")
+    hints = [
         f"{owner} has {', '.join(list(columns.values())[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
         for owner, columns in among[:3]
     ]
-    nearest = f"{'; '.join(told)}." if told else "The query has no FROM."
+    nearest = f"{'; '.join(hints)}." if hints else "The query has no FROM."
     return ColumnNotFound(column=name.name[:200], nearest=f"{nearest}{hint}")

@@ -159,6 +159,6 @@ class Linker:
             weight = counted.get(term)
             if not weight:
                 continue
-            said = occurrence(weight, words, self._mean, **parameters)
-            total += boost * rarity(len(self._weights), self._frequency[term]) * said
+            frequency = occurrence(weight, words, self._mean, **parameters)
+            total += boost * rarity(len(self._weights), self._frequency[term]) * frequency
         return total

@@ -204,10 +204,10 @@ class Source:
             connection.close()
             return
         with self._lock:
-            kept = not self._closed
-            if kept:
+            is_open = not self._closed
+            if is_open:
                 self._idle.append(connection)
-        if not kept:
+        if not is_open:
             connection.close()
 
     def drop_idle(self) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote
 _LOGIN = r"(?:(?P<username>[^:/]*)(?::(?P<password>[^@]*))?@)?"
 _HOST = r"(?:\[(?P<address>[^/?]+)\]|(?P<name>[^/:?]+))?(?::(?P<port>[^/?]*))?"
 _URL = re.compile(rf"(?P<driver>[\w+]+)://{_LOGIN}{_HOST}(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?")
-_KEPT = " +"
+_UNQUOTED = " +"
 """Characters of a name or password that are not percent-encoded."""
 
 
@@ -53,12 +53,12 @@ class SourceUrl:
 
     def text(self, *, password: bool = True) -> str:
         """The URL as text, with its password or `***`."""
-        login = "" if self.username is None else quote(self.username, safe=_KEPT)
+        login = "" if self.username is None else quote(self.username, safe=_UNQUOTED)
         if self.username is not None and self.password is not None:
-            login += ":" + (quote(self.password, safe=_KEPT) if password else "***")
+            login += ":" + (quote(self.password, safe=_UNQUOTED) if password else "***")
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
         port = "" if self.port is None else f":{self.port}"
-        place = "" if self.database is None else "/" + quote(self.database, safe=f"{_KEPT}/")
+        place = "" if self.database is None else "/" + quote(self.database, safe=f"{_UNQUOTED}/")
         pairs = [f"{quote_plus(name)}={quote_plus(one)}" for name in sorted(self.query) for one in self.query[name]]
         options = "?" + "&".join(pairs) if pairs else ""
         return f"{self.driver}://{login}{'@' if self.username is not None else ''}{host}{port}{place}{options}"

@@ -74,13 +74,13 @@ def _redirected(request: FilledRequest, status: int, target: str) -> FilledReque
     again = status in (307, 308) or request.method in ("GET", "HEAD")
     if not same and again and request.secret_content:
         raise ApiRefused(reason="it was redirected to another host, which is not told the secret in its body.")
-    kept = {
+    remaining = {
         name: value
         for name, value in request.headers.items()
         if (same or name.lower() not in request.confidential) and (again or not name.lower().startswith("content-"))
     }
     method = request.method if again else "GET"
-    return replace(request, method=method, url=url, headers=kept, content=request.content if again else None)
+    return replace(request, method=method, url=url, headers=remaining, content=request.content if again else None)
 
 
 async def _sent(

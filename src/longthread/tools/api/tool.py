@@ -22,7 +22,7 @@ _BUSY = frozenset({429, 502, 503, 504})
 _PAUSE = 0.2
 _SECONDS, _MOST_SECONDS = 30.0, 300.0
 _BYTES, _MOST_BYTES = 1_000_000, 20_000_000
-_TOLD = 2_000
+_MESSAGE_CHARS = 2_000
 """Characters of an answer in an error."""
 
 
@@ -102,7 +102,7 @@ class _Api:
 def _observed(answer: ApiResponse, secrets: Secrets, started: float) -> Observation:
     body, cut = answer.body(secrets)
     if not 200 <= answer.status < 300:
-        raise ApiStatus(status=answer.status, body=str(body)[:_TOLD] or "(nothing).")
+        raise ApiStatus(status=answer.status, body=str(body)[:_MESSAGE_CHARS] or "(nothing).")
     data: dict[str, Any] = {"status": answer.status, "body": body}
     if answer.media_type:
         data["content_type"] = secrets.scrubbed(answer.media_type)

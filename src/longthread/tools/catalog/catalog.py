@@ -131,8 +131,10 @@ class Catalog:
         for each in found:
             if each.version == number:
                 return each
-        told = f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
-        raise VersionNotFound(kind=kind, name=name, version=number, versions=told)
+        known_versions = (
+            f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
+        )
+        raise VersionNotFound(kind=kind, name=name, version=number, versions=known_versions)
 
     async def apply(
         self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False

@@ -41,8 +41,8 @@ class DefinitionDocument:
     def label(self) -> str:
         """The place and the definition's name, for a message."""
         name = self.data.get("name") or _schema_name(self.data)
-        said = f"{self.kind} {name}" if isinstance(name, str) and name else self.kind
-        return f"{self.where}, {said}" if self.where else said
+        kind_and_name = f"{self.kind} {name}" if isinstance(name, str) and name else self.kind
+        return f"{self.where}, {kind_and_name}" if self.where else kind_and_name
 
 
 def read_paths(paths: Iterable[str | Path], stdin: str = "", *, kind: Kind | None = None) -> list[DefinitionDocument]:

@@ -145,9 +145,13 @@ def _skill_tool(fields: FieldReader, place: int, item: Any) -> dict[str, Any]:
 
 
 def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
-    said = fields.object("schema")
-    said = said["function"] if said.get("type") == "function" and isinstance(said.get("function"), Mapping) else said
-    schema = fields.within("schema", said)
+    given_schema = fields.object("schema")
+    given_schema = (
+        given_schema["function"]
+        if given_schema.get("type") == "function" and isinstance(given_schema.get("function"), Mapping)
+        else given_schema
+    )
+    schema = fields.within("schema", given_schema)
     function = schema.text("name")
     name = _name(fields, function)
     implementation = fields.object("implementation", required=True)
@@ -156,7 +160,7 @@ def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]
     body = {
         "type": kind,
         "description": description,
-        "schema": _schema(fields, schema, said, kind, name, description),
+        "schema": _schema(fields, schema, given_schema, kind, name, description),
         "implementation": {"type": kind, **implementation},
         "is_active": fields.flag("is_active", default=True),
     }
@@ -179,7 +183,12 @@ def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
 
 
 def _schema(
-    fields: FieldReader, schema: FieldReader, said: Mapping[str, Any], kind: str, name: str, description: str | None
+    fields: FieldReader,
+    schema: FieldReader,
+    given_schema: Mapping[str, Any],
+    kind: str,
+    name: str,
+    description: str | None,
 ) -> dict[str, Any]:
     """The schema for models, in OpenAI's form of a function."""
     if not fields.has("schema") and kind != "mcp":
@@ -192,7 +201,7 @@ def _schema(
         schema.problem("name", problem)
     found: dict[str, Any] = {"name": function, "description": schema.text("description") or description or ""}
     parameters = schema.object("parameters")
-    if "parameters" in said or kind != "mcp":
+    if "parameters" in given_schema or kind != "mcp":
         found["parameters"] = parameters or {"type": "object", "properties": {}}
     if schema.flag("strict", default=False):
         found["strict"] = True
@@ -226,8 +235,8 @@ def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Bod
         "address": given,
         "is_active": fields.flag("is_active", default=True),
     }
-    told = {"terms": read_terms(fields, given), "examples": read_examples(fields, given)}
-    return name, body | {field: value for field, value in told.items() if value}
+    lists = {"terms": read_terms(fields, given), "examples": read_examples(fields, given)}
+    return name, body | {field: value for field, value in lists.items() if value}
 
 
 _READERS = {"agent": _agent, "skill": _skill, "tool": _tool, "source": _source}

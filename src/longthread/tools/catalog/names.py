@@ -43,17 +43,17 @@ class Names:
         """All names of a kind."""
         return sorted({each.name for each in self.by_key.values() if each.kind == kind})
 
-    def target(self, kind: Kind, said: str) -> Definition | None:
+    def target(self, kind: Kind, name_or_id: str) -> Definition | None:
         """The definition that a reference (an id, or a source's name) means."""
         if kind == "source":
-            found = self._by_name.get((kind, said), [])
+            found = self._by_name.get((kind, name_or_id), [])
             return found[0] if found else None
-        return self.by_key.get((kind, said.lower()))
+        return self.by_key.get((kind, name_or_id.lower()))
 
     def targets(self, definition: Definition) -> Iterator[Definition]:
         """The existing definitions that one refers to."""
-        for kind, said in references(definition.kind, definition.body):
-            found = self.target(kind, said)
+        for kind, name_or_id in references(definition.kind, definition.body):
+            found = self.target(kind, name_or_id)
             if found is not None:
                 yield found
 

@@ -88,16 +88,16 @@ def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: 
     """Resolves names to ids."""
     body = dict(made.body)
 
-    def resolve(kind: Kind, said: str, field: str) -> str:
-        found = after.named(kind, said)
+    def resolve(kind: Kind, reference: str, field: str) -> str:
+        found = after.named(kind, reference)
         if len(found) == 1:
             return found[0].id
         if found:
-            problem = f"several {kind}s are called {said} ({', '.join(each.id for each in found)}). Give an id."
+            problem = f"several {kind}s are called {reference} ({', '.join(each.id for each in found)}). Give an id."
         else:
-            problem = f"there is no {kind} {said}.{near(said, after.names(kind))}"
+            problem = f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
         problems.append(f"{draft.document.label}, {field}: {problem}")
-        return said
+        return reference
 
     if made.kind == "agent":
         body["skills"] = [resolve("skill", each, f"skills[{place}]") for place, each in enumerate(body["skills"])]
@@ -137,10 +137,10 @@ def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) 
 
 def _wrong(after: Names, each: Definition) -> Iterator[str]:
     """The problems of a definition in its catalog."""
-    for kind, said in references(each.kind, each.body):
-        if kind == "source" and after.target(kind, said) is None:
+    for kind, reference in references(each.kind, each.body):
+        if kind == "source" and after.target(kind, reference) is None:
             field = "config.source" if each.kind == "agent" else "implementation.database"
-            yield f"{field}: there is no source {said}.{near(said, after.names('source'))}"
+            yield f"{field}: there is no source {reference}.{near(reference, after.names('source'))}"
     if each.kind == "agent":
         yield from _cycle(after, each)
         yield from _calls_twice(after, each)

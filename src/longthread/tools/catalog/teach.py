@@ -133,7 +133,7 @@ def _without(there: Items, names: Sequence[str], name: str, kind: str) -> list[M
     known = {_key(each[name]) for each in there}
     for given in names:
         if _key(given) not in known:
-            told = "`longthread sources teach SOURCE` lists those there are."
-            raise InvalidInput(reason=f"There is no {kind} {short(given)}: {told}")
+            hint = "`longthread sources teach SOURCE` lists those there are."
+            raise InvalidInput(reason=f"There is no {kind} {short(given)}: {hint}")
     gone = {_key(each) for each in names}
     return [each for each in there if _key(each[name]) not in gone]

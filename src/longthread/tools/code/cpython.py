@@ -17,7 +17,7 @@ from longthread.tools.code.program import FUNCTION, Bounds
 _START = 5.0
 """Seconds for the start of the process, on top of the code's own limit."""
 _MODULE = "longthread.tools.code.forkserver_main"
-_TOLD = 1_000
+_MESSAGE_CHARS = 1_000
 
 
 class Cpython:
@@ -114,10 +114,10 @@ def _read(answer: WireMessage | None, bounds: Bounds) -> tuple[str, str]:
         if isinstance(result, str) and isinstance(printed, str):
             return result[: bounds.characters + 1], printed[: bounds.printed]
         if isinstance(answer.get("failed"), str):
-            raise CodeFailed(reason=f"{answer['failed'][:_TOLD]}.")
+            raise CodeFailed(reason=f"{answer['failed'][:_MESSAGE_CHARS]}.")
         if isinstance(answer.get("stopped"), str):
-            raise CodeStopped(reason=f"{answer['stopped'][:_TOLD]}.")
+            raise CodeStopped(reason=f"{answer['stopped'][:_MESSAGE_CHARS]}.")
         if isinstance(answer.get("unconfined"), str):
-            raise CodeUnavailable(reason=f"it could not be confined ({answer['unconfined'][:_TOLD]}).")
+            raise CodeUnavailable(reason=f"it could not be confined ({answer['unconfined'][:_MESSAGE_CHARS]}).")
     most = f"{bounds.seconds:g} s or {bounds.memory_mb} MB"
     raise CodeStopped(reason=f"its process ended: it may need more than {most}, or have crashed in {FUNCTION}.")

@@ -19,7 +19,7 @@ _WAIT = 30.0
 """Seconds to wait for one of the processes."""
 _MOST_SECONDS = 90.0
 _DEPTH = 400
-_TOLD = 1_000
+_MESSAGE_CHARS = 1_000
 """Characters of an error message."""
 
 
@@ -104,7 +104,7 @@ def _program(code: str, mark: str, bounds: Bounds) -> str:
 
 def _failure(error: Any, bounds: Bounds) -> CodeFailed | CodeStopped:
     inner = error.exception()
-    text = str(error)[:_TOLD]
+    text = str(error)[:_MESSAGE_CHARS]
     if isinstance(inner, TimeoutError) and "limit exceeded" in text:
         return CodeStopped(reason=f"it takes longer than {bounds.seconds:g} s.")
     if isinstance(inner, MemoryError):

@@ -53,8 +53,8 @@ def _check_signature(signature: ast.arguments, arguments: Arguments) -> None:
         if name not in taken and signature.kwarg is None:
             raise ToolInvalid(problem=f"{FUNCTION} does not take `{name}`, which the schema has. Add it, or **more.")
     for name in taken:
-        said = given.get(name)
-        sure = name in arguments.required or (isinstance(said, Mapping) and "default" in said)
+        about = given.get(name)
+        sure = name in arguments.required or (isinstance(about, Mapping) and "default" in about)
         if name in needed and not sure:
             problem = f"{FUNCTION} needs `{name}`, which a call may leave out. Require it in the schema, or default it."
             raise ToolInvalid(problem=problem)

@@ -152,14 +152,14 @@ class Implementation:
 
 def _transport(fields: ImplementationFields, implementation: Mapping[str, Any]) -> str:
     default = "stdio" if "command" in implementation else "http"
-    said = fields.text("transport", "stdio or streamable_http", default=default)
-    if said not in _TRANSPORTS:
-        raise ToolInvalid(problem=f"`transport` is {said[:40]!r}: stdio or streamable_http.")
-    transport = _TRANSPORTS[said]
+    given = fields.text("transport", "stdio or streamable_http", default=default)
+    if given not in _TRANSPORTS:
+        raise ToolInvalid(problem=f"`transport` is {given[:40]!r}: stdio or streamable_http.")
+    transport = _TRANSPORTS[given]
     if implementation.keys().isdisjoint(("command", "url")):
         raise ToolInvalid(problem="`command`, for stdio, or `url`, for streamable_http, is missing.")
     other = "http" if transport == "stdio" else "stdio"
     wrong = [name for name in _OF[other] if name in implementation]
     if wrong:
-        raise ToolInvalid(problem=f"`{wrong[0]}` is no field of the transport {said}.")
+        raise ToolInvalid(problem=f"`{wrong[0]}` is no field of the transport {given}.")
     return transport

@@ -23,7 +23,7 @@ from longthread.tools.mcp.endpoint import Program
 _GRACE = 1.0
 """Seconds that a program has to end after its input is closed, and again after SIGTERM."""
 _LOOK = 0.01
-_KEPT = 2_000
+_ERROR_BYTES = 2_000
 """Last bytes of standard error that are stored."""
 _LONGEST = 300
 """Characters of its last line in an error."""
@@ -36,7 +36,7 @@ class Process:
         self._program = program
         self._on_end = on_end
         self._process: asyncio.subprocess.Process | None = None
-        self._errors: deque[int] = deque(maxlen=_KEPT)
+        self._errors: deque[int] = deque(maxlen=_ERROR_BYTES)
         self._too_large = False
 
     def last_words(self) -> str:
@@ -45,9 +45,9 @@ class Process:
             return f"it sent a message of more than {self._program.most} bytes."
         code = self._process.returncode if self._process else None
         lines = bytes(self._errors).decode("utf-8", "replace").strip().splitlines()
-        said = lines[-1].strip()[:_LONGEST] if lines else ""
+        last = lines[-1].strip()[:_LONGEST] if lines else ""
         how = "it ended" if code is None else f"it ended with code {code}"
-        return f"{how}. It said last: {said.rstrip('.')}." if said else f"{how}."
+        return f"{how}. It said last: {last.rstrip('.')}." if last else f"{how}."
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[TransportStreams]:

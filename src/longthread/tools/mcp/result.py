@@ -11,7 +11,7 @@ from longthread.tools.secrets import Secrets
 
 SHOWN = 64_000
 """Characters of a text or structured value in an observation."""
-_TOLD = 2_000
+_MESSAGE_CHARS = 2_000
 """Characters of an error message."""
 _ITEMS = 50
 """Other contents that are listed."""
@@ -23,7 +23,9 @@ def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[s
     content = [one for one in result.get("content") or () if isinstance(one, Mapping)]
     text = "\n".join(_texts(content))
     if result.get("isError"):
-        reason = _clean(secrets.scrubbed(text[: 2 * _TOLD], cut=len(text) > 2 * _TOLD))[:_TOLD]
+        reason = _clean(secrets.scrubbed(text[: 2 * _MESSAGE_CHARS], cut=len(text) > 2 * _MESSAGE_CHARS))[
+            :_MESSAGE_CHARS
+        ]
         raise McpToolFailed(reason=reason or "it does not say why.")
     data: dict[str, Any] = {}
     notes: list[str] = []
@@ -64,17 +66,17 @@ def _is_text(one: Mapping[str, Any]) -> bool:
 
 def _named(one: Mapping[str, Any]) -> dict[str, Any]:
     """A content without its data."""
-    held = one["resource"] if one.get("type") == "resource" else one
-    kept = {
+    item = one["resource"] if one.get("type") == "resource" else one
+    fields = {
         "type": one.get("type"),
-        "mime_type": held.get("mimeType"),
-        "name": held.get("name"),
-        "uri": held.get("uri"),
-        "description": held.get("description"),
+        "mime_type": item.get("mimeType"),
+        "name": item.get("name"),
+        "uri": item.get("uri"),
+        "description": item.get("description"),
     }
-    data = held.get("data", held.get("blob"))
+    data = item.get("data", item.get("blob"))
     size = {"bytes": len(data) * 3 // 4 - data[-2:].count("=")} if isinstance(data, str) else {}
-    return {name: str(value)[:1_000] for name, value in kept.items() if value} | size
+    return {name: str(value)[:1_000] for name, value in fields.items() if value} | size
 
 
 def _says_the_same(text: str, structured: Any) -> bool:

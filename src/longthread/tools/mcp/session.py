@@ -48,7 +48,7 @@ class Session:
         self._used = time.monotonic()
         self._retired = False
         self._problem: Exception | None = None
-        self._task = asyncio.get_running_loop().create_task(self._keep(), context=Context())
+        self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     @property
     def is_over(self) -> bool:
@@ -103,13 +103,13 @@ class Session:
             self._scope.deadline, anyio.current_time() + (_CLOSING if self._ready.is_set() else 0)
         )
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         with silenced(), self._scope:
             try:
                 async with Client(
                     self._way.streams(),
                     cache=None,
-                    message_handler=self._told,
+                    message_handler=self._on_message,
                     client_info=mcp_types.Implementation(name="longthread", version=__version__),
                 ) as client:
                     self._client = client
@@ -130,7 +130,7 @@ class Session:
             except TimeoutError:
                 continue
 
-    async def _told(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
             self._stale = True
 

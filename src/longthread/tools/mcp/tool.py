@@ -32,8 +32,8 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 def check(implementation: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
     """Checks an implementation without asking its server. Raises ToolInvalid."""
     Arguments(parameters)
-    said = Implementation(implementation)
-    if parameters.get("properties") and said.tool_name is None:
+    settings = Implementation(implementation)
+    if parameters.get("properties") and settings.tool_name is None:
         raise ToolInvalid(problem="`tool_name` is missing: which of the server's tools takes these parameters.")
 
 
@@ -43,7 +43,7 @@ async def build(definition: DefinedTool, servers: Servers, *, secrets: Secrets |
     check(definition.implementation, definition.parameters)
     server = _Server(definition, servers, secrets)
     offers = await server.offers()
-    name = server.said.tool_name
+    name = server.settings.tool_name
     if name is not None:
         if name not in offers:
             there = ", ".join(sorted(offers)[:20]) or "none"
@@ -51,7 +51,7 @@ async def build(definition: DefinedTool, servers: Servers, *, secrets: Secrets |
         return [server.tool(offers[name], definition.name, definition.description, definition.parameters)]
     made: dict[str, Tool] = {}
     for offer in offers.values():
-        if not server.said.wants(offer.name):
+        if not server.settings.wants(offer.name):
             continue
         called = _NOT_IN_A_NAME.sub("_", spelled(f"{definition.name}_{offer.name}"))[:_LONGEST_NAME]
         try:
@@ -74,16 +74,16 @@ class _Server:
     """A definition's server."""
 
     def __init__(self, definition: DefinedTool, servers: Servers, secrets: Secrets | None) -> None:
-        self.said = Implementation(definition.implementation)
+        self.settings = Implementation(definition.implementation)
         self._definition = definition
         self._servers = servers
-        self._secrets = read_secrets(self.said.secrets) if secrets is None else secrets
+        self._secrets = read_secrets(self.settings.secrets) if secrets is None else secrets
 
     async def offers(self) -> Mapping[str, ServerTool]:
         endpoint = None
         try:
-            endpoint = self.said.endpoint(self._secrets)
-            return await self._servers.offers(endpoint, self.said.seconds)
+            endpoint = self.settings.endpoint(self._secrets)
+            return await self._servers.offers(endpoint, self.settings.seconds)
         except LongthreadError as error:
             problem = self._secrets.scrubbed(str(error))
             known = endpoint is not None and not self._servers.breaks(endpoint)
@@ -99,16 +99,16 @@ class _Server:
             started = time.monotonic()
             try:
                 arguments = theirs.checked(ours.checked(given) if ours else given)
-                endpoint = self.said.endpoint(self._secrets)
-                result = await self._servers.call(endpoint, offer.name, arguments, self.said.seconds)
+                endpoint = self.settings.endpoint(self._secrets)
+                result = await self._servers.call(endpoint, offer.name, arguments, self.settings.seconds)
                 data = observed(result, endpoint.name, self._secrets)
             except LongthreadError as error:
                 observation = failed(error)
                 return observation | {"error": observation["error"] | {"message": self._secrets.scrubbed(str(error))}}
             return succeeded(data | {"elapsed_ms": round((time.monotonic() - started) * 1000)})
 
-        told = description or self._secrets.scrubbed(offer.description)[:_LONGEST_DESCRIPTION]
-        return Tool(name, told, parameters if ours else offered, call, retry_safe=self.said.retry_safe)
+        text = description or self._secrets.scrubbed(offer.description)[:_LONGEST_DESCRIPTION]
+        return Tool(name, text, parameters if ours else offered, call, retry_safe=self.settings.retry_safe)
 
     def _schema(self, offer: ServerTool, name: str) -> Mapping[str, Any]:
         """The server's schema of the arguments, as plain JSON."""

@@ -70,7 +70,7 @@ class BoundStatement:
 
     run: str
     values: list[Any]
-    said: str
+    shown: str
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Template:
 
     def statement(self, arguments: Mapping[str, Any]) -> BoundStatement:
         """The statement of a call. Raises ArgumentsInvalid: a number is too large."""
-        run = said = self.texts[0]
+        run = shown = self.texts[0]
         values: list[Any] = []
         for bound, text in zip(self.bound, self.texts[1:], strict=True):
             given = bound.values(arguments)
@@ -93,8 +93,8 @@ class Template:
             first = len(values) + 1
             values += given
             run += ", ".join(place(first + number, self.dialect) for number in range(len(given))) + text
-            said += ", ".join(_written(value, self.dialect) for value in given) + text
-        return BoundStatement(run, values, said)
+            shown += ", ".join(_written(value, self.dialect) for value in given) + text
+        return BoundStatement(run, values, shown)
 
     @property
     def example(self) -> str:

@@ -54,7 +54,7 @@ async def _answer(source: Source, template: Template, arguments: Mapping[str, An
     statement = template.statement(arguments)
     schema = await source.schema()
     # The guard sees the values, as some decide how much is built; what runs has them bound.
-    sql, run = await asyncio.to_thread(source.prepare, statement.said, schema, statement.run)
+    sql, run = await asyncio.to_thread(source.prepare, statement.shown, schema, statement.run)
     limits = source.limits
     keep = min(limits.rows, rows)
     started = time.monotonic()

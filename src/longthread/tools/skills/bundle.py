@@ -41,24 +41,24 @@ class File:
         """The form in a definition."""
         if self.text is not None:
             return {"text": self.text, "executable": True} if self.executable else self.text
-        held = {"base64": base64.b64encode(self.content).decode("ascii")}
-        return held | ({"executable": True} if self.executable else {})
+        stored_files = {"base64": base64.b64encode(self.content).decode("ascii")}
+        return stored_files | ({"executable": True} if self.executable else {})
 
 
 def files_in(config: Mapping[str, Any]) -> dict[str, File]:
     """The files of a skill's `config`, by path, without malformed ones."""
-    held = config.get("files")
-    found = [_read(path, value) for path, value in held.items()] if isinstance(held, Mapping) else []
+    stored_files = config.get("files")
+    found = [_read(path, value) for path, value in stored_files.items()] if isinstance(stored_files, Mapping) else []
     return {file.path: file for file in found if isinstance(file, File)}
 
 
 def bundle_problems(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Problems of the files in a skill's `config`, with their fields."""
-    held = config.get("files")
-    if held is not None and not isinstance(held, Mapping):
+    stored_files = config.get("files")
+    if stored_files is not None and not isinstance(stored_files, Mapping):
         yield "files", "it must be an object of paths and contents."
         return
-    files = [(path, _read(path, value)) for path, value in (held or {}).items()]
+    files = [(path, _read(path, value)) for path, value in (stored_files or {}).items()]
     if len(files) > MOST_FILES:
         yield "files", f"there are {len(files)}, and the limit is {MOST_FILES}."
     folders = {str(folder) for path, _ in files for folder in PurePosixPath(path).parents}

@@ -41,9 +41,9 @@ class Disclosure:
 def is_always_shown(skill: Skill) -> bool:
     """Whether the prompt always holds a skill's instructions: as `config.always` says, else where they are short and
     the skill has neither keywords nor files."""
-    said = skill.config.get("always")
-    if isinstance(said, bool):
-        return said
+    setting = skill.config.get("always")
+    if isinstance(setting, bool):
+        return setting
     return not skill.trigger_keywords and not skill.config.get("files") and len(skill.instructions) <= SHORT
 
 

@@ -208,8 +208,8 @@ def _wanted(skill: Mapping[str, Any]) -> dict[str, Any]:
 def _metadata(skill: Mapping[str, Any]) -> dict[str, str]:
     wanted = _wanted(skill)
     words, tools = wanted["trigger_keywords"], wanted["tools"]
-    told = {KEYWORDS: _joined(words), TOOLS: _joined(tools), CONFIG: _json(wanted["config"])}
-    return {key: text for key, text in told.items() if text not in ("", "{}")}
+    texts_by_key = {KEYWORDS: _joined(words), TOOLS: _joined(tools), CONFIG: _json(wanted["config"])}
+    return {key: text for key, text in texts_by_key.items() if text not in ("", "{}")}
 
 
 def _joined(items: list[Any]) -> str:

@@ -267,13 +267,13 @@ def _translation(error: Exception, source: str) -> Exception:
 
 def _plain_message(error: Exception) -> str:
     """DuckDB's message without the statement and the data in it."""
-    kept = []
+    lines = []
     for line in str(error).splitlines():
         if line.startswith(("LINE ", "Traceback", "  file = ")):  # the last begins a list of all of a reader's settings
             break
         if line.strip() and not line.startswith("Original Line:"):  # a line of data, which may be very long
-            kept.append(line.strip()[:250])
-    return " ".join(kept)[:500]
+            lines.append(line.strip()[:250])
+    return " ".join(lines)[:500]
 
 
 def _cast(sql: str, shapes: Sequence[tuple[str, DuckdbType]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.quoting import quoted
 
-_HELD = frozenset(
+_PLAIN = frozenset(
     {"sqlnull", "null", "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint"}
     | {"uinteger", "ubigint", "uhugeint", "double", "decimal", "varchar", "blob"}
 )
@@ -30,7 +30,7 @@ class DuckdbType:
 def shape_of(type_: Any) -> DuckdbType:
     """How to read a type (an object of DuckDB's)."""
     kind = str(type_.id)
-    if kind in _HELD:
+    if kind in _PLAIN:
         return DuckdbType(str(type_))
     if kind == "float":
         return DuckdbType("VARCHAR", cast=True, read=float)  # as a double it would get digits that it does not have

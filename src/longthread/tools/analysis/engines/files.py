@@ -28,7 +28,7 @@ from longthread.tools.analysis.unique_names import UniqueNames
 _COMPRESSED_LINE = 8_000_000
 """Bytes of the longest line of a file that DuckDB unpacks. It takes sixteen times as much memory."""
 _COPIED = 1_048_576
-_TOLD = 20
+_NOTES = 20
 """Notes on the columns of one table, at most."""
 
 
@@ -149,7 +149,7 @@ class FilesEngine(DuckdbEngine):
 
     def _workbook(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
         """Creates a table of each sheet, named as the sheet, and in a folder as the file too."""
-        sheets, told = sheets_of(path, self._source)
+        sheets, own_notes = sheets_of(path, self._source)
         made = 0
         for sheet in sheets:
             written = of_rows(root, sheet.rows, self._copy(".csv"), self._limits, sheet.merged)
@@ -162,7 +162,7 @@ class FilesEngine(DuckdbEngine):
             made += 1
         if not made:
             raise SourceUnreadable(source=self._source, reason=f"{path.name} has no sheet with a table.")
-        self.notes = [*self.notes, *(f"{path.name}: {one}" for one in told)]
+        self.notes = [*self.notes, *(f"{path.name}: {one}" for one in own_notes)]
         return []
 
     def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
@@ -175,11 +175,11 @@ class FilesEngine(DuckdbEngine):
         kind = "TABLE" if written.reads is None else "VIEW"
         root.execute(f"CREATE {kind} {quoted(label)} AS FROM {written.relation}")
         columns = [f'Column "{column}": {note}.' for column, note in written.notes if column is not None]
-        told = [*notes, *(note for column, note in written.notes if column is None), *columns[:_TOLD]]
-        if len(columns) > _TOLD:
-            told.append(f"There are {len(columns) - _TOLD} more notes on columns.")
-        if told:
-            self.table_notes = {**self.table_notes, label: told}
+        own_notes = [*notes, *(note for column, note in written.notes if column is None), *columns[:_NOTES]]
+        if len(columns) > _NOTES:
+            own_notes.append(f"There are {len(columns) - _NOTES} more notes on columns.")
+        if own_notes:
+            self.table_notes = {**self.table_notes, label: own_notes}
 
     def _unpacked(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
         """The file itself, or its unpacked copy."""
@@ -209,24 +209,24 @@ class FilesEngine(DuckdbEngine):
 
     def _as_utf8(self, path: Path) -> tuple[Path, list[str]]:
         """The file itself or a copy in UTF-8, and a note on its encoding."""
-        said = self._limits.encoding
+        setting = self._limits.encoding
         found = likely(path)
         if not found:
             raise SourceUnreadable(source=self._source, reason=f"{path.name} is a binary file, not text.")
         marked = found[0] in ("utf-8-sig", "utf-16", "utf-32")
-        if found[0] == "utf-8" and said in ("", "utf-8"):
+        if found[0] == "utf-8" and setting in ("", "utf-8"):
             return path, []
-        if said and not marked:
-            found = [said]
+        if setting and not marked:
+            found = [setting]
         for encoding in found:
             copy = self._converted(path, encoding)
             if copy is not None:
-                return copy, self._told(encoding)
-        tried = called(found[0]) if said else "text of any encoding that is known"
+                return copy, self._encoding_note(encoding)
+        tried = called(found[0]) if setting else "text of any encoding that is known"
         reason = f"{path.name} is not {tried}. Save it as UTF-8, or say its encoding: {path.name}?encoding=NAME."
         raise SourceUnreadable(source=self._source, reason=reason)
 
-    def _told(self, encoding: str) -> list[str]:
+    def _encoding_note(self, encoding: str) -> list[str]:
         if encoding in ("utf-8-sig", "utf-16", "utf-32"):
             return []
         if encoding == "utf-8-damaged":

@@ -291,10 +291,10 @@ class PostgresqlConnection(SourceConnection):
     def _named(self, sql: str) -> list[str]:
         """The columns of a statement without rows, for which the driver has none."""
         line = self._raw.pgconn
-        for told in (line.prepare(b"", sql.encode()), line.describe_prepared(b"")):
-            if told.status != ExecStatus.COMMAND_OK:
+        for prepared in (line.prepare(b"", sql.encode()), line.describe_prepared(b"")):
+            if prepared.status != ExecStatus.COMMAND_OK:
                 return []  # the transaction is over, or it cannot be prepared
-        return [(told.fname(at) or b"").decode("utf-8", "replace") for at in range(told.nfields)]
+        return [(prepared.fname(at) or b"").decode("utf-8", "replace") for at in range(prepared.nfields)]
 
     def _fetched(
         self, first: Sequence[Any] | None, rows: Iterator[Sequence[Any]], cursor: psycopg.Cursor[Any]

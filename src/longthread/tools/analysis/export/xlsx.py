@@ -48,38 +48,38 @@ def write_xlsx(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to:
     """Writes a header and the rows. If a cell cannot hold one number of a column, the whole column is text. Long texts
     are cut with a note. Raises ResultTooLong above the rows of a sheet."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as lines:
-        count, held = 0, [True] * len(columns)
+        count, numeric = 0, [True] * len(columns)
         for row in rows:
             count += 1
             if count >= ROWS:
                 raise ResultTooLong(most=f"{ROWS - 1:,}")
-            held = [is_held and _is_held(value) for is_held, value in zip(held, row, strict=True)]
+            numeric = [is_numeric and _fits_cell(value) for is_numeric, value in zip(numeric, row, strict=True)]
             lines.write(json.dumps(packed(row)) + "\n")
         lines.seek(0)
-        _write(columns, (unpacked(json.loads(line)) for line in lines), held, to)
+        _write(columns, (unpacked(json.loads(line)) for line in lines), numeric, to)
     return count
 
 
-def _write(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], held: Sequence[bool], to: BinaryIO) -> None:
+def _write(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], numeric: Sequence[bool], to: BinaryIO) -> None:
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as book:
         for name, part in _PARTS.items():
             book.writestr(name, _HEAD + part)
         with book.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
-            sheet.write(f"{_HEAD}{_SHEET}{_row(columns, held)}".encode())
+            sheet.write(f"{_HEAD}{_SHEET}{_row(columns, numeric)}".encode())
             for row in rows:
-                sheet.write(_row(row, held).encode())
+                sheet.write(_row(row, numeric).encode())
             sheet.write(b"</sheetData></worksheet>")
 
 
-def _is_held(value: ExportCell) -> bool:
+def _fits_cell(value: ExportCell) -> bool:
     """Whether a cell, which is a double, can hold a value."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
     return fits(value, rounded=True) and not (is_finite(value) and abs(int(value)) >= _LARGEST)
 
 
-def _row(row: Sequence[ExportCell], held: Sequence[bool]) -> str:
-    return f"<row>{''.join(_cell(value, as_number) for value, as_number in zip(row, held, strict=True))}</row>"
+def _row(row: Sequence[ExportCell], numeric: Sequence[bool]) -> str:
+    return f"<row>{''.join(_cell(value, as_number) for value, as_number in zip(row, numeric, strict=True))}</row>"
 
 
 def _cell(value: ExportCell, as_number: bool) -> str:

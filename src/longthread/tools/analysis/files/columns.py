@@ -269,32 +269,32 @@ def _typed(one: _Column, reading: ColumnReading | None, notes: list[str]) -> Typ
         return Typed(f"nullif({raw}, '')", notes)
     if one.simple:
         return Typed(f"CAST({raw} AS {one.simple})", notes)
-    counted, told = one.counted, list(notes)
+    counted, all_notes = one.counted, list(notes)
     if reading.family == "number":
         kind = _number_type(counted, reading)
         unit = unit_of(one.sample)
         if kind == "DOUBLE" and not counted.exponents and _is_rounded(counted):
-            told.append(
+            all_notes.append(
                 f"its numbers are rounded to {_EXACT_DIGITS} digits, for some have more than {_DIGITS_OF_A_DECIMAL}"
             )
         if any(value.lstrip().startswith("(") for value in one.sample):
-            told.append("numbers in parentheses are read as negative")
-        told += [f"numbers are read as {reading.name}"] if reading.name != "plain" else []
-        told += [f'in percent: "{one.sample[-1]}" is that number, without the sign'] if unit in PERCENT else []
-        told += [f"in {unit}, which is not part of the numbers"] if unit and unit not in PERCENT else []
+            all_notes.append("numbers in parentheses are read as negative")
+        all_notes += [f"numbers are read as {reading.name}"] if reading.name != "plain" else []
+        all_notes += [f'in percent: "{one.sample[-1]}" is that number, without the sign'] if unit in PERCENT else []
+        all_notes += [f"in {unit}, which is not part of the numbers"] if unit and unit not in PERCENT else []
     elif reading.family == "date":
         if counted.zones and counted.zones < counted.values:
             return Typed(f"nullif({raw}, '')", ["kept as text: some of its times have a time zone, and others none"])
         kind = _date_type(counted)
-        told += [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", NAMED) else []
+        all_notes += [f"dates are read as {reading.name}"] if reading.name not in ("year-month-day", NAMED) else []
     else:
         kind = "TIME" if reading.family == "time" else "BOOLEAN"
     if counted.missing:
         values = "value such as" if counted.missing == 1 else "values such as"
         are = "is" if counted.missing == 1 else "are"
-        told.append(f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing')
+        all_notes.append(f'{counted.missing:,} {values} "{counted.mark}" {are} read as missing')
     value = f"CAST({reading.value} AS TIMESTAMP)" if kind == "DATE" else reading.value
-    return Typed(f"CAST({value} AS {kind})", told)
+    return Typed(f"CAST({value} AS {kind})", all_notes)
 
 
 def _number_type(counted: _Counted, reading: ColumnReading) -> str:

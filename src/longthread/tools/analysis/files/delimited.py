@@ -134,14 +134,14 @@ def _as_typed(
 ) -> DelimitedTable:
     raw = [f"c{at}" for at in range(len(plan.names))]
     columns = typed(root, judged or relation, raw, begin)
-    kept = [
+    shown_columns = [
         (name, column)
         for name, column, at in zip(plan.names, columns, raw, strict=True)
         if not (name.startswith("column") and _is_empty(root, relation, at))
     ] or list(zip(plan.names, columns, strict=True))
-    for name, column in kept:
+    for name, column in shown_columns:
         notes += [(name, note) for note in column.notes]
-    selected = ", ".join(f"{column.expression} AS {quoted(name)}" for name, column in kept)
+    selected = ", ".join(f"{column.expression} AS {quoted(name)}" for name, column in shown_columns)
     filled = "" if len(raw) < 2 else f" WHERE coalesce({', '.join(raw)}) IS NOT NULL"
     if reads is None and (last := _sum_row(root, relation)):
         notes.append((None, f'Its last row begins with "{last}": it may be a sum of the others.'))
@@ -195,12 +195,12 @@ def _rewritten(path: Path, copy: Path, plan: _Plan) -> tuple[_Plan, str]:
         form = RowForm(form.delimiter, "", "", form.skipped)
         lines, width, count = _write(path, copy, _Plan(form, plan.names, plan.skip, plan.trailing))
     names = (*plan.names, *(f"column{at}" for at in range(len(plan.names), width)))
-    told = ""
+    padding_note = ""
     if count:
         at = ", ".join(str(line) for line in lines or ()) + (", …" if count > _NAMED_LINES else "")
         rows = "row has" if count == 1 else "rows have"
-        told = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
-    return _Plan(RowForm(","), names, 0, 0, padded=True), told
+        padding_note = f"{count:,} {rows} fewer or more values than the header has names (line {at})."
+    return _Plan(RowForm(","), names, 0, 0, padded=True), padding_note
 
 
 def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, int]:
@@ -209,7 +209,7 @@ def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, 
     wanted = len(plan.names)
     widest, count = wanted, 0
     lines: list[int] = []
-    held: deque[list[str]] = deque()
+    waiting: deque[list[str]] = deque()
     with (
         path.open(encoding="utf-8-sig", errors="replace", newline="") as given,
         copy.open("w", encoding="utf-8", newline="") as made,
@@ -219,7 +219,7 @@ def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, 
         writer = csv.writer(made, lineterminator="\n")
         reader = plan.form.reader(given)
         before = 0
-        for row in _without_end(reader, held, plan.trailing):
+        for row in _without_end(reader, waiting, plan.trailing):
             if reader.line_num - before > _OPEN and plan.form.quote and any(cell.count("\n") > _OPEN for cell in row):
                 return None, widest, count
             before = reader.line_num
@@ -234,12 +234,12 @@ def _write(path: Path, copy: Path, plan: _Plan) -> tuple[list[int] | None, int, 
     return lines, widest, count
 
 
-def _without_end(rows: Iterator[list[str]], held: deque[list[str]], trailing: int) -> Iterator[list[str]]:
+def _without_end(rows: Iterator[list[str]], waiting: deque[list[str]], trailing: int) -> Iterator[list[str]]:
     """The rows that are not blank, without the last `trailing` ones."""
     for row in rows:
-        held.append(row)
-        if len(held) > trailing:
-            first = held.popleft()
+        waiting.append(row)
+        if len(waiting) > trailing:
+            first = waiting.popleft()
             if first and (len(first) == 1 or any(cell.strip() for cell in first)):
                 yield first
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _DELIMITERS = (",", ";", "\t", "|")
-_SAID = re.compile(r'"?sep=(.)"?\r?\n', re.I)
+_DECLARED = re.compile(r'"?sep=(.)"?\r?\n', re.I)
 _COMMAS = re.compile(r"\D{0,3}(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d+|\d+(?:\.\d+)?)\D{0,3}")
 """A number with commas, which are then no delimiters."""
 _TRIED = 200
@@ -47,10 +47,10 @@ class RowForm:
 def form_of(sample: str, *, whole: bool, delimiter: str | None = None) -> RowForm:
     """The form of a file from its beginning (`whole`: all of it): the delimiter of a first line `sep=`, the known
     `delimiter`, or the one by which most rows have the same number of values."""
-    said = _SAID.match(sample)
-    skipped = 1 if said else 0
-    text = sample[said.end() :] if said else sample
-    delimiters = (said[1],) if said else (delimiter,) if delimiter else _DELIMITERS
+    declared = _DECLARED.match(sample)
+    skipped = 1 if declared else 0
+    text = sample[declared.end() :] if declared else sample
+    delimiters = (declared[1],) if declared else (delimiter,) if delimiter else _DELIMITERS
     quote, escape = _quoting(text)
     tried = [RowForm(mark, quote, escape, skipped) for mark in delimiters]
     best = max(tried, key=lambda form: _evenness(_some(form, text, whole)))

@@ -86,8 +86,8 @@ def footer(rows: Sequence[TextRow], width: int) -> int:
         if not _count(row):
             continue
         blank_above = index > 0 and not _count(tail[index - 1])
-        said = bool(_FOOTNOTE.match(row[0].strip())) or " " in row[0].strip() or "：" in row[0] or ":" in row[0]
-        starts = (len(row) == 1 and said) or blank_above or (width > 2 and bool(_FOOTNOTE.match(row[0].strip())))
+        is_sentence = bool(_FOOTNOTE.match(row[0].strip())) or " " in row[0].strip() or "：" in row[0] or ":" in row[0]
+        starts = (len(row) == 1 and is_sentence) or blank_above or (width > 2 and bool(_FOOTNOTE.match(row[0].strip())))
         if starts and kind_of(row[0]) == "text":
             return len(tail) - index
     return 0
@@ -106,11 +106,11 @@ def is_header(row: TextRow, below: Sequence[TextRow]) -> bool:
         kind == "text" and cell.strip() in {one[at].strip() for one in below if at < len(one)}
         for at, (cell, kind) in enumerate(zip(row, kinds, strict=True))
     )
-    told = [at for at, kind in enumerate(kinds) if kind not in ("text", "empty")]
+    valued = [at for at, kind in enumerate(kinds) if kind not in ("text", "empty")]
     if again or any(kind in ("missing", "truth") for kind in kinds):
         return False
-    cells = [row[at].strip() for at in told]
-    return not told or _are_labels(cells, [kinds[at] for at in told], told, columns, below, kinds[0] == "empty")
+    cells = [row[at].strip() for at in valued]
+    return not valued or _are_labels(cells, [kinds[at] for at in valued], valued, columns, below, kinds[0] == "empty")
 
 
 def _are_labels(

@@ -39,12 +39,12 @@ def data_files(folder: Path) -> list[Path]:
 def left_out(folder: Path) -> list[str]:
     """Sentences on the other files in `folder`: why each is no table, and counts of the rest."""
     why = [(path, reason) for path in _visible(folder) if (reason := _why_not(path)) is not None]
-    told = [f"{path.name} is left out: {reason}" for path, reason in why[:_NAMED]]
+    notes = [f"{path.name} is left out: {reason}" for path, reason in why[:_NAMED]]
     rest = Counter(path.suffix.lower() or "without a suffix" for path, _ in why[_NAMED:])
     if rest:
         kinds = ", ".join(f"{kind} ({count})" for kind, count in rest.most_common(5))
-        told.append(f"{len(why) - _NAMED} more are left out: {kinds}.")
-    return told
+        notes.append(f"{len(why) - _NAMED} more are left out: {kinds}.")
+    return notes
 
 
 def old_sheet(path: Path) -> str | None:

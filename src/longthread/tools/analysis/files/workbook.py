@@ -58,22 +58,22 @@ def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
 
 def _read(book: CalamineWorkbook, uncalculated: int) -> tuple[list[Sheet], list[str]]:
     sheets: list[Sheet] = []
-    told: list[str] = []
+    left_out: list[str] = []
     for about in book.sheets_metadata:
         if about.typ != SheetTypeEnum.WorkSheet:
-            told.append(f'The sheet "{about.name}" is left out: it has no cells.')
+            left_out.append(f'The sheet "{about.name}" is left out: it has no cells.')
         elif about.visible != SheetVisibleEnum.Visible:
-            told.append(f'The sheet "{about.name}" is left out: it is hidden.')
+            left_out.append(f'The sheet "{about.name}" is left out: it is hidden.')
         else:
             sheet = _sheet(about.name, book.get_sheet_by_name(about.name))
             if sheet.rows:
                 sheets.append(sheet)
             else:
-                told.append(f'The sheet "{about.name}" is left out: it is empty.')
+                left_out.append(f'The sheet "{about.name}" is left out: it is empty.')
     if uncalculated:
         cells = "1 formula has" if uncalculated == 1 else f"{uncalculated:,} formulas have"
-        told.append(f"{cells} no stored value: such cells are empty here. Open the file in Excel and save it.")
-    return sheets, told
+        left_out.append(f"{cells} no stored value: such cells are empty here. Open the file in Excel and save it.")
+    return sheets, left_out
 
 
 def _sheet(name: str, sheet: CalamineSheet) -> Sheet:

@@ -184,9 +184,9 @@ class RemoteConnection(SourceConnection):
         self._socket, self._number = worker.connect()
         with contextlib.ExitStack() as undoing:
             undoing.callback(self.close)
-            told = self._answer()
-            self.notes: list[str] = told["notes"]
-            self.table_notes: dict[str, list[str]] = told["table_notes"]
+            reply = self._answer()
+            self.notes: list[str] = reply["notes"]
+            self.table_notes: dict[str, list[str]] = reply["table_notes"]
             undoing.pop_all()
 
     def execute(self, sql: str) -> Rows:

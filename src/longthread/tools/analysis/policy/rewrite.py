@@ -20,7 +20,7 @@ from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.schema import Table
 from longthread.tools.analysis.value_size import name_of
 
-_KEPT = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
+_PLAIN_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
 _SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast"})
 _SYSTEM = ("sqlite_", "pg_", "duckdb_", "pragma_")
 _LONGEST_NAME = 60
@@ -124,7 +124,7 @@ def _replace(table: exp.Table, restricted: Restricted, dialect: str, injected: s
     relation = restricted.relations.get(found.label)
     if relation is None:
         return
-    extra = [key for key, value in table.args.items() if value and key not in _KEPT]
+    extra = [key for key, value in table.args.items() if value and key not in _PLAIN_PARTS]
     if extra:
         raise _refused(f"{table.name} stands with {extra[0].upper()}, which cannot be bounded to what may be read.")
     query = sqlglot.parse_one(relation, read=sqlglot_name(dialect))
