@@ -73,13 +73,8 @@ def _drawn(found: StoredResult, asked: Mapping[str, Any]) -> dict[str, Any]:
     notes = list(drawn.notes)
     if found.shown != f"{len(found.rows)} of {len(found.rows)}":
         notes.insert(0, f"The result holds {found.shown} rows, and only these are shown. Aggregate them in the query.")
-    summary = {
-        "result": found.label,
-        "rows": len(data.rows),
-        "measures": dict(drawn.measures),
-        "spec": dict(drawn.spec),
-    }
-    return summary | ({"notes": notes} if notes else {})
+    made = {"result": found.label, "rows": len(data.rows), "measures": dict(drawn.measures), "spec": dict(drawn.spec)}
+    return made | ({"notes": notes} if notes else {})
 
 
 def charts_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:

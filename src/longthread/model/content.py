@@ -34,8 +34,7 @@ _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
 
 
 def extra_text(payload: bytes | None) -> str:
-    """The text and names of attachments, invalid calls, and items of the provider's own tools. Empty for a
-    payload that is not ours."""
+    """The text and names of attachments, invalid calls and the provider's tool items; empty for a foreign payload."""
     fields = _fields(payload) if payload and any(name in payload for name in _NAMED) else {}
     return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _texts(fields) if each.strip()))
 

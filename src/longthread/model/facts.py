@@ -52,8 +52,8 @@ class Facts:
         return not (self.tables or self.about or self.columns or self.schemas or self.samples)
 
     def learn(self, action: str, observation: Mapping[str, Any]) -> None:
-        """Adds the facts of an observation. Failed calls and values of a wrong type are skipped, as in the database's
-        view `state_data`."""
+        """Adds an observation's facts, except of failed calls and wrong types, as in the database's view
+        `state_data`."""
         data = observation.get("data")
         if not observation.get("ok") or not isinstance(data, Mapping):
             return

@@ -32,8 +32,7 @@ def note_in(fields: Mapping[str, Any]) -> PayloadFields:
 
 
 def shortened(fields: PayloadFields, text: str, metadata: Mapping[str, Any]) -> tuple[PayloadFields, PayloadFields]:
-    """The short form of a payload's fields, and the metadata for it. `text` is the entry's, `metadata` the note's
-    part."""
+    """The short form of a payload's fields, and its metadata. `text` is the entry's, `metadata` the note's part."""
     rest, short = dict(fields), PayloadFields()
     remaining = dict(metadata)
     if (inserts := _inserts(fields, text, remaining)) is not None:

@@ -37,8 +37,7 @@ def named(error: LongthreadError, tool: str) -> LongthreadError:
 
 
 class Arguments:
-    """The parameters of a tool, a JSON Schema. Raises ToolInvalid: it is no valid schema of an object, has external
-    references, or an invalid default."""
+    """A tool's parameters, a JSON Schema. Raises ToolInvalid, also for external references and invalid defaults."""
 
     def __init__(self, parameters: Mapping[str, Any], *, tool: str = "") -> None:
         self._tool = tool

@@ -85,8 +85,7 @@ def read_secrets(names: Iterable[str]) -> Secrets:
 
 
 def secret_names(implementation: Mapping[str, Any], used: Iterable[str]) -> frozenset[str]:
-    """The names of a tool's secrets: its list `secrets`, by default those in its texts `used`. Raises ToolInvalid: a
-    name is malformed or not in the list."""
+    """The names of a tool's secrets: its list `secrets`, by default those in its texts `used`. Raises ToolInvalid."""
     found = {name for text in used for name in _PLACE.findall(text)}
     listed = implementation.get("secrets")
     if listed is not None and not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 class Opener:
-    """Opens sources with the settings' limits and policies. Raises PoliciesInvalid; InvalidInput: the encoding is
-    unknown."""
+    """Opens sources with the settings' limits and policies. Raises PoliciesInvalid; InvalidInput: unknown encoding."""
 
     def __init__(self, settings: Settings) -> None:
         self._policies = _policies(settings.source_policies) if settings.source_policies else None

@@ -15,8 +15,7 @@ EXTRA_SHARE = 0.3
 
 
 def message_budget(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
-    """The window without the safety share, the reply's reserve and the `fixed` tokens of system prompt and tools. Below
-    `least` the window is too small."""
+    """The window without safety share, reply reserve and `fixed` tokens. Below `least` the window is too small."""
     return _free(window) - fixed - reply_reserve(window, output=output, fixed=fixed, least=least)
 
 

@@ -60,8 +60,8 @@ class ViewItem:
         return ViewPart(self, "whole", tokens=self.tokens)
 
     def condensed(self, limit: int = TOOL_MAX) -> ViewPart:
-        """Without thinking, and of a result about `limit` characters. A silent message is left out: providers refuse
-        empty ones."""
+        """Without thinking; a result has about `limit` characters. Silent messages are left out: providers refuse empty
+        ones."""
         if limit not in self._condensed:
             self._condensed[limit] = self._made_condensed(limit)
         return self._condensed[limit]

@@ -30,8 +30,7 @@ _ORDER: Sequence[Way] = (
 
 
 def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = TOOL_MAX) -> list[Segment]:
-    """The manifest of parts, each with its entry's seq and the reason if it was left out. `tool_max` is the limit of
-    condensed results."""
+    """The manifest of parts, with seqs and reasons for omission. `tool_max` is the limit of condensed results."""
     found: list[Segment] = []
     first, last, tokens, ways = 0, -1, 0, _NONE
     for seq, part, why in parts:

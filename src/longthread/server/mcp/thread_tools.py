@@ -118,7 +118,11 @@ class ThreadTools:
         async with self._store.reading() as tx:
             threads, cursor = await thread_page(tx, self._user, limit, given.get("cursor"), damaged)
             listed = await self._listed(tx, threads)
-        data = {"threads": listed} | ({"next_cursor": cursor} if cursor else {}) | _left_out(damaged)
+        data = (
+            {"threads": listed}
+            | ({"next_cursor": cursor} if cursor else {})
+            | ({"damaged": list(damaged)} if damaged else {})
+        )
         return ToolAnswer(data, _lines(listed, cursor, damaged))
 
     async def _search(self, given: Mapping[str, Any], progress: ReportProgress) -> ToolAnswer:
@@ -135,7 +139,9 @@ class ThreadTools:
         wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
             item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
-        return ToolAnswer({"threads": listed} | _left_out(damaged), _lines(listed, None, damaged))
+        return ToolAnswer(
+            {"threads": listed} | ({"damaged": list(damaged)} if damaged else {}), _lines(listed, None, damaged)
+        )
 
     async def _listed(self, tx: Transaction, threads: Sequence[Thread]) -> list[dict[str, Any]]:
         statuses = await listing.latest_runs(tx, threads, user_id=self._user, alive=may_be_alive)
@@ -225,10 +231,6 @@ def _listed(thread: Thread, status: str | None) -> dict[str, Any]:
     }
     data |= {"source": thread.source} if thread.source else {}
     return data | ({"status": status} if status else {})
-
-
-def _left_out(damaged: Mapping[str, str]) -> dict[str, list[str]]:
-    return {"damaged": list(damaged)} if damaged else {}
 
 
 def _lines(listed: Sequence[Mapping[str, Any]], cursor: str | None, damaged: Mapping[str, str]) -> str:

@@ -24,8 +24,7 @@ def listed(statement: str, dialect: str) -> dict[str, tuple[str, ...]]:
 
 
 def _listed(condition: exp.Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Reads `a IN ('x', 'y')`, `a = ANY (ARRAY['x', 'y'])`, `a IS NULL OR a = 'x'`, and such conditions joined by
-    AND."""
+    """Reads `a IN ('x', 'y')`, `a = ANY (ARRAY['x'])`, `a IS NULL OR a = 'x'`, and such conditions joined by AND."""
     bare = _bare(condition)
     if isinstance(bare, exp.And):
         yield from _listed(bare.left)

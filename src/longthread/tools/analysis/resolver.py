@@ -73,8 +73,7 @@ class Resolver:
         self._mentioned: set[str] = set()
 
     def check(self, statement: exp.Expr) -> None:
-        """Raises TableNotFound or ColumnNotFound, with the nearest names, for the first unknown name; SqlRefused: names
-        cannot be resolved."""
+        """Raises TableNotFound, ColumnNotFound (both with the nearest names); SqlRefused: names cannot be resolved."""
         try:
             self._check(statement)
         except (AttributeError, RecursionError) as error:

@@ -89,8 +89,7 @@ class Result:
 
 
 def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
-    """Reads the first `keep` rows as far as the bytes allow, and counts the others. Raises Interrupted: the time was up
-    before the first row."""
+    """Reads the first `keep` rows within the bytes, and counts the others. Raises Interrupted before the first row."""
     result = Result(rows.columns)
     room = limits.bytes
     try:

@@ -171,8 +171,7 @@ class Source:
         return judged.text, self.bounded(judged.text if run is None else run)
 
     def bounded(self, sql: str) -> str:
-        """A judged statement, rewritten by the policy so that it reads no more than the user may. Raises SqlRefused,
-        TableNotFound."""
+        """A judged statement, rewritten by the policy for the user. Raises SqlRefused, TableNotFound."""
         if self._policy is None:
             return sql
         if self._restricted is None:

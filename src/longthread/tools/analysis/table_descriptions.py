@@ -42,10 +42,10 @@ def listed(
     tables: Sequence[Table], rows: Mapping[str, tuple[int | None, bool]], limits: Limits
 ) -> dict[str, dict[str, Any]]:
     """Entries of a list of tables: the first ones that fit into one observation."""
-    described = {table.label: _about(table, rows, limits) for table in tables}
+    texts = {table.label: _about(table, rows, limits) for table in tables}
     # Each is named twice: in the list and in `about`.
-    shown = count_in(([label, label, about] for label, about in described.items()), limits.bytes - 4 * BESIDE)
-    return dict(list(described.items())[:shown])
+    shown = count_in(([label, label, about] for label, about in texts.items()), limits.bytes - 4 * BESIDE)
+    return dict(list(texts.items())[:shown])
 
 
 def named_columns(tables: Sequence[Table], room: int) -> dict[str, list[str]]:
@@ -56,12 +56,12 @@ def named_columns(tables: Sequence[Table], room: int) -> dict[str, list[str]]:
 
 def _about(table: Table, rows: Mapping[str, tuple[int | None, bool]], limits: Limits) -> dict[str, Any]:
     count, approximate = rows.get(table.label, (table.estimated_rows, table.estimated_rows is not None))
-    described: dict[str, Any] = {"rows": count, "kind": table.kind}
+    texts: dict[str, Any] = {"rows": count, "kind": table.kind}
     if approximate:
-        described["approximate"] = True
+        texts["approximate"] = True
     if table.comment:
-        described["comment"] = cut(table.comment, limits.sample_cell_characters)
-    return described
+        texts["comment"] = cut(table.comment, limits.sample_cell_characters)
+    return texts
 
 
 def description(
@@ -75,26 +75,24 @@ def description(
     whole = [_column(column, found, limits) for column in columns]
     room = limits.bytes - 2 * BESIDE - size_of([head, keys, comment])
     forms = (whole, [_in_short(each, *_SHORT) for each in whole], [_in_short(each, 0, _BARE) for each in whole])
-    described = next((each for each in forms if count_in(each, room) == len(whole)), forms[1])
-    shown = max(1, count_in(described, room)) if described else 0
-    of: dict[str, Any] = {"columns": described[:shown], "columns_shown": f"{shown} of {len(table.columns)}"}
+    texts = next((each for each in forms if count_in(each, room) == len(whole)), forms[1])
+    shown = max(1, count_in(texts, room)) if texts else 0
+    of: dict[str, Any] = {"columns": texts[:shown], "columns_shown": f"{shown} of {len(table.columns)}"}
     if begin + shown < len(table.columns):
         of["next"] = begin + shown
-    if described is not whole:
+    if texts is not whole:
         of["in_short"] = "There is no room for all that is known of each column: `column` shows one."
     return {**head, **of, **keys, **comment, **_statistics(found, columns)}
 
 
 def _in_short(about: dict[str, Any], values: int, characters: int) -> dict[str, Any]:
     """A column's description with fewer values and cut texts; without values there is no range either."""
-    described = {name: cut(each, characters) if isinstance(each, str) else each for name, each in about.items()}
+    texts = {name: cut(each, characters) if isinstance(each, str) else each for name, each in about.items()}
     for name in ("values", "labels"):
         if name in about:
-            described[name] = [
-                cut(each, characters) if isinstance(each, str) else each for each in about[name][:values]
-            ]
+            texts[name] = [cut(each, characters) if isinstance(each, str) else each for each in about[name][:values]]
     left_out = () if values else ("values", "labels", "labels_shown", "min", "max", "note")
-    return {name: each for name, each in described.items() if name not in left_out} | {"name": about["name"]}
+    return {name: each for name, each in texts.items() if name not in left_out} | {"name": about["name"]}
 
 
 def column_of(
@@ -157,14 +155,14 @@ def _comment(comment: str | None, begin: int, limits: Limits) -> dict[str, Any]:
 
 def _statistics(found: Profile, columns: Sequence[Column]) -> dict[str, Any]:
     """Notes on statistics from a sample, or of some columns only."""
-    described: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     if found.rows_approximate or found.sampled_rows is not None:
-        described["approximate"] = True
+        texts["approximate"] = True
     if found.sampled_rows is not None:
-        described["statistics"] = f"from the first {found.sampled_rows} rows"
+        texts["statistics"] = f"from the first {found.sampled_rows} rows"
     if not found.complete:
-        described["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
-    return described
+        texts["statistics_shown"] = f"{len(found.columns)} of {len(columns)} columns, in the time there was"
+    return texts
 
 
 def _column(column: Column, found: Profile, limits: Limits) -> dict[str, Any]:

@@ -106,8 +106,7 @@ class _Sizes:
         return max(1, length) * self._number(arguments[place])
 
     def _number(self, argument: exp.Expr) -> float:
-        """The largest number that an argument may be: one that is not written there may come from anywhere in the
-        statement."""
+        """The largest number of an argument; one that is not written may come from anywhere in the statement."""
         if isinstance(argument, exp.Least):
             bounds = [_value(bound.name) for bound in argument.iter_expressions() if _is_number(bound)]
             if bounds:

@@ -23,8 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Network:
-    """The resolver, the TLS authorities and the transport for requests. By default TLS trusts httpx's authorities,
-    whatever the environment says."""
+    """The resolver, TLS authorities (by default httpx's, whatever the environment says) and transport of requests."""
 
     resolve: Resolve = by_the_system
     tls: ssl.SSLContext | None = None

@@ -51,8 +51,7 @@ from longthread.tools.skills.folder import exported, write_skill
 
 @dataclass(frozen=True, slots=True)
 class CatalogDeletion:
-    """A deletion: `changed` are the definitions that referred to it, `belongings` an agent's data, `problems` notes on
-    what failed besides."""
+    """A deletion with the definitions that referred to it (`changed`), an agent's data, and notes on `problems`."""
 
     definition: Definition
     changed: Sequence[Definition] = ()
@@ -131,10 +130,8 @@ class Catalog:
         for each in found:
             if each.version == number:
                 return each
-        known_versions = (
-            f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
-        )
-        raise VersionNotFound(kind=kind, name=name, version=number, versions=known_versions)
+        there = f"There is version {found[0].version}." if len(found) == 1 else f"There are 1 to {found[-1].version}."
+        raise VersionNotFound(kind=kind, name=name, version=number, versions=there)
 
     async def apply(
         self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False

@@ -30,8 +30,8 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of one definition to `definition`. `before` is the present version, None for a new one; `fields` are
-    the changed fields, as people write them."""
+    """The change of a definition from `before`, None for a new one. `fields` are the changed fields, as people write
+    them."""
 
     action: Action
     definition: Definition

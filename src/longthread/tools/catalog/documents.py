@@ -228,7 +228,9 @@ def _plain(value: Any, where: str) -> Any:
         if isinstance(one, list | tuple):
             return [plain(each, f"{path}[{number}]", depth + 1) for number, each in enumerate(one)]
         if isinstance(one, str):
-            return _text(one, path, where)
+            if "\x00" in one or any("\ud800" <= each <= "\udfff" for each in one if not each.isascii()):
+                raise CatalogInvalid(problems=[f"{where}: {path or 'it'} holds a character that is no text."])
+            return one
         if one is None or isinstance(one, bool | int) or (isinstance(one, float) and math.isfinite(one)):
             return one
         raise CatalogInvalid(
@@ -236,12 +238,6 @@ def _plain(value: Any, where: str) -> Any:
         )
 
     return plain(value, "", 0)
-
-
-def _text(text: str, path: str, where: str) -> str:
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text if not character.isascii()):
-        raise CatalogInvalid(problems=[f"{where}: {path or 'it'} holds a character that is no text."])
-    return text
 
 
 def _shown(value: Any) -> str:

@@ -145,13 +145,9 @@ def _skill_tool(fields: FieldReader, place: int, item: Any) -> dict[str, Any]:
 
 
 def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
-    given_schema = fields.object("schema")
-    given_schema = (
-        given_schema["function"]
-        if given_schema.get("type") == "function" and isinstance(given_schema.get("function"), Mapping)
-        else given_schema
-    )
-    schema = fields.within("schema", given_schema)
+    raw = fields.object("schema")
+    raw = raw["function"] if raw.get("type") == "function" and isinstance(raw.get("function"), Mapping) else raw
+    schema = fields.within("schema", raw)
     function = schema.text("name")
     name = _name(fields, function)
     implementation = fields.object("implementation", required=True)
@@ -160,7 +156,7 @@ def _tool(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]
     body = {
         "type": kind,
         "description": description,
-        "schema": _schema(fields, schema, given_schema, kind, name, description),
+        "schema": _schema(fields, schema, raw, kind, name, description),
         "implementation": {"type": kind, **implementation},
         "is_active": fields.flag("is_active", default=True),
     }
@@ -183,12 +179,7 @@ def _tool_type(fields: FieldReader, implementation: Mapping[str, Any]) -> str:
 
 
 def _schema(
-    fields: FieldReader,
-    schema: FieldReader,
-    given_schema: Mapping[str, Any],
-    kind: str,
-    name: str,
-    description: str | None,
+    fields: FieldReader, schema: FieldReader, raw: Mapping[str, Any], kind: str, name: str, description: str | None
 ) -> dict[str, Any]:
     """The schema for models, in OpenAI's form of a function."""
     if not fields.has("schema") and kind != "mcp":
@@ -201,7 +192,7 @@ def _schema(
         schema.problem("name", problem)
     found: dict[str, Any] = {"name": function, "description": schema.text("description") or description or ""}
     parameters = schema.object("parameters")
-    if "parameters" in given_schema or kind != "mcp":
+    if "parameters" in raw or kind != "mcp":
         found["parameters"] = parameters or {"type": "object", "properties": {}}
     if schema.flag("strict", default=False):
         found["strict"] = True

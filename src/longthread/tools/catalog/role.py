@@ -184,9 +184,7 @@ async def _about(tx: Transaction, name: str) -> list[StoredDefinition]:
 def _referred(stored: Sequence[StoredDefinition], kind: Kind) -> set[str]:
     """The ids (of sources: the names) of a kind that definitions refer to."""
     found = (references(each.definition.kind, each.definition.body) for each in stored)
-    return {
-        reference if to == "source" else reference.lower() for each in found for to, reference in each if to == kind
-    }
+    return {ref if to == "source" else ref.lower() for each in found for to, ref in each if to == kind}
 
 
 async def role_of_run(tx: Transaction, run: AgentRun | None) -> AgentRole:
@@ -205,9 +203,7 @@ async def role_of_run(tx: Transaction, run: AgentRun | None) -> AgentRole:
         elif (kind, id_) in now.by_key:
             then[kind, id_] = now.by_key[kind, id_]
     names = Names(then.values())
-    asked = {
-        reference for each in then.values() for kind, reference in references(each.kind, each.body) if kind == "source"
-    }
+    asked = {ref for each in then.values() for kind, ref in references(each.kind, each.body) if kind == "source"}
     sources = Names(each.definition for each in await catalog_store.some(tx, "source", names=asked))
     return replace(_role(names, sources, names.one("agent", run.id)), run=run)
 

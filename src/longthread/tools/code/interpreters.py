@@ -22,8 +22,7 @@ class Interpreter(Protocol):
 
 
 class Interpreters:
-    """Keeps interpreter processes ready; use one per process, as `async with Interpreters()`. `cpython` is the setting
-    LONGTHREAD_CODE_CPYTHON."""
+    """Keeps interpreter processes ready; one per process, as `async with`. `cpython`: LONGTHREAD_CODE_CPYTHON."""
 
     def __init__(self, *, cpython: bool = False) -> None:
         self._all: dict[str, Interpreter] = {"python": Monty()}

@@ -11,7 +11,7 @@ from longthread.tools.secrets import Secrets
 
 SHOWN = 64_000
 """Characters of a text or structured value in an observation."""
-_MESSAGE_CHARS = 2_000
+_REASON = 2_000
 """Characters of an error message."""
 _ITEMS = 50
 """Other contents that are listed."""
@@ -23,9 +23,7 @@ def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[s
     content = [one for one in result.get("content") or () if isinstance(one, Mapping)]
     text = "\n".join(_texts(content))
     if result.get("isError"):
-        reason = _clean(secrets.scrubbed(text[: 2 * _MESSAGE_CHARS], cut=len(text) > 2 * _MESSAGE_CHARS))[
-            :_MESSAGE_CHARS
-        ]
+        reason = _clean(secrets.scrubbed(text[: 2 * _REASON], cut=len(text) > 2 * _REASON))[:_REASON]
         raise McpToolFailed(reason=reason or "it does not say why.")
     data: dict[str, Any] = {}
     notes: list[str] = []
@@ -44,7 +42,11 @@ def observed(result: Mapping[str, Any], server: str, secrets: Secrets) -> dict[s
         data["text"] = clean[:SHOWN]
         if cut or len(clean) > SHOWN:
             notes.append(f"The text has {len(text)} characters; this is how it begins.")
-    others = [json.loads(_written(_named(one), server, secrets)) for one in content if not _is_text(one)]
+    others = [
+        json.loads(_written(_named(one), server, secrets))
+        for one in content
+        if one.get("type") != "text" and not (one.get("type") == "resource" and "text" in one["resource"])
+    ]
     if others:
         data["content"] = others[:_ITEMS]
     if len(others) > _ITEMS:
@@ -58,10 +60,6 @@ def _texts(content: list[Mapping[str, Any]]) -> Iterator[str]:
             yield str(one.get("text", ""))
         elif one.get("type") == "resource" and isinstance(one["resource"].get("text"), str):
             yield f"{one['resource'].get('uri', '')}:\n{one['resource']['text']}"
-
-
-def _is_text(one: Mapping[str, Any]) -> bool:
-    return one.get("type") == "text" or (one.get("type") == "resource" and "text" in one["resource"])
 
 
 def _named(one: Mapping[str, Any]) -> dict[str, Any]:

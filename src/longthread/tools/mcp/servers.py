@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 class Servers:
-    """Tools of the same server share a session, which starts on demand. Use one per process, as `async with
-    Servers()`."""
+    """The sessions with servers, one for all tools of a server, started on demand. Use one per process, as `async
+    with`."""
 
     def __init__(self, network: Network | None = None) -> None:
         self._network = network

@@ -50,8 +50,7 @@ def skill_folders(path: Path) -> list[Path]:
 
 
 def read_skill(folder: Path) -> dict[str, Any]:
-    """The definition of a folder's skill. Raises CatalogInvalid: it is invalid, too large, or has links; InvalidInput:
-    it cannot be read."""
+    """The definition of a folder's skill. Raises CatalogInvalid (also for links and size); InvalidInput: unreadable."""
     try:
         name = _page_in(folder)
         if name is None:

@@ -76,8 +76,7 @@ def definition(page: Page) -> dict[str, Any]:
 
 
 def page_of(skill: Mapping[str, Any]) -> Page:
-    """The SKILL.md of a definition with names of tools, with its original YAML as far as that is still true. Raises
-    PageInvalid."""
+    """The SKILL.md of a definition with names of tools, and its original YAML where still valid. Raises PageInvalid."""
     config = skill.get("config") or {}
     body = str(config.get("instructions") or "")
     if not str(skill.get("description") or "").strip():

@@ -33,8 +33,7 @@ _NOTES = 20
 
 
 class FilesEngine(DuckdbEngine):
-    """An in-memory DuckDB over files. It loads small files and reads big ones and Parquet in place, and nothing
-    else."""
+    """An in-memory DuckDB over files. It loads small files, and reads large ones and Parquet in place."""
 
     views_are_tables = True
 
@@ -89,19 +88,17 @@ class FilesEngine(DuckdbEngine):
                 with translated(self._source):
                     in_place += self._tables(root, path, names)
             except SourceError as error:
+                if len(files) == 1 and isinstance(error, SourceUnreadable | SourceEmpty):
+                    raise
                 if len(files) == 1:
-                    raise self._about(path, error) from error
+                    reason = f"{path.name}: {error.reason or error}"
+                    raise SourceUnreadable(source=self._source, reason=reason) from error
                 reason = error.reason or "it is empty."
                 failed.append(f"{path.name} is left out: {reason}")
         if files and len(failed) == len(files):
             raise SourceUnreadable(source=self._source, reason=" ".join(failed))
         self.notes = [*failed, *self.notes, *self._left_out()]
         return in_place
-
-    def _about(self, path: Path, error: SourceError) -> SourceError:
-        if isinstance(error, SourceUnreadable | SourceEmpty):
-            return error
-        return SourceUnreadable(source=self._source, reason=f"{path.name}: {error.reason or error}")
 
     def _tables(self, root: duckdb.DuckDBPyConnection, path: Path, names: UniqueNames) -> list[Path]:
         """Creates the tables of one file; returns the files that must stay readable."""

@@ -73,8 +73,7 @@ _VIEWS = "SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE
 
 
 class MysqlEngine(Engine):
-    """One database of a MySQL or MariaDB server. Its stored functions are never allowed: nothing says that they only
-    read."""
+    """One database of a MySQL or MariaDB server. Its stored functions are never allowed: they might write."""
 
     dialect = "mysql"
 

@@ -32,19 +32,17 @@ def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], 
         raise InvalidInput(reason="The result has no columns, and a Parquet file has one at least. Write it as CSV.")
     with tempfile.TemporaryDirectory(prefix="longthread-export-") as folder:
         lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
-        column_types = [_ColumnTypes() for _ in columns]
+        found = [_ColumnTypes() for _ in columns]
         count = 0
         with lines.open("w", encoding="utf-8", errors="replace") as file:
             for row in rows:
                 count += 1
-                for one, value in zip(column_types, row, strict=True):
+                for one, value in zip(found, row, strict=True):
                     one.add(value)
                 line = {f"c{n}": _json_value(value) for n, value in enumerate(row)}
                 file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         names = UniqueNames()
-        _convert(
-            lines, made, [names.take(column or "column") for column in columns], [one.type for one in column_types]
-        )
+        _convert(lines, made, [names.take(column or "column") for column in columns], [one.type for one in found])
         with made.open("rb") as file_:
             shutil.copyfileobj(file_, to)
     return count

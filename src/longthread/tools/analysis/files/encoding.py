@@ -61,8 +61,8 @@ def called(encoding: str) -> str:
 
 
 def likely(path: Path) -> list[str]:
-    """The possible encodings of a file, the likeliest first; none for a binary file. `utf-8-damaged`: all but a few
-    lines are UTF-8."""
+    """The possible encodings of a file, the likeliest first; none if it is binary. `utf-8-damaged` has a few bad
+    lines."""
     with path.open("rb") as file:
         head = file.read(_PROBED)
     for mark, name in _MARKS:
