@@ -371,7 +371,7 @@ def test_any_bytes_come_back(tmp_path: Path) -> None:
     ]
     for n in range(60):
         text = "".join(chance.choices(pieces, k=chance.randrange(12)))
-        made = {"name": "s", "description": "d", "config": {"files": {"a": File("a", text.encode()).kept}}}
+        made = {"name": "s", "description": "d", "config": {"files": {"a": File("a", text.encode()).stored}}}
         assert through_yaml(made) == made == through_json(made)
         target = write_skill(f"s{n}", exported(made), tmp_path, force=False)
         assert (target / "a").read_bytes() == text.encode()
