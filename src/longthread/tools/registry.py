@@ -17,8 +17,6 @@ from longthread.tools.tool import Observation, Tool
 
 SourcesByName = Callable[[str], Awaitable[Source]]
 """Opens a source of the catalog by its name; the one who provides it closes the source."""
-Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Raises ToolInvalid for an invalid implementation with these parameters."""
 
 
 @dataclass(frozen=True, slots=True)
