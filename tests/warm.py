@@ -172,12 +172,13 @@ def _opened(number: int) -> io.TextIOWrapper:
 
 
 def _import_all() -> None:
-    """All of Longthread, with what it stands on."""
+    """All of Longthread, with what it and its tests' servers stand on."""
     longthread = importlib.import_module("longthread")
     for module in pkgutil.walk_packages(longthread.__path__, "longthread."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("langchain_openai")
+    importlib.import_module("mcp.server.mcpserver")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool
 
 HERE = Path(__file__).parent
-PROGRAM = {"command": sys.executable, "args": [str(HERE / "offering.py")]}
+PROGRAM: dict[str, Any] = {"args": ["-m", "tests.tools.mcp.offering"]}
+"""A server as a program. What it imports takes seconds, so that a warm process starts it: see `warm_program`."""
 OLD: dict[str, Any] = {"command": sys.executable, "args": [str(HERE / "old.py")]}
 OBJECT = {"type": "object"}
 HOSTILE: list[dict[str, object]] = [
@@ -45,6 +46,11 @@ def offering(*tools: dict[str, object]) -> dict[str, Any]:
 
 def defined(parameters: dict[str, Any] | None = None, **implementation: Any) -> SimpleNamespace:
     return SimpleNamespace(name="example", description="", parameters=parameters or {}, implementation=implementation)
+
+
+@pytest.fixture(autouse=True)
+def warm_program(warmed: Path) -> None:
+    PROGRAM["command"] = str(warmed / "python")
 
 
 @pytest.fixture
