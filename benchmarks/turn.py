@@ -2,9 +2,10 @@
 
 A turn is a question, one tool call and an answer (4 entries) through the whole run loop, with a model that answers at
 once: all of the CPU time is Longthread's own. CPU and commits are of turns on a thread of 100, on SQLite. Disk is what
-many turns leave, with everything kept, beside their messages as JSON, on the backend that takes more.
+2,000 turns leave, with everything kept, beside their messages as JSON, on the backend that takes more. The short run
+makes 288 of them, and the rest as they grew from the 96th on, like `log.py`.
 
-    python benchmarks/turn.py [--quick] [--json] [--turns N] [--against PATH]
+    python benchmarks/turn.py [--quick] [--json] [--against PATH]
 
 `--against` names the root of another checkout. Its turns are measured in the same run, one process after the other, and
 a line before the last tells the ratio.
@@ -84,21 +85,25 @@ def _env(checkout: Path) -> dict[str, str]:
     return env
 
 
-async def disk_ratios(turns: int) -> dict[str, float]:
-    """Bytes of the database ÷ the messages as JSON, after so many turns, on each backend."""
+async def disk_ratios(turns: int, since: int | None) -> dict[str, float]:
+    """Bytes of the database ÷ the messages as JSON after 2,000 turns, on each backend.
+
+    Args:
+        since: fewer turns are made, and the rest grow as these did from this one on.
+    """
     from agent import disk  # it takes the seeded turn from here
     from databases import databases
+    from report import disk_ratio
 
     with databases() as made:
-        rows = await disk(made, [turns])
-    return {row["backend"]: round(row["grown_bytes"] / row["raw_bytes"], 2) for row in rows}
+        rows = await disk(made, [turns], since=since)
+    return {row["backend"]: round(disk_ratio(row), 2) for row in rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and fewer turns for the disk")
     parser.add_argument("--json", action="store_true", help="print nothing but JSON objects, one a line")
-    parser.add_argument("--turns", type=int, default=0, help="turns that are written to disk (2,000; 384 with --quick)")
     parser.add_argument("--against", type=Path, help="another checkout, whose turns are measured beside these")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -108,7 +113,7 @@ def main() -> None:
     if other:
         ratio = {"cpu_ratio": round(ours["cpu_ms"] / taken[other]["cpu_ms"], 3)}
         rows.append({"measured": "against", **taken[other], **started(other, 5), **ratio})
-    kept = asyncio.run(disk_ratios(args.turns or (384 if args.quick else 2000)))
+    kept = asyncio.run(disk_ratios(*((288, 96) if args.quick else (2000, None))))
     rows.append({"measured": "disk", **kept})
     for row in rows:
         print(json.dumps(row) if args.json else "  ".join(f"{name} {value}" for name, value in row.items()))
