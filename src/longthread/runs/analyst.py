@@ -61,7 +61,7 @@ class Analyst:
     async def open(
         cls, settings: Settings, *, models: ModelFactory = resolve_model, creates: bool = True
     ) -> AsyncIterator[Analyst]:
-        """An analyst on the store that the settings name. Makes the store if there is none.
+        """Yield an analyst on the settings' store, which is created if there is none.
 
         Raises:
             StoreUnavailable: it cannot be opened, or there is none and `creates` is False.

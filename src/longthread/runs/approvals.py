@@ -1,7 +1,7 @@
-"""Calls that are made only when a person has decided: what is asked, and what the decisions do.
+"""Calls that need a person's decision: what is asked, and what a decision does.
 
-The vocabulary is that of LangChain's human-in-the-loop middleware. But a run goes on from the log, and decisions are in
-the store, for whichever process takes it up (docs/decisions/0015).
+The vocabulary is that of LangChain's human-in-the-loop middleware. But a run continues from the log, and decisions are
+in the store, for whichever process takes it over (docs/decisions/0015).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from longthread.tools.tool import Observation, Tool, failed
 
 
 def decided(context: RunContext, call: Mapping[str, Any], maker: Message) -> Approval | None:
-    """What a person has decided about this very call: another reply's is another call, whatever its id."""
+    """Return the decision about this very call: a call of another reply is another call, whatever its id."""
     found = context.approvals.get(call["id"] or "")
     return found if found is not None and found.message_id == maker.id else None
 
 
 def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Message) -> Observation | None:
-    """Ask a person about a call, which ends the execution when the calls beside it are done. Nobody is asked about a
-    call whose arguments the tool does not take: the model is told that, and it is returned."""
+    """Ask a person about a call; the execution ends after the calls beside it. Arguments that the tool does not take
+    are returned as an error for the model instead."""
     try:
         args = Arguments(tool.parameters, tool=tool.name).checked(call["args"])
     except LongthreadError as error:
@@ -50,8 +50,8 @@ def ask_for(context: RunContext, tool: Tool, call: Mapping[str, Any], maker: Mes
 
 
 async def gone(context: RunContext, tool: Tool) -> Observation | None:
-    """What a model is told of a call whose tool has been deleted or switched off since the run began; else None. What
-    somebody took away while a call waited is not used for it, and nobody is asked about it."""
+    """Return what the model reads if the call's tool was deleted or disabled since the run began; else None. Nobody
+    is asked about such a call."""
     if tool.definition is None:
         return None
     async with context.store.reading() as tx:
@@ -64,7 +64,6 @@ async def gone(context: RunContext, tool: Tool) -> Observation | None:
 
 
 def rejected(call: Approval) -> Observation:
-    """What a model is told of a call that was not made."""
     why = f" They say: “{call.message}”" if call.message else ""
     return {
         "ok": False,
@@ -77,19 +76,19 @@ def rejected(call: Approval) -> Observation:
 
 
 def superseded() -> Observation:
-    """What a model is told of a call that nobody decided about before something else was asked."""
+    """Return the result of a call that nobody decided about before the next question."""
     said = "The user was asked about this call, and said something else instead: it was not made."
     return {"ok": False, "error": {"type": "superseded", "message": said}}
 
 
 def called_off() -> Observation:
-    """What a model is told of a call that nobody decided about before the run was stopped."""
+    """Return the result of a call that nobody decided about before the run was stopped."""
     said = "The user was asked about this call, and stopped the run instead: it was not made."
     return {"ok": False, "error": {"type": "called_off", "message": said}}
 
 
 def told_of_edit(call: Approval, observation: Observation) -> Observation:
-    """The result of a call, with what the user changed of it."""
+    """Return the result of a call with what the user changed in it."""
     if call.edited is None:
         return observation
     note = (

@@ -12,10 +12,7 @@ from longthread.tools.sources import RunSources
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A role, its models, the sources that are open for it, its tools from the catalog, and the scope of its run.
-
-    `window` is the context window of its models, in tokens: that of the smaller one.
-    """
+    """What a run works with. `window` is the smaller context window of its models, in tokens."""
 
     role: AgentRole
     models: RunModels

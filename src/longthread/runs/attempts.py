@@ -1,4 +1,4 @@
-"""A model call that failed is tried again, where that may help."""
+"""Retries of failed model calls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ _LONGEST = 60.0
 
 
 async def retried(context: RunContext, request: ChatRequest, retries: int) -> Message:
-    """The reply to a request, which is sent again up to so many times. It waits 1 s, 2 s, 4 s, … in between,
-    or as long as the provider asks for, up to a minute.
-
-    Raises:
-        ProviderError: what the last attempt raised, or the first one that no other can follow.
-    """
+    """Return the reply, after up to `retries` retries. Waits 1 s, 2 s, 4 s, …, or what the provider asks for, at
+    most a minute. Raises ProviderError: the last attempt's, or the first that a retry cannot help."""
     for failed in count():
         try:
             return await attempt(context, request)
@@ -37,12 +33,11 @@ async def retried(context: RunContext, request: ChatRequest, retries: int) -> Me
 
 
 def _may_pass(error: ProviderError) -> bool:
-    """Whether the same request may succeed: not one that was too long."""
     return retryable(error) and overflow_of(error) is None
 
 
 def _wait(failed: int, asked: float | None = None) -> float:
-    """Seconds until the next attempt. They differ, so that many runs do not ask a provider at once. Never earlier than
-    the provider asks for, if that is within the limit."""
+    """Return the seconds until the next attempt: random, to spread many runs, and no fewer than the provider asks
+    for, at most a minute."""
     ours = min(_LONGEST, 2.0**failed) * random.uniform(0.75, 1.25)
     return max(ours, min(_LONGEST, asked or 0.0))

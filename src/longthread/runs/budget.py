@@ -1,4 +1,4 @@
-"""A run ends in time: paused when its steps are used up, failed when its model cannot be understood."""
+"""A run ends in time: paused when its steps are used up, failed when its model's replies cannot be read."""
 
 from __future__ import annotations
 
@@ -38,29 +38,28 @@ _log = logging.getLogger(__name__)
 
 
 class Budget:
-    """What a run may use. Counts the run's messages, so that a crash resets nothing. `model` writes the summaries."""
+    """What a run may use. It counts the messages of the run, so a crash resets nothing. `model` writes the
+    summaries."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     def is_lost(self, context: RunContext) -> bool:
-        """Whether the last replies were all malformed."""
         return malformed_in_a_row(context.window.own) >= MALFORMED_LIMIT
 
     def is_spent(self, context: RunContext) -> bool:
-        """Whether the run's steps are used up, its own or those that it shares with others. If not, one is taken."""
+        """Return whether the run's own or shared steps are used up. If not, take one."""
         if sum(message.role == "assistant" for message in context.window.own) >= context.run.max_steps:
             return True
         return context.allowance is not None and not context.allowance.take()
 
     async def summary(self, context: RunContext) -> None:
-        """Write what the run has come to into the log: the model's report, a step like every model call, or else the
-        digest."""
+        """Write a summary of the run into the log: the model's report (a step of its own), or else the digest."""
         digest = progress_digest(context.run.question, context.window.own)
-        # Before the call: what it streams is the summary's, and not the last reply's.
+        # Before the call: its text belongs to the summary, not to the last reply.
         context.message_id = new_id()
         started, clock = datetime.now(UTC), time.monotonic()
-        # The demo model answers questions and nothing else; the digest says all that it could.
+        # The demo model only answers questions: the digest serves.
         written = None if context.run.model == DEMO else await self._written(context, digest)
         message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary")
         async with context.store.writing() as tx:
@@ -83,8 +82,6 @@ class Budget:
         context.note(entries, [message])
 
     async def _written(self, context: RunContext, digest: str) -> str:
-        """The model's report; empty when it fails, for then the digest serves."""
-
         async def ask(notes: str) -> str:
             question = context.run.question[: min(4000, max(1000, len(notes)))]
             request = ChatRequest(self._model, _SUMMARY.format(digest=notes), [Message("user", question)])
@@ -98,7 +95,6 @@ class Budget:
 
 
 def malformed_in_a_row(messages: Sequence[Message]) -> int:
-    """How many of the last replies could not be read."""
     count = 0
     for message in reversed(messages):
         if message.role == "assistant":

@@ -1,4 +1,4 @@
-"""The tools for what was said before, as a run has them."""
+"""The memory tools of a run."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _OWN_WORDS = frozenset({REMEMBER, FORGET, LOAD_SKILL, PARSE_ERROR})
 
 
 def read_by(context: RunContext) -> ReadMemories | None:
-    """What the model of a run has read in this conversation that others may have written: results of tools. None where
-    that is nothing."""
+    """Return what the model has read in this conversation that others may have written: tool results. None if
+    nothing."""
     spots = [spot for spot in context.window.spots if spot.entry.role == "tool"]
     results = [spot for spot in reversed(spots) if spot.message.name not in _OWN_WORDS]
     names = dict.fromkeys(_named(spot) for spot in results)
-    if context.summary:  # of messages that the run no longer holds
+    if context.summary:  # of messages that are no longer in the window
         names["the summary of the conversation"] = None
     own = {spot.entry.seq for spot in context.window.own_spots}
     seqs = tuple(spot.entry.seq for spot in reversed(results) if spot.entry.seq in own)
@@ -44,13 +44,12 @@ def read_by(context: RunContext) -> ReadMemories | None:
 
 
 def _named(spot: WindowMessage) -> str:
-    """A result as people know it: `run_sql q1`."""
+    """Name a result as people see it: `run_sql q1`."""
     query = spot.query.label if spot.query is not None else ""
     return f"{spot.message.name} {query}".strip()
 
 
 def own_tools(services: RunServices, begun: StartedRun, context: RunContext, owner: Owner) -> Sequence[Tool]:
-    """The tools for what was said before: in this conversation, and in the user's others. A chart is of a result."""
     thread_id, asked = begun.run.thread_id, begun.window.spots[begun.window.question].entry.seq
     remembering = RunMemories(
         store=services.store,
@@ -76,7 +75,7 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
 
 
 async def fitting_memories(memories: Memories, owner: Owner, question: str) -> tuple[Memory, ...]:
-    """The memories that fit a question. A run goes on without them where they cannot be read."""
+    """Return the memories that fit a question. If they cannot be read, the run goes on without them."""
     try:
         return tuple(await fitting(memories, owner, question))
     except LongthreadError as error:

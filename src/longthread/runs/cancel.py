@@ -1,4 +1,4 @@
-"""A run that waits for a person is called off: none of the calls that wait is made, and the conversation can go on."""
+"""Cancel a run that waits for a person."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from longthread.store.driver import Driver
 
 
 async def call_off(store: Driver, thread: Thread, cache: WindowCache, *, by: str) -> Run:
-    """End the thread's run, which waits, as one that was stopped, with a result for each call that it left open. In one
-    transaction: whoever decides at the same time comes before it or too late.
+    """Stop the thread's waiting run in one transaction, with a result for each open call. A concurrent decision comes
+    before it or too late.
 
     Raises:
-        NothingToStop: it has none that waits.
-        RunElsewhere: its run is executed by another process.
+        NothingToStop: no run of the thread waits.
+        RunElsewhere: another process executes its run.
         ThreadNotFound: the thread was deleted.
     """
     async with store.writing() as tx:

@@ -1,4 +1,4 @@
-"""What is said of calls that a run leaves open when it ends: no call stays without a result."""
+"""Results for the calls that a run leaves open when it ends: no call stays without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from longthread.tools.tool import Observation
 
 
 def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
-    """The calls of a window that have no result, by id."""
     calls: dict[str, ToolCall] = {}
     for entry in window:
         calls |= {call.id: call for call in entry.tool_calls}
@@ -27,12 +26,11 @@ def _open_calls(window: Sequence[Entry]) -> dict[str, ToolCall]:
 async def closing_of(
     tx: Transaction, window: Sequence[Entry], before: Run | None, run_id: str, *, by: str, why: Observation
 ) -> list[Draft]:
-    """Results for calls that an unfinished run left open: what the steps hold, what was decided, or why there is no
-    more.
+    """Return results for the calls that an unfinished run left open: from its steps, from a decision, or `why`.
 
     Args:
-        run_id: the run that the results become a part of.
-        by: who ends a run that waits, and `why` is what is said of the calls that it then never makes.
+        run_id: the run that the results belong to.
+        by: who ends a run that waits; its calls are never made, for `why`.
     """
     calls = _open_calls(window)
     if not calls and (before is None or before.status != "waiting"):
@@ -51,8 +49,8 @@ async def closing_of(
 async def _never_made(
     tx: Transaction, run: Run, calls: Collection[str], *, by: str, why: Observation
 ) -> dict[str, Observation]:
-    """What is said of open calls that a person was asked about. Of a run that waits none was made: those that were not
-    rejected are superseded, by who ends it."""
+    """Return the results of calls that a person was asked about. Those of a waiting run that were not rejected are
+    superseded by whoever ends it."""
     said: dict[str, Observation] = {}
     for call in await approvals.of_run(tx, run.thread_id, run.id):
         if call.decision == "reject" and call.call_id in calls:

@@ -1,7 +1,7 @@
-"""Agents that an agent may ask: each is a tool, and each call of it is a run on a thread below the caller's.
+"""Sub-agents: each is a tool, and each call of it is a run on a thread below the caller's.
 
-A run says which call it answers. So a call that is made again after a crash finds the run that it has begun, and waits
-for it or takes it over; none is begun twice.
+A run stores which call it answers. After a crash the repeated call finds its run, and waits for it or takes it over; no
+run is started twice.
 """
 
 from __future__ import annotations
@@ -54,11 +54,7 @@ _PARAMETERS = {
 
 
 class SubAgents:
-    """The agents that one run may ask.
-
-    Args:
-        scope: the limits of their runs, without the call that each answers.
-    """
+    """The agents that one run may ask. `scope` limits their runs, without the call that each answers."""
 
     def __init__(self, runs_: Runs, services: RunServices, lease: Lease, user_id: str, scope: DelegationScope) -> None:
         self._runs = runs_
@@ -69,13 +65,12 @@ class SubAgents:
         self._running: dict[str, RunHandle] = {}
 
     def tools(self, agents: Sequence[Agent], taken: Collection[str]) -> list[Tool]:
-        """A tool for each agent, by a name that no other tool has; none where agents may ask no deeper."""
+        """Return a tool for each agent, with a name that is not taken; none at the greatest depth."""
         if self._scope.depth > self._services.settings.max_delegation_depth:
             return []
         return [self._tool(agent, name) for agent, name in zip(agents, tool_names(agents, taken), strict=True)]
 
     async def stop(self) -> None:
-        """Stop what runs here for this run."""
         for handle in list(self._running.values()):
             await handle.stop()
 
@@ -98,7 +93,7 @@ class SubAgents:
         return Tool(name, described, _PARAMETERS, call, retry_safe=True, answer=answer, category="agent")
 
     async def _ended(self, agent: Agent, task: str, thread_id: str | None, call_id: str) -> Run:
-        """The run that answers a call, when it has ended or waits for a person, whichever process executes it."""
+        """Return the run that answers a call once it has ended or waits for a person, in whichever process."""
         begun = False
         while True:
             async with self._services.store.reading() as tx:
@@ -116,7 +111,7 @@ class SubAgents:
             await self._wait(call_id)
 
     async def _start(self, agent: Agent, task: str, thread_id: str | None, call_id: str, run: Run | None) -> None:
-        """Begin the run that answers a call, or go on with it where its process died."""
+        """Start the run that answers a call, or take it over if its process died."""
         scope = self._scope.for_call(DelegatingCall(self._lease, call_id))
         if run is None:
             await self._expect_own(agent, thread_id)
@@ -124,7 +119,7 @@ class SubAgents:
         else:
             try:
                 handle = await self._runs.resume(run.thread_id, user_id=self._user, scope=scope)
-            except (RunInProgress, NothingToResume):  # somebody else was faster
+            except (RunInProgress, NothingToResume):  # another process was faster
                 return
         self._running[call_id] = handle
 
@@ -141,10 +136,7 @@ class SubAgents:
             del self._running[call_id]
 
     async def _expect_own(self, agent: Agent, thread_id: str | None) -> None:
-        """
-        Raises:
-            InvalidInput: the thread is none in which this one has asked the agent, or no model call is left.
-        """
+        """Raise InvalidInput if this thread has not asked the agent in that one, or no model call is left."""
         below = self._scope.below
         if not below.left:
             raise InvalidInput(reason=_used_up(below.size))
@@ -163,8 +155,8 @@ class SubAgents:
 
 
 def tool_names(agents: Sequence[Agent], taken: Collection[str]) -> list[str]:
-    """The names by which a model asks agents, each its own: `ask_` and the agent's name, Chinese in pinyin, as far as
-    that can be said in letters, digits, _ and -. What cannot is told apart by the agent's id."""
+    """Return a unique tool name for each agent: `ask_`, its name in letters (Chinese in pinyin), and a hash of its
+    id if that name is incomplete, too long or taken."""
     used, names = set(taken), list[str]()
     for agent in agents:
         written = spelled(agent.name)
@@ -188,7 +180,6 @@ def _answers(run: Run, call_id: str) -> bool:
 
 
 def _observed(agent: Agent, tool: str, run: Run, scope: DelegationScope) -> Observation:
-    """What the caller is told of a run that has ended."""
     outcome, thread_id, queries = run.outcome, run.thread_id, run.outcome.get("queries") or ()
     if run.status == "finished":
         answer = _without_labels(str(outcome.get("answer") or ""), queries)
@@ -228,6 +219,6 @@ def _used_up(size: int) -> str:
 
 
 def _without_labels(answer: str, queries: Sequence[Mapping[str, Any]]) -> str:
-    """An answer without the labels of its queries: in the caller's conversation they name others."""
+    """Drop the labels of an answer's queries: in the caller's conversation they name others."""
     own = {str(query.get("query")) for query in queries}
     return _LABELS.sub(lambda found: "" if own & set(re.split(r"\s*,\s*", found[1])) else found[0], answer)

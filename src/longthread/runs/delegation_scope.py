@@ -13,7 +13,7 @@ from longthread.store.runs import Lease
 
 
 class Allowance:
-    """Model calls that all runs below one may make together, in whatever thread and at whatever depth."""
+    """Model calls that all runs below one share, in any thread and at any depth."""
 
     def __init__(self, size: int, used: int = 0) -> None:
         self.size = size
@@ -29,17 +29,15 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class DelegatingCall:
-    """An agent that asks another: its run, and the call in which it asks."""
-
     lease: Lease
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DelegationScope:
-    """The limits of a run. `depth` is how many threads its thread is below; `below` is what those that it asks may use,
-    and `own` what it takes its own model calls from (None: only its own steps count). `source`, `model` and `protocol`
-    are its caller's, for an agent that names no other."""
+    """The limits of a run. `depth` is how many threads its thread is below. `own` pays for its model calls (None:
+    only its own steps count), `below` for those of its sub-agents. `source`, `model` and `protocol` are the
+    caller's, for an agent that names none."""
 
     depth: int
     below: Allowance
@@ -50,18 +48,17 @@ class DelegationScope:
     protocol: Protocol = "auto"
 
     def for_call(self, caller: DelegatingCall) -> DelegationScope:
-        """The scope of a run that answers a call."""
         return replace(self, caller=caller)
 
     def for_sub_agents(self, run: Run, source: str | None) -> DelegationScope:
-        """The scope of the agents that this run asks; `source` is the run's own, without its password."""
+        """Return the scope of this run's sub-agents; `source` is the run's own, without its password."""
         return DelegationScope(self.depth + 1, self.below, self.below, None, source, run.model, run.protocol)
 
 
 async def scope_of(
     store: Driver, settings: Settings, thread: Thread | None, goes_on: Run | None = None
 ) -> DelegationScope:
-    """The scope of a run that no agent asked for; `goes_on` is one that has begun already."""
+    """Return the scope of a run that no agent asked for; `goes_on` is one that has begun already."""
     depth, used = 0, 0
     if thread is not None and (thread.parent_id is not None or goes_on is not None):
         async with store.reading() as tx:
@@ -72,7 +69,7 @@ async def scope_of(
 
 
 async def used_below(tx: Transaction, thread_id: str, run_id: str, *, levels: int) -> int:
-    """How many model calls the runs below a run have made, `levels` deep at most."""
+    """Count the model calls of the runs below a run, at most `levels` deep."""
     if not levels:
         return 0
     used = 0

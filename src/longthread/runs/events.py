@@ -24,18 +24,17 @@ _TEXT_SECONDS = 0.06
 
 
 class Notifier:
-    """Wakes the watchers of this process when a run has stored a new event."""
+    """Wakes the watchers in this process when a run has stored a new event."""
 
     def __init__(self) -> None:
         self._events: dict[str, asyncio.Event] = {}
 
     def notify(self, run_id: str) -> None:
-        """Something new is stored."""
         if run_id in self._events:
             self._events.pop(run_id).set()
 
     async def wait(self, run_id: str) -> None:
-        """Wait for the next notification, or for as long as a poll may take."""
+        """Wait for the next notification, or for the interval of a poll."""
         event = self._events.setdefault(run_id, asyncio.Event())
         try:
             async with asyncio.timeout(_POLL_SECONDS):
@@ -46,7 +45,7 @@ class Notifier:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A piece of text that was told; `seq` is None as long as it is not stored."""
+    """A published piece of text; `seq` is None until it is stored."""
 
     text: str
     at: datetime
@@ -56,8 +55,8 @@ class _Piece:
 class EventStream:
     """Publishes the events of one run, in order.
 
-    What is said of a step or the run is a mark on that, which its owner stores (`number`); warnings and text are stored
-    here. Text that has become a reply is told by the reply's step from then on (`reply`).
+    Events about a step or the run are marks on its row, which their owner stores (`number`); warnings and text are
+    stored here. Once a text is a reply, the reply's step carries its events (`reply`).
     """
 
     def __init__(self, store: Driver, lease: Lease, notifier: Notifier, *, last: int = 0) -> None:
@@ -70,16 +69,14 @@ class EventStream:
         self._text_since = 0.0
 
     def number(self) -> int:
-        """The number of the next event."""
         self._last += 1
         return self._last
 
     def notify(self) -> None:
-        """Wake those who watch, after a commit."""
         self._notifier.notify(self._lease.run_id)
 
     async def publish(self, event_type: EventType, **data: Any) -> None:
-        """Store an event and wake those who watch."""
+        """Store an event and wake the watchers."""
         async with self._store.writing() as tx:
             await runs.check(tx, self._lease)
             await self.flush_with(tx)
@@ -101,7 +98,7 @@ class EventStream:
             await self.flush()
 
     async def withdraw_text(self, message_id: str) -> None:
-        """Take back the published text of a reply: it was thinking. The event of the reply corrects it."""
+        """Withdraw the published text of a reply: it was thinking. The event of the reply corrects it."""
         if message_id != self._message_id:
             return
         stored = [piece.seq for piece in self._pieces if piece.seq is not None]
@@ -112,7 +109,6 @@ class EventStream:
                 await runs.remove_text(tx, self._lease, stored[0], stored[-1])
 
     async def flush(self) -> None:
-        """Publish the text that has been gathered."""
         if self._waiting() is None:
             return
         async with self._store.writing() as tx:
@@ -121,7 +117,7 @@ class EventStream:
         self.notify()
 
     async def flush_with(self, tx: Transaction) -> None:
-        """Publish the gathered text in a transaction that has checked the lease. Call `notify` after the commit."""
+        """Publish the buffered text in a transaction that has checked the lease. Call `notify` after the commit."""
         waiting = self._waiting()
         if waiting is not None:
             self._pieces[-1] = replace(waiting, seq=self.number())
@@ -129,10 +125,9 @@ class EventStream:
             await self._append(tx, self._last, "text", data, waiting.at)
 
     async def reply(self, tx: Transaction, reply: Entry, since: datetime) -> list[Mark]:
-        """The text that was told of a reply, as marks on its step, which started at `since`.
+        """Return the published text of a reply as marks on its step, which started at `since`, and delete its events.
 
-        What of it was stored here is removed. Text that is not the beginning of the reply, save for white space around
-        it, stays as it is, and so does that of other messages.
+        Text that the reply does not begin with (white space aside), and text of other messages, stays as it is.
         """
         told = "".join(piece.text for piece in self._pieces)
         said = told if reply.text.startswith(told) else told.strip()
@@ -159,10 +154,8 @@ class EventStream:
         said: Entry | None = None,
         also: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> None:
-        """End the run and its stream, both or neither.
-
-        `said` is the entry with the answer or the summary; `also` is done in the same transaction.
-        """
+        """End the run and its stream in one transaction, with `also`. `said` is the entry with the answer or the
+        summary."""
         async with self._store.writing() as tx:
             held = await runs.check(tx, self._lease)
             await self.flush_with(tx)
@@ -172,7 +165,7 @@ class EventStream:
         self.notify()
 
     async def wait(self, calls: Sequence[Approval]) -> None:
-        """Let the run wait for decisions about these calls, and tell them; its lease is given back."""
+        """Let the run wait for decisions about these calls, publish them, and release its lease."""
         calls = sorted(calls, key=lambda call: call.place)
         async with self._store.writing() as tx:
             await runs.check(tx, self._lease)
@@ -183,7 +176,6 @@ class EventStream:
         self.notify()
 
     def _waiting(self) -> _Piece | None:
-        """The text that has been gathered and is not stored."""
         return self._pieces[-1] if self._pieces and self._pieces[-1].seq is None else None
 
     async def _append(
@@ -194,7 +186,7 @@ class EventStream:
 
 
 def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_Piece, tuple[int, int]]]:
-    """Each piece with the part of it that lies between the characters `first` and `stop` of all of them."""
+    """Yield each piece with its part between the characters `first` and `stop` of the joined text."""
     place = 0
     for piece in pieces:
         size = len(piece.text)
@@ -212,10 +204,8 @@ async def watch(
     after: int = 0,
     lives: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Event]:
-    """The run's events behind number `after`, as they come, whichever process executes it, up to its final one.
-
-    Ends early when `lives` says that no more will come.
-    """
+    """Yield the run's events after number `after`, up to the final one, whichever process executes the run. Ends
+    early when `lives` returns False."""
     while True:
         alive = lives()
         async with store.reading() as tx:

@@ -30,11 +30,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
-    """Run the agent on a thread's hot window until the run ends, or waits for a person, and say how it ended.
-
-    Raises:
-        LeaseLost: another process took the run over; nothing more was written.
-    """
+    """Run the agent until the run ends or waits for a person. Raises LeaseLost: another process took it over."""
     beat = asyncio.ensure_future(keep_lease(context.store, context.lease))
     work = asyncio.ensure_future(_work(context, models))
     try:
@@ -58,7 +54,7 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> 
 
 
 async def _wait(context: RunContext) -> RunStatus:
-    """Let the run wait for a person. Where what is asked cannot be stored, it is told as a failure, as an end is."""
+    """Let the run wait for a person. If that cannot be stored, the run fails."""
     try:
         await context.stream.wait(list(context.asked.values()))
     except LeaseLost:
@@ -71,7 +67,7 @@ async def _wait(context: RunContext) -> RunStatus:
 
 
 async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcome: Mapping[str, Any]) -> None:
-    """Tell the run's end. What cannot be stored of it is told as a failure: a run without an end blocks its thread."""
+    """Store the run's end. If its outcome cannot be stored, the run fails: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
     said = last if last.id == outcome.get("message_id") else None
     try:
@@ -84,10 +80,8 @@ async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcom
 
 
 async def _keep_facts(context: RunContext, known: KnownFacts, tx: Transaction) -> None:
-    """Keep what the run's entries have taught, so that the next run starts from it.
-
-    Not while a call has no result: what comes in later would be folded without its call.
-    """
+    """Store what the run's entries say of the source, for the next run. Not while a call has no result: a later
+    result would be folded without its call."""
     entries = [spot.entry for spot in context.window.own_spots]
     calls = {call.id for entry in entries for call in entry.tool_calls}
     if calls <= {entry.tool_call_id for entry in entries}:
@@ -108,14 +102,14 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
         raise
     except LongthreadError as error:
         return "failed", {"error": error.described()}
-    except Exception as error:  # noqa: BLE001 - a run's boundary: whatever failed, the thread is told and stays usable
+    except Exception as error:  # noqa: BLE001 - a run's boundary: any failure is stored, and the thread stays usable
         reason = failure_reason(error, context.settings)
         problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}
 
 
 async def keep_lease(store: Driver, lease: Lease) -> None:
-    """Renew a lease until this is cancelled. Raises LeaseLost: somebody else has it now."""
+    """Renew a lease until cancelled. Raises LeaseLost: another process has it now."""
     while True:
         await asyncio.sleep(RENEW_SECONDS)
         try:

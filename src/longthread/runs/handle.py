@@ -29,20 +29,19 @@ class RunHandle:
 
     @property
     def thread_id(self) -> str:
-        """The thread that the run is on."""
         return self.run.thread_id
 
     async def events(self) -> AsyncIterator[Event]:
-        """The run's events from this execution's first on, up to the final one, or to the one that says that it waits.
+        """Yield the run's events from this execution's first on, up to the final one or the one that it waits.
 
         Raises:
             LeaseLost: another process took the run over.
-            StoreError: the store failed, so that not even the end could be told.
+            StoreError: the store failed, so that not even the end could be stored.
         """
         events = watch(self.store, self.notifier, self.thread_id, self.run.id, after=self.after, lives=self._lives)
         async for event in events:
             if event.type in HALTS:
-                await asyncio.wait({self.task})  # who has seen the end may close the store
+                await asyncio.wait({self.task})  # the caller may close the store after the end
             yield event
             if event.type in HALTS:
                 return
@@ -50,7 +49,7 @@ class RunHandle:
         raise LeaseLost(thread=self.thread_id, run=self.run.id)
 
     async def wait(self) -> Event:
-        """The run's final event, or the one that says that it waits for decisions. Raises what `events` raises."""
+        """Return the run's final event, or the one that it waits for decisions. Raises what `events` raises."""
         await asyncio.wait({self.task})
         async with self.store.reading() as tx:
             last = await runs.last_event(tx, self.thread_id, self.run.id)
@@ -61,9 +60,9 @@ class RunHandle:
         raise LeaseLost(thread=self.thread_id, run=self.run.id)
 
     async def stop(self) -> None:
-        """Stop the run: it ends as paused, and what it has done is kept."""
-        await asyncio.sleep(0)  # a task that was cancelled before its first step could not end its run
-        if not self.task.cancelling():  # to cancel it once more would break off how it ends
+        """Stop the run: it ends as paused, and its log stays."""
+        await asyncio.sleep(0)  # a task cancelled before its first step could not end its run
+        if not self.task.cancelling():  # a second cancellation would interrupt its end
             self.task.cancel()
         await asyncio.wait({self.task})
 
@@ -72,6 +71,6 @@ class RunHandle:
 
 
 def report(task: asyncio.Task[None]) -> None:
-    """A run that could not even tell its end (its lease was lost, the store is gone) is told in the log."""
+    """Log the failure of a run that could not store its end: its lease was lost, or the store failed."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _logger.error("%s ended without a final event: %s", task.get_name(), error)

@@ -1,4 +1,4 @@
-"""Look at what a past model call saw: each entry of its view, how it went in, what it cost, and why."""
+"""What a past model call saw: each entry of its view, how it was shown, its tokens, and why."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _END = 2**62
 class InspectedCall:
     """A call's view. `number` counts the thread's model calls from 1.
 
-    `why_planned` says why it does not simply go on from the call before; empty where it does. `system` are the
-    instructions that stood before the messages, `tools` the names of those that were offered.
+    `why_planned` says why the view does not extend that of the call before; it is empty if it does. `system` is the
+    system prompt, and `tools` the names of the tools that were offered.
     """
 
     number: int
@@ -36,13 +36,12 @@ class InspectedCall:
 
     @property
     def tokens(self) -> int:
-        """What all messages of the view cost."""
         return sum(segment.tokens for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewDifference:
-    """What one call saw otherwise than another: entries by their seqs. `same` are the tokens that both begin with."""
+    """How the views of two calls differ, as seqs. `same` counts the tokens that both begin with."""
 
     same: int
     entered: Sequence[int]
@@ -51,16 +50,12 @@ class ViewDifference:
 
 
 async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
-    """The thread's model calls whose views are kept, the first one first."""
+    """Return the thread's model calls whose views are stored, oldest first."""
     return [step for step in await runs.steps_from(tx, thread_id, 0) if segments_of(step.manifest)]
 
 
 async def look(tx: Transaction, calls: Sequence[Step], number: int) -> InspectedCall:
-    """The view of call `number` of a thread's calls.
-
-    Raises:
-        EntryNotFound: there is no such call, or some of its entries are no longer kept.
-    """
+    """Return the view of call `number`. Raises EntryNotFound: no such call, or some of its entries were deleted."""
     if not 0 < number <= len(calls):
         raise EntryNotFound(thread=calls[0].thread_id if calls else "", entry=f"call {number}")
     step = calls[number - 1]
@@ -77,7 +72,6 @@ async def look(tx: Transaction, calls: Sequence[Step], number: int) -> Inspected
 
 
 def difference(one: InspectedCall, other: InspectedCall) -> ViewDifference:
-    """How `one` differs from `other`."""
     mine, theirs = ([seen for seen in each.entries if seen.how != "left out"] for each in (one, other))
     same = 0
     for left, right in zip(mine, theirs, strict=False):
@@ -95,7 +89,7 @@ def difference(one: InspectedCall, other: InspectedCall) -> ViewDifference:
 
 
 async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], prompt: Prompt | None) -> list[ViewEntry]:
-    # What stands before the last condensed message is tier 2, also where there was nothing to condense.
+    # Everything before the last condensed message is tier 2, even if there was nothing to condense.
     edge = max((segment.last for segment in segments if segment.how == "condensed"), default=0)
     earlier = await _earlier(tx, step.thread_id, segments)
     begins, _ = await recall.first_seq(tx, step.thread_id)
@@ -132,7 +126,7 @@ async def _entries(tx: Transaction, step: Step, segments: Sequence[Segment], pro
 
 
 async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment]) -> list[tuple[int, int]]:
-    """The entries of the branch that the call did not look at, for they stand before all that it did: as ranges."""
+    """Return the ranges of the branch's entries before all that the call looked at."""
     begin = min((segment.first for segment in segments if segment.how not in TEXTS), default=0)
     first, _ = await recall.first_seq(tx, thread_id)
     if begin <= first:
@@ -142,7 +136,6 @@ async def _earlier(tx: Transaction, thread_id: str, segments: Sequence[Segment])
 
 
 def _several(ranges: Sequence[tuple[int, int]], first: int, last: int) -> tuple[int, int, int]:
-    """The first, the last and the number of the entries of ranges that are in a stretch."""
     there = [(max(a, first), min(b, last)) for a, b in ranges if a <= last and b >= first]
     if not there:
         return first, last, 0
@@ -150,7 +143,7 @@ def _several(ranges: Sequence[tuple[int, int]], first: int, last: int) -> tuple[
 
 
 def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
-    """Why a view does not begin with the view before; empty where it does."""
+    """Say why a view does not begin with the view before; empty if it does."""
     old = [seen for seen in before if seen.tier is not None]
     new = [seen for seen in now if seen.tier is not None]
     if [_said(seen) for seen in new[: len(old)]] == [_said(seen) for seen in old]:
@@ -164,5 +157,5 @@ def _why(before: Sequence[ViewEntry], now: Sequence[ViewEntry]) -> str:
 
 
 def _said(seen: ViewEntry) -> tuple[int, str, int]:
-    # Where only the thinking is left out, the text is the same and the tokens are not.
+    # Without its thinking a message has the same text and fewer tokens.
     return seen.seq, seen.text, seen.tokens

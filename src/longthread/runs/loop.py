@@ -10,10 +10,9 @@ from longthread.runs.steps import call_model, call_tools
 
 
 async def drive(context: RunContext, models: RunModels) -> None:
-    """Model, tools, model, … until a reply makes no call, the budget ends, or a person must decide.
+    """Alternate model and tools until a reply makes no call, the budget ends, or a person must decide.
 
-    All that is said and done is in the log when it is over, and in the context's window. So a run that another process
-    had begun goes on at the same place.
+    Each message is stored in the log and in the context's window, so a run that another process began continues there.
     """
     budget = Budget(models.model)
     while not context.asked:

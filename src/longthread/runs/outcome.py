@@ -1,4 +1,4 @@
-"""What a run has come to: its answer or summary, with the queries and the numbers behind it."""
+"""The outcome of a run: its answer or summary, with the queries and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from longthread.runs.run_context import RunContext, note_of
 
 
 def is_over(messages: Sequence[Message]) -> bool:
-    """Whether a run that ends in these messages has nothing left to do."""
     return bool(messages) and note_of(messages[-1]).get("kind") in {"answer", "summary"}
 
 
 def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
-    """How the run has ended, from the messages that it has come to."""
     last = context.window.spots[-1].message
     text = str(last.text)
     queries = list(_queries(context.window.spots))
-    # An answer may cite a query of an earlier run: its SQL is shown too.
+    # An answer may cite a query of an earlier run, whose SQL is shown too.
     mine = {query.label for query in _queries(context.window.own_spots)}
     told = [dict(query.told) for query in queries if query.label in mine or f"[{query.label}]" in text]
     shared = {"message_id": last.id, "queries": told, "usage": _usage(context.window.own)}
@@ -41,7 +39,6 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
 
 
 def _queries(spots: Sequence[WindowMessage]) -> Iterator[CitedQuery]:
-    """The labelled results of `run_sql`, in order."""
     names: dict[str | None, str] = {}
     for spot in spots:
         names |= {call.id: call.name for call in spot.entry.tool_calls}

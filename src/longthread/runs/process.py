@@ -16,15 +16,15 @@ _NAME = re.compile(r"(?P<where>.+)/(?P<pid>[1-9][0-9]{0,8})/[^/]*", re.DOTALL)
 
 
 def new_owner() -> str:
-    """A name for one execution by this process: `where/pid/nonce`."""
+    """Return a name for one execution by this process: `where/pid/nonce`."""
     return f"{here()}/{os.getpid()}/{new_id()}"
 
 
 def may_be_alive(owner: str) -> bool:
-    """Whether an owner may still be at work: False only for a dead process of this host.
+    """Return whether an owner may still work: False only for a dead process of this host.
 
-    Owners on other hosts or in other containers, names that no process of ours has made, and pids that were given away
-    again, are told by their leases running out.
+    Other owners (of other hosts, of other containers, with reused pids or unknown names) are dead when their leases
+    expire.
     """
     name = _NAME.fullmatch(owner)
     if name is None or name["where"] != here():
@@ -39,8 +39,8 @@ def may_be_alive(owner: str) -> bool:
 
 
 def here() -> str:
-    """Where a pid means one process: the host, and on Linux its boot and the namespace of pids. Containers may share
-    the name of their host, and hosts a name."""
+    """Name the scope of a pid: the host, and on Linux its boot and its pid namespace. Containers may share a host
+    name, and so may hosts."""
     return ":".join([socket.gethostname(), *_kernel()])
 
 

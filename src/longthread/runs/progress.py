@@ -1,4 +1,4 @@
-"""What an unfinished run has come to: question, done, found, problems, left (document 001 §2)."""
+"""The progress of an unfinished run: question, done, found, problems, left (document 001 §2)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,11 @@ _NOT_DONE = frozenset({"called_off", "superseded", "rejected", "tool_gone", "int
 
 
 def words_for(question: str) -> Mapping[str, str]:
-    """The words of a summary in the question's language."""
     return _WORDS[is_chinese(question)]
 
 
 def progress_digest(question: str, messages: Sequence[Message]) -> str:
-    """A summary of a run's messages that needs no model, in the question's language."""
+    """Summarize a run without a model, in the question's language."""
     words = words_for(question)
     done: list[str] = []
     found: list[str] = []
@@ -83,7 +82,7 @@ def progress_digest(question: str, messages: Sequence[Message]) -> str:
 
 
 def stopped_outcome(question: str, messages: Sequence[Message]) -> dict[str, Any]:
-    """How a run ends that was stopped from outside, with these messages: paused, so that it can be resumed."""
+    """Return the outcome of a run that was stopped from outside: paused, so that it can be resumed."""
     digest = progress_digest(question, messages)
     return {"reason": "stopped", "summary": digest, "hint": words_for(question)["hint"]}
 

@@ -36,13 +36,10 @@ from longthread.tools.tool import Observation, Tool
 
 
 async def attempt(context: RunContext, request: ChatRequest) -> Message:
-    """Ask the model once, in the run's protocol; `auto` takes native calls where the model has them.
+    """Ask the model once, in the run's protocol; `auto` takes native calls if the model has them.
 
-    The message has tool calls or is the answer. A reply that is neither becomes a call of `json_parse_error`, whose
-    result tells the model what was wrong.
-
-    Raises:
-        ProviderError: the model's failure, which has been told.
+    The message has tool calls or is the answer. Any other reply becomes a call of `json_parse_error`, whose result
+    tells the model what was wrong. Raises ProviderError: the model failed, and the failure was published.
     """
     context.message_id = new_id()
     request = replace(request, messages=without_malformed(request.messages))
@@ -51,8 +48,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
             return await _in_json(context, request)
         return await _natively(context, request)
     except ProviderError as error:
-        # Whether it is tried again, or by another model, is decided further out. What is made of a request that was
-        # too long is told there.
+        # The caller decides about retries and the fallback, and reports what becomes of a request that was too long.
         if overflow_of(error) is None:
             reason = failure_reason(error, context.settings)
             await context.stream.publish("warning", message=f"The model call failed: {reason}")
@@ -87,7 +83,7 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
 
 
 def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedReply:
-    """What the text of a reply says. A call that was written into it, and cut off, may lack its end."""
+    """Parse the text of a reply. A call that was written into it, and cut off, may lack its end."""
     tools = list(context.tools.values())
     reply = parse_reply(str(message.text), strict=strict, tools=tools, ran=_ran(context))
     if isinstance(reply, ActionCall) and cut_off(message):
@@ -96,7 +92,7 @@ def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedRep
 
 
 def _ran(context: RunContext) -> set[str]:
-    """The statements that this run has made, as they are compared."""
+    """Return the statements of this run, normalized for comparison."""
     return {
         plain(str(call["args"].get("sql", "")))
         for _, call, result in pairs(context.window.own)
@@ -106,8 +102,8 @@ def _ran(context: RunContext) -> set[str]:
 
 
 def _without_thinking(message: Message) -> Message:
-    """A message with calls whose text is not its thinking: that stands in front as the thought where nothing else
-    does."""
+    """Move the thinking in a message's text to its thought. The text is the rest, or the thinking if nothing else
+    is."""
     raw = str(message.text)
     thinking, rest = split_thinking(raw)
     shown = rest.strip() or thinking
@@ -124,7 +120,8 @@ async def _in_json(context: RunContext, request: ChatRequest) -> Message:
 
 
 def as_text(system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[str, list[Message]]:
-    """A prompt and messages for a model without tool calls: the tools are instructions, calls and results are text."""
+    """Convert a prompt and messages for a model without tool calls: tools become instructions, calls and results
+    text."""
     shown: list[Any] = render(messages)
     return f"{system}\n\n{instructions(list(tools))}".strip(), shown
 
@@ -145,14 +142,14 @@ def _read(context: RunContext, message: Message, reply: ActionCall | Finish | Ma
 
 
 def _malformed(message: Message, observation: Observation) -> Message:
-    """The reply as a call of `json_parse_error`. What came with a broken call is not run: all is to be said again."""
+    """Return the reply as a call of `json_parse_error`. None of its calls is run: the model must repeat them all."""
     call = tool_call(PARSE_ERROR, {}, new_id())
     changed = replace(message, tool_calls=[call], invalid_tool_calls=[])
     return noted(changed, kind="malformed", observation=observation)
 
 
 def without_malformed(messages: Sequence[Message]) -> list[Message]:
-    """The messages with each malformed reply shown as the plain text it was, and its observation as text too."""
+    """Return the messages with malformed replies and their observations as plain text."""
     shown: list[Message] = []
     errors: set[str | None] = set()
     for message in messages:
@@ -169,17 +166,16 @@ def without_malformed(messages: Sequence[Message]) -> list[Message]:
 
 
 def _calls_text(message: Message) -> str:
-    """The calls of a reply as they came, for a reply that has no text."""
     read = [(call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls]
     unread = [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
     return "\n".join(f"{name}({arguments})" for name, arguments in [*read, *unread])
 
 
 def _with_own_ids(message: Message, before: Collection[str | None]) -> Message:
-    """The message with a new id for each call that has none, or one that stands elsewhere in the conversation.
+    """Give a new id to each call that has none, or one that another call of the conversation has.
 
-    Some servers number the calls of each reply (`call_0`), and a result must be its own call's. A provider that writes
-    ids into the content too, in blocks, has unique ones.
+    Some servers number the calls of each reply (`call_0`). Providers that repeat the ids in content blocks have unique
+    ones.
     """
     taken = set(before)
     calls = []
@@ -191,7 +187,6 @@ def _with_own_ids(message: Message, before: Collection[str | None]) -> Message:
 
 
 def _clean(message: Message) -> Message:
-    """The message as it can be stored."""
     cleaned = {name: storable(getattr(message, name)) for name in _FREE_FIELDS}
     # The arguments of a call are JSON for whoever checks, runs or shows it.
     return replace(message, **{**cleaned, "tool_calls": as_json(message.tool_calls)})

@@ -1,4 +1,4 @@
-"""One request to a chat model, and its reply, taken in while it is streamed."""
+"""One request to a chat model, and its streamed reply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.runs.run_context import RunContext
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a model is sent: the system prompt, the messages, the tools, and what this call asks for beside."""
+    """What a model is sent: the system prompt, the messages, the tools and the call's options."""
 
     model: ChatModel
     system: str
@@ -21,11 +21,7 @@ class ChatRequest:
     options: CallOptions = PLAIN
 
     async def reply(self, context: RunContext) -> Message:
-        """The model's reply. Its text is told to those who watch the run.
-
-        Raises:
-            ProviderError: the model failed.
-        """
+        """Return the model's reply; its text is published as it comes. Raises ProviderError."""
         sent = [Message("system", self.system), *self.messages]
         message = await reply_of(self.model, sent, self.tools, self.options, context.publish_text)
         await context.end_text()

@@ -1,4 +1,4 @@
-"""Calls that run at the same time: their results become entries in the order of the calls, whichever is ready first."""
+"""Results of concurrent calls become entries in the order of the calls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class CallResult:
 
 
 class Order:
-    """The order of one reply's calls, and their results that are no entries yet. Hold the lock from `take` to the end
-    of the write."""
+    """The order of one reply's calls, and their results that are no entries yet. Hold the lock from `take` to the
+    end of the write."""
 
     def __init__(self, calls: Sequence[str]) -> None:
         self.lock = asyncio.Lock()
@@ -28,18 +28,18 @@ class Order:
         self._over = {call: asyncio.Event() for call in calls}
 
     def end(self, call: str) -> None:
-        """A call is over: its result is stored, or it has none."""
+        """Note that a call is over: its result is stored, or it has none."""
         self._over[call].set()
 
     async def before(self, call: str) -> None:
-        """Wait until the calls that stand before this one in its reply are over: their results are entries then."""
+        """Wait until the calls before this one in its reply are over: their results are entries then."""
         for each, over in self._over.items():
             if each == call:
                 return
             await over.wait()
 
     def take(self, result: CallResult) -> list[CallResult]:
-        """Take in a result: those that can become entries now, in order. One that must wait is kept till then."""
+        """Take a result; return those that can become entries now, in order. The others wait."""
         self._ready[str(result.message.tool_call_id)] = result
         due: list[CallResult] = []
         while self._left and self._left[0] in self._ready:

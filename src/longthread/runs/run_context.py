@@ -1,4 +1,4 @@
-"""What the parts of one run share."""
+"""The state that the parts of one run share."""
 
 from __future__ import annotations
 
@@ -41,24 +41,22 @@ Spoken = Literal["native", "json"]
 class RunContext:
     """One run in execution.
 
-    `window` are its messages, `tokens` is the size of the model's context window, which `windows` tell and learn, and
-    `output` the most tokens of a reply. `earlier` holds, by call id, the tool
-    steps that this run made in a process that has died; `approvals` what a person has decided about its calls, `asked`
-    the calls that it now waits with. `queries` is the number of the last query label given out in
-    the thread. `spoken` is the protocol of the last model call, and
-    `prompts` are the ids of those that this run has stored: others may be deleted with the runs that named them.
-    `categories` are the kinds of tools that are known to have run on the thread.
+    `window` holds its messages. `tokens` is the size of the model's context window, which `windows` reads and learns;
+    `output` is the most tokens of a reply. `earlier` holds, by call id, the tool steps of this run in a process that
+    died; `approvals` the decisions about its calls, `asked` the calls that it now waits for. `queries` is the number of
+    the thread's last query label. `spoken` is the protocol of the last model call. `prompts` are the ids of those that
+    this run has stored: others may be deleted with the runs that named them. `categories` are the kinds of tools that
+    have run on the thread.
 
-    `family` is that of the model's tokenizer, and `factor` what its estimates are raised by. `past` is the model call
-    before, whose view the next one goes on from. `summary`, `topics` and `memories` are what a view shows of what is
-    not in it; `mark` is the last entry that the summary tells of, `digest` what it says as data where no model wrote
-    it, and `fitting` finds the memories. `known` are the facts of the source from before the run, and `terms` its
-    business terms, found by `teaching`. `digests` are the summary and the notes that the last view showed, `budget` is
-    what its messages might cost. `allowance` is what the run's model calls are taken from, where an agent has asked it.
-    `missing` says of each tool that the agent goes without, why. `prompt` makes the `system_prompt`, as long as it may
-    be (`runs/view_budget.py`). Where the window is too small for it, it is `cut`, and of the tools only the beginning
-    is told, `in_short`.
-    `source_notes` are those on its source, in a thread's first run on it.
+    `family` is that of the model's tokenizer, and `factor` corrects its estimates. `past` is the model call before,
+    whose view the next one extends. `summary`, `topics` and `memories` stand in a view for what is not in it; `mark` is
+    the last entry that the summary covers, `digest` its data if no model wrote it, and `fitting` finds the memories.
+    `known` are the facts of the source from before the run; `teaching` finds its business `terms`. `digests` are the
+    summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
+    the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
+    `prompt` makes the `system_prompt`, up to a length (`runs/view_budget.py`). If the window is too small for it, it is
+    `cut`, and tools are described `in_short`. `source_notes` are the notes on its source, in a thread's first run on
+    it.
     """
 
     store: Driver
@@ -106,13 +104,11 @@ class RunContext:
 
     @property
     def recalled(self) -> str:
-        """What is recalled for a call, as the model is shown it."""
         lines = {memory.id: as_line(memory) for memory in self.memories}
         return listed(lines, list(lines))
 
     @property
     def facts(self) -> Facts | None:
-        """What is known of the source by now."""
         if self.known is None:
             return None
         found, own = self.known.copy(), [spot for spot in self.window.own_spots if spot.explored is not None]
@@ -121,27 +117,25 @@ class RunContext:
         return found
 
     def drop_memories(self, ids: Sequence[str]) -> None:
-        """Show these no more: they were forgotten."""
         self.memories = tuple(memory for memory in self.memories if memory.id not in ids)
 
     @property
     def uses(self) -> list[Used]:
-        """The memories that the run's model is given, as they are noted."""
         return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
     async def publish_text(self, text: str) -> None:
-        """Publish the text of a reply while it is written, but no thinking, and nothing that may become a call."""
+        """Publish the text of a reply as it comes, but no thinking, and nothing that may become a call."""
         if self.protocol == "json":
             return
         told, withdrawn = self._live_text().take(storable(text))
-        with contextlib.suppress(LeaseLost):  # whatever is written next finds that out
+        with contextlib.suppress(LeaseLost):  # the next write raises it
             if withdrawn:
                 await self.stream.withdraw_text(self.message_id)
             if told:
                 await self.stream.publish_text(self.message_id, told)
 
     async def end_text(self) -> None:
-        """Publish what was held back of the reply that is written now."""
+        """Publish what was held back of the current reply."""
         if self.protocol == "json" or self.message_id not in self._live:
             return
         if rest := self._live.pop(self.message_id).rest():
@@ -149,7 +143,7 @@ class RunContext:
                 await self.stream.publish_text(self.message_id, rest)
 
     def _live_text(self) -> LiveText:
-        """The current reply's. Whether its thinking begins without a tag is known from the model's last one."""
+        """Return the text of the current reply. The model's last reply tells whether thinking begins without a tag."""
         if self.message_id not in self._live:
             last = next((each for each in reversed(self.window.messages) if each.role == "assistant"), None)
             raw = str(note_of(last).get("raw", "")) if last is not None else ""
@@ -158,7 +152,7 @@ class RunContext:
 
     @property
     def fixed_tokens(self) -> int:
-        """What is kept free for the prompt and the tools, whether these are told as such or in words."""
+        """The tokens reserved for the prompt and the tools, native or in words."""
         if self._told[:2] != (self.system_prompt, self.tools):
             words = estimate(instructions(list(self.tools.values())), self.family)
             fixed = max(self.prompt_tokens, estimate(self.system_prompt, self.family) + words)
@@ -167,7 +161,6 @@ class RunContext:
 
     @property
     def prompt_tokens(self) -> int:
-        """What the prompt and the tools are estimated to cost."""
         tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
         return estimate(self.system_prompt, self.family) + tools
 
@@ -176,7 +169,6 @@ class RunContext:
         return json.dumps(tools, ensure_ascii=False)
 
     def call_ids(self) -> set[str | None]:
-        """The ids of the calls in the window, shown or not."""
         return {call for spot in self.window.spots for call in spot.item.calls}
 
     async def write(self, tx: Transaction, held: LeaseCheck, messages: Sequence[Message]) -> list[Entry]:
@@ -185,30 +177,28 @@ class RunContext:
         return await log.append(tx, self.lease.thread_id, drafts, tip=held.tip, size=held.size, goes_on=True)
 
     def note(self, entries: Sequence[Entry], messages: Sequence[Message]) -> None:
-        """Take messages into the window that are in the log now."""
+        """Add messages to the window that are in the log now."""
         for entry, message in zip(entries, messages, strict=True):
             self.window.add(entry, message)
 
 
 def note_of(message: Message) -> dict[str, Any]:
-    """What we noted on a message."""
     note: dict[str, Any] = message.additional_kwargs.get(NOTE, {})
     return note
 
 
 def noted(message: Message, **note: Any) -> Message:
-    """The message with a further note."""
     kwargs = message.additional_kwargs | {NOTE: note_of(message) | note}
     return replace(message, additional_kwargs=kwargs)
 
 
 def is_malformed(message: Message) -> bool:
-    """Whether the message is a reply that could not be read."""
+    """Return whether the message is a reply that could not be read."""
     return message.role == "assistant" and note_of(message).get("kind") == "malformed"
 
 
 def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The calls without a result of the last assistant's message, when only results stand behind it."""
+    """Return the calls without a result of the last assistant's message, if only results follow it."""
     answered: set[str | None] = set()
     for message in reversed(messages):
         if message.role == "tool":
@@ -221,7 +211,7 @@ def open_calls(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def pairs(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, Any], Message]]:
-    """Each tool call with the message that made it and its result, in the order of the results."""
+    """Yield each tool call with the message that made it and its result, in the order of the results."""
     calls: dict[str, tuple[Message, dict[str, Any]]] = {}
     for message in messages:
         if message.role == "assistant":

@@ -1,4 +1,4 @@
-"""Set a run up: its context, its prompt and its tools."""
+"""Set up a run: its context, its prompt and its tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from longthread.view.tokens import family_of
 
 
 def run_context(services: RunServices, started: StartedRun, assignment: Assignment) -> RunContext:
-    """The context of a run, with all its tools but those of its sub-agents."""
+    """Return the context of a run, with all its tools but those of its sub-agents."""
     run, models, role, past = started.run, assignment.models, assignment.role, started.past
     source, summary = assignment.sources.own, started.cached.summary
     asked = source if role.asks_data else None
@@ -75,7 +75,7 @@ def _prompt(
     services: RunServices, started: StartedRun, instructions: str | None, source: Source | None
 ) -> Callable[..., str]:
     run = started.run
-    # The day on which the run began: a process that takes it over says the same.
+    # The day on which the run began, so that a process that takes it over uses the same prompt.
     today = run.started_at.astimezone(services.settings.zone)
     continues = run.question if run.continues else None
     dialect = source.dialect if source else None
@@ -98,7 +98,7 @@ def _tools(
 
 
 def _source_notes(started: StartedRun, source: Source | None) -> Sequence[str]:
-    """The notes on a source, in the first run of a thread on it."""
+    """Return the notes on a source, in a thread's first run on it."""
     return () if source is None or started.last_event > 1 or started.known.facts.tables else source.notes
 
 

@@ -1,4 +1,4 @@
-"""Begin a run: in one transaction the user's message is in the log, and the run is ours."""
+"""Begin a run: one transaction stores the user's message and takes the run's lease."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A user's message and how it is to be worked on. `source` and `fingerprint` are those of the opened source, and
-    None for an agent that has none. `caller` is who asks, where it is an agent."""
+    """A user's message and how to work on it. `source` and `fingerprint` are those of the opened source; None if the
+    agent has none. `caller` is the agent's call that asks, if any."""
 
     thread_id: str
     user_id: str
@@ -53,12 +53,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that is ours to execute.
+    """A run that this process executes.
 
-    `window` are the thread's last messages, up to the one that starts the run or, when it goes on after a crash, up to
-    the last that was stored. `known` are the facts from before the run, `last_event` is the number of the last event it
-    has told and `shown` that of the last one before this execution, `earlier` the steps that it made in a process that
-    died. `past` is the thread's last model call, `cached` the window as it was found, with the thread's summary.
+    `window` are the thread's last messages, up to the one that starts the run or, after a crash, up to the last one
+    stored. `known` are the facts from before the run. `last_event` is the number of the run's last event, and `shown`
+    that of the last one before this execution. `earlier` are its steps in a process that died. `past` is the thread's
+    last model call, `cached` the window as it was found, with the thread's summary.
     """
 
     thread: Thread
@@ -74,20 +74,19 @@ class StartedRun:
     approvals: Mapping[str, Approval] = field(default_factory=dict)
 
     def behind(self, spots: Sequence[WindowMessage]) -> int:
-        """How many messages stand behind the summary's mark, as the window is by now; where it does not reach back to
-        the mark, no fewer than there are."""
+        """Count the messages behind the summary's mark; at least all of the window, if that does not reach back to
+        the mark."""
         if spots[0].entry.parent_seq <= self.cached.mark:
             return len(spots)
         return spots[-1].entry.seq - max(self.cached.mark, self.thread.first_seq - 1)
 
 
 async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRun:
-    """Store the user's message and start a run on it. When this returns, both survive anything.
-
-    Calls that waited for a decision are not made, and said to have been superseded.
+    """Store the user's message and start a run on it. When this returns, both survive a crash. Calls that waited for a
+    decision are superseded.
 
     Raises:
-        RunWaiting: the run waits for decisions, and the message only asks to go on, or is another agent's.
+        RunWaiting: the run waits for decisions, and the message only asks to continue, or is another agent's.
         RunInProgress: the thread's run is being executed.
         ThreadNotFound: the thread is another user's.
         LeaseLost: the agent that asks has lost its run to another process.
@@ -97,7 +96,7 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRu
             await runs.check(tx, ask.caller.lease)
         thread = await _thread(tx, ask)
         before = await runs.last_run(tx, thread.id)
-        # Who asks something else has not approved; but that must be a person, and no agent.
+        # Another question from a person supersedes the calls that wait; an agent cannot do that.
         goes_on = ask.caller is not None or asks_to_continue(ask.question)
         if before is not None and before.status == "waiting" and goes_on:
             raise RunWaiting(thread=thread.id, run=before.id)
@@ -122,8 +121,8 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRu
 async def take_over(
     store: Driver, thread: Thread, cache: WindowCache, claim: Lease | None = None, *, model: str
 ) -> StartedRun:
-    """Take over the thread's last run, whose process died in the middle of it, or which is ours already (`claim`). It
-    goes on just there, with this model, and is this model's from now on.
+    """Take over the thread's last run where its process died, or continue one that is ours already (`claim`). The run
+    is this model's from now on.
 
     Raises:
         NothingToResume: the last run has ended.
@@ -157,13 +156,12 @@ async def take_over(
 
 
 async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
-    """The thread that is asked on, locked; a new one where there is none."""
     try:
         await log.position(tx, ask.thread_id)
         thread = await log.find_thread(tx, ask.thread_id, user_id=ask.user_id)
     except ThreadNotFound:
         title = title_of(ask.question)
-        # Finds nothing either when the id is another user's, and says no more than that.
+        # Another user's id is not found either: the error must not reveal that it exists.
         parent = ask.caller.lease.thread_id if ask.caller is not None else None
         about = {"title": title, "source": ask.source, "parent": parent}
         thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, **about)
@@ -177,7 +175,7 @@ async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
 async def _spots_with_start(
     tx: Transaction, thread: Thread, run: Run, cached: CachedWindow, limit: int
 ) -> tuple[list[WindowMessage], int]:
-    """The hot window, made as long as it must be to hold the entry that started the run, and the place of that."""
+    """Return the thread's last messages, enough to hold the entry that started the run, and the index of that."""
     spots = cached.spots
     while True:
         for place, spot in enumerate(spots):
@@ -190,7 +188,7 @@ async def _spots_with_start(
 
 
 def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> NewRun:
-    """What the run is to do; `asked` is the seq that the user's message gets."""
+    """Return the new run; `asked` is the seq that the user's message gets."""
     return NewRun(
         run_id=run_id,
         question=continued.question if continued else ask.question,
@@ -206,7 +204,7 @@ def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> Ne
 
 
 def _continued(before: Run | None, ask: RunRequest) -> Run | None:
-    """The run that "continue" goes on with: only an unfinished one can be."""
+    """Return the run that "continue" continues: only an unfinished one can be."""
     goes_on = before is not None and before.status != "finished" and asks_to_continue(ask.question)
     return before if goes_on else None
 
@@ -220,6 +218,6 @@ def _question(ask: RunRequest, plan: NewRun) -> Draft:
 
 
 def _whole_units(spots: Sequence[WindowMessage]) -> list[WindowMessage]:
-    """The window from its first user message on: no answer or result in it lacks its question."""
+    """Return the window from its first user message on, so that no answer or result lacks its question."""
     first = next((n for n, spot in enumerate(spots) if spot.entry.role == "user"), 0)
     return list(spots[first:])

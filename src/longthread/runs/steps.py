@@ -1,4 +1,4 @@
-"""Every model call and every tool call of a run is a step: durable when it is over, and told as it happens.
+"""Every model call and tool call of a run is a step: durable when it is over, and published as it happens.
 
 A reply and a result become entries of the log in the transaction that ends their step.
 """
@@ -35,11 +35,8 @@ from longthread.view.correction import corrected
 
 
 async def call_model(context: RunContext, models: RunModels) -> None:
-    """Compose the view, ask a model, and note what it saw, said and used. All attempts together are one step.
-
-    Raises:
-        Exception: no model has answered.
-    """
+    """Compose the view, ask a model, and store what it saw, said and used. All attempts are one step. Raises
+    whatever the last model raised."""
     request = await compose_request(context, models.model)
     started, clock = datetime.now(UTC), time.monotonic()
     try:
@@ -52,7 +49,6 @@ async def call_model(context: RunContext, models: RunModels) -> None:
 
 
 async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> Message:
-    """The reply of the run's model, or else of the one that takes over."""
     try:
         return await reply_in_window(context, request, models.retries)
     except (ProviderError, WindowTooSmall):
@@ -62,10 +58,10 @@ async def _answered(context: RunContext, models: RunModels, request: ChatRequest
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
-    """Make the calls of the last reply that have no result, side by side. Their results are in the order of the calls.
+    """Make the open calls of the last reply concurrently. Their results are in the order of the calls.
 
     Raises:
-        LeaseLost, StoreError: from the first call that could not be written down. The others are cancelled.
+        LeaseLost, StoreError: from the first call that could not be stored. The others are cancelled.
     """
     maker = next(message for message in reversed(context.window.messages) if message.role == "assistant")
     order = Order([call["id"] for call in calls])
@@ -78,7 +74,7 @@ async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) ->
 
 
 async def _call_tool(context: RunContext, call: Mapping[str, Any], maker: Message, order: Order) -> None:
-    """Make one call, unless this run finished it before a crash: then its result is the one it had."""
+    """Make one call, unless this run finished it before a crash: then it has the stored result."""
     earlier = context.earlier.get(call["id"])
     try:
         if earlier is not None and earlier.status == "done" and earlier.observation is not None:
@@ -97,7 +93,6 @@ async def _note_reply(
     started: datetime,
     clock: float,
 ) -> None:
-    """Store a reply and its step."""
     prompt = Prompt.of(context)
     says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
     async with context.store.writing() as tx:
@@ -150,7 +145,7 @@ async def _run_call(
     refused: Observation | None = None
     if tool is not None and tool.needs_approval and approval is None:
         refused = await gone(context, tool) or ask_for(context, tool, call, maker)
-        if refused is None:  # nothing is begun before the person has decided
+        if refused is None:  # nothing starts before the person has decided
             return
     if approval is not None:
         call = {**call, "args": approval.made_with}
@@ -189,10 +184,10 @@ async def _note_result(
     started: datetime | None = None,
     clock: float = 0.0,
 ) -> None:
-    """Store a result as an entry, unless one before it is still awaited: then it waits with its step.
+    """Store a result as an entry; while one before it is awaited, only with its step.
 
-    `observation` and what follows it end the step; a result of an earlier process has its step ended. `category` is
-    that of the tool, where it has run.
+    `observation` and the arguments after it end the step; a result of an earlier process has its step ended. `category`
+    is that of the tool, if it has run.
     """
     async with order.lock:
         due = order.take(result)
@@ -256,7 +251,7 @@ def _reply(message: Message, message_id: str, clock: float) -> Message:
 
 
 def _usage(context: RunContext, message: Message) -> dict[str, int]:
-    """What the provider counted, and what we had: the estimate of the prompt, and the budget of its messages."""
+    """Return the provider's counts, and our estimate of the prompt and the budget of its messages."""
     usage = message.usage_metadata
     told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
     return {**told, "estimated_tokens": context.past.estimated if context.past else 0, "budget": context.budget}

@@ -10,7 +10,7 @@ from longthread.tools.catalog.role import ANALYST_ROLE, AgentRole, role_named
 
 
 async def role_for(store: Driver, agent: str | None, thread: Thread | None) -> AgentRole:
-    """The role of the agent with this name or id; by default the thread's agent, else the analyst.
+    """Return the role of the agent with this name or id; by default the thread's agent, else the analyst.
 
     Raises:
         DefinitionNotFound: there is no such agent.

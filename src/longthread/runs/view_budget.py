@@ -1,4 +1,4 @@
-"""The room for the messages of a model call, and what gives way where they have none."""
+"""The room for the messages of a model call, and what is cut if there is none."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ _ROUNDED = 4
 
 
 def budget_of(context: RunContext) -> int:
-    """What the messages of the next call may cost, in tokens as we estimate them.
+    """Return the estimated tokens that the messages of the next call may have.
 
-    The system prompt stays as it is for as long as they have room beside it. Where they have none, what is told of the
-    tools gives way first, and then the middle of the instructions.
-
-    Raises:
-        WindowTooSmall: even so there is no room.
+    The system prompt stays whole as long as they have room beside it. Then the descriptions of the tools are cut first,
+    and the middle of the instructions next. Raises WindowTooSmall: even so there is no room.
     """
     if not context.system_prompt or _room(context) < LEAST:
         _make_room(context)
@@ -53,13 +50,12 @@ def _room(context: RunContext) -> int:
 
 
 def _in_short(tool: Tool) -> Tool:
-    """The tool with the beginning of its description, and nothing said of its parameters but their names and types."""
+    """Return the tool with the beginning of its description; parameters keep only their names and types."""
     about = tool.description if len(tool.description) <= _SHORT else f"{tool.description[: _SHORT - 1]}…"
     return replace(tool, description=about, parameters=_undescribed(tool.parameters))
 
 
 def _undescribed(schema: Any) -> Any:
-    """A JSON schema without the texts that say what its parts mean."""
     if isinstance(schema, list):
         return [_undescribed(each) for each in schema]
     if not isinstance(schema, dict):

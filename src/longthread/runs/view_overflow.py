@@ -1,4 +1,4 @@
-"""The request of a model call, and a smaller one where the provider says that it does not fit."""
+"""The request of a model call, and a smaller one if the provider says that it does not fit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ _RAISED = 1.5
 
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
-    """A request with the run's next view.
-
-    Raises:
-        WindowTooSmall: prompt and tools leave no room for messages.
-    """
+    """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
     was_cut, view = context.cut, view_of(context)
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
@@ -38,18 +34,14 @@ async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
 
 
 async def reply_in_window(context: RunContext, request: ChatRequest, retries: int) -> Message:
-    """The reply to a request. Where the provider says that this does not fit into the context window, the view is made
-    smaller, and the model is asked again in the same step. A window that was learned so is kept.
-
-    Raises:
-        WindowTooSmall: nothing is left that could be left out.
-    """
+    """Return the reply to a request. If it exceeds the model's context window, shrink the view and ask again in the
+    same step; the learned window is stored. Raises WindowTooSmall: nothing more can be left out."""
     assumed, told = context.tokens, None
     while True:
         try:
             reply = await retried(context, _bounded(context, request), retries)
         except ProviderError as error:
-            from longthread.llm.overflow import overflow_of  # its patterns take time to compile, and seldom count
+            from longthread.llm.overflow import overflow_of  # its patterns take time to compile, and are seldom needed
 
             overflow = overflow_of(error)
             if overflow is None:
@@ -61,7 +53,7 @@ async def reply_in_window(context: RunContext, request: ChatRequest, retries: in
                 raise small from error
         else:
             break
-    # What has been said is kept where it is proved: by a call that fitted.
+    # A limit is stored once a call that fitted has proved it.
     window = told if told is not None and told < assumed else context.tokens
     if window < assumed:
         await context.windows.learn(request.model, window)
@@ -69,13 +61,12 @@ async def reply_in_window(context: RunContext, request: ChatRequest, retries: in
 
 
 async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow) -> ChatRequest:
-    """The request with less of the conversation in it."""
     tokens, limit = context.tokens, overflow.limit
     if limit is not None and limit < tokens:
         context.tokens = limit
         about = f"is {limit:,} tokens, and not {tokens:,}: MEMORY_CONTEXT_WINDOW={limit} says so from the start"
     elif limit is not None and context.factor < CEILING:
-        # The window is known; its tokenizer makes more of the text than we think.
+        # The window is known: the tokenizer counts more tokens than we estimate.
         context.factor = min(CEILING, context.factor * _RAISED)
         about = f"holds less text than was estimated: a lower MEMORY_CONTEXT_WINDOW than {tokens} leaves more room"
     else:
@@ -89,7 +80,7 @@ async def _smaller(context: RunContext, request: ChatRequest, overflow: Overflow
 
 
 def _bounded(context: RunContext, request: ChatRequest) -> ChatRequest:
-    """The request with no more of a reply than there is room for: some servers refuse one that could be longer."""
+    """Limit the reply's tokens to the room that is left: some servers refuse a reply that could be longer."""
     fixed = int(context.fixed_tokens * context.factor)
     reserve = reply_reserve(context.tokens, output=context.output, fixed=fixed)
     if reserve >= context.output or request.model.max_tokens is None:

@@ -1,4 +1,4 @@
-"""What a model call is sent: a view of the run's messages, and the prompt that goes with it. Both can be told again."""
+"""What a model call is sent: a view of the run's messages, and the prompt with it. Both can be reconstructed."""
 
 from __future__ import annotations
 
@@ -49,11 +49,8 @@ _LOOKED_BACK = 8
 
 
 def view_of(context: RunContext) -> FittedView:
-    """What the next model call of a run sees of its messages, and the manifest. The context takes note of it.
-
-    Raises:
-        WindowTooSmall: prompt and tools leave no room for messages.
-    """
+    """Compose the next model call's view of the run's messages, with its manifest, and note it in the context.
+    Raises WindowTooSmall: prompt and tools leave no room for messages."""
     settings, budget = context.settings, budget_of(context)
     config = ViewConfig(
         full_recent=settings.memory_full_recent_count,
@@ -83,13 +80,14 @@ def view_of(context: RunContext) -> FittedView:
 
 
 def _leave_room(context: RunContext, most: int) -> None:
-    """Give up memories that have no room: what is shown of the others is shown whole."""
+    """Drop the memories that have no room; the others are shown whole."""
     while context.memories and DigestMessage.of(f"{RECALLED}\n{context.recalled}", context.family).tokens > most:
         context.memories = context.memories[:-1]
 
 
 async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
-    """The last model call of a run, or of the thread before it: what the next one goes on from, in any process."""
+    """Return the last model call of a run, or of the thread before it: the next one extends its view, in any
+    process."""
     if run is None:
         return None
     first = max(0, run.first_step - _LOOKED_BACK)
@@ -113,10 +111,10 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What goes with the messages of a model call: the instructions, the tools, and how calls are exchanged.
+    """What goes with the messages of a model call: the instructions, the tools, and the protocol.
 
-    `summary` stands before the messages and `notes` behind them, by how the manifest names them, where there are any.
-    Of the note that lists `memories` only their ids are kept: the text goes with them.
+    `summary` stands before the messages and `notes` behind them, by their names in the manifest. Of the note that lists
+    `memories` only the ids are stored: when memories are deleted, their text is too.
     """
 
     system: str
@@ -128,21 +126,18 @@ class Prompt:
 
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
-        """The prompt of a run's last model call."""
         ids = tuple(memory.id for memory in context.memories)
         return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests, ids)
 
     @property
     def id(self) -> str:
-        """A hash of what it says; behind it, where there are digests, one of these."""
+        """A hash of the content; if there are digests, with a hash of these behind it."""
         return list(self.parts)[-1]
 
     @cached_property
     def parts(self) -> Mapping[str, bytes]:
-        """What is stored of it by id: what nearly all calls have alike, and its digests where there are any.
-
-        The id of the digests begins with the other one: whoever names them names both.
-        """
+        """What is stored, by id: the part that nearly all calls share, and the digests if any. The digests' id
+        begins with the first id, so it names both."""
         tools = [[tool.name, tool.description, dict(tool.parameters)] for tool in self.tools]
         lasting = _json({"system": self.system, "tools": tools, "spoken": self.spoken})
         digests = {"summary": self.summary, **{how: self.notes.get(how, "") for how in NOTES}}
@@ -155,7 +150,7 @@ class Prompt:
         return found
 
     async def save(self, tx: Transaction, context: RunContext) -> None:
-        """Keep it with the run's thread, once a run, and note which memories it shows."""
+        """Store it with the run's thread, once a run, and store which memories it shows."""
         for name, body in self.parts.items():
             if name not in context.prompts:
                 await runs.save_prompt(tx, context.lease.thread_id, name, zlib.compress(body))
@@ -164,11 +159,8 @@ class Prompt:
 
     @classmethod
     async def stored(cls, tx: Transaction, step: Step) -> Prompt | None:
-        """The prompt of a past model call, without the text of its memories; None when it is not kept.
-
-        Raises:
-            RowDamaged: nothing can be made of it.
-        """
+        """Return the prompt of a past model call, without the text of its memories; None if it is not stored. Raises
+        RowDamaged."""
         if not step.prompt:
             return None
         bodies = []
@@ -182,7 +174,7 @@ class Prompt:
 
     @classmethod
     def load(cls, parts: Iterable[bytes]) -> Prompt:
-        """A prompt from its `parts`, without the text of its memories."""
+        """Return a prompt from its `parts`, without the text of its memories."""
         data: dict[str, Any] = {}
         for body in parts:
             data |= json.loads(body)
@@ -194,7 +186,7 @@ class Prompt:
 
     @classmethod
     async def of_step(cls, tx: Transaction, step: Step) -> Prompt | None:
-        """The prompt of a past model call, with the text of those of its memories that were not forgotten since."""
+        """Return the prompt of a past model call, with the text of its memories that still exist."""
         prompt = await cls.stored(tx, step)
         if prompt is None or not prompt.memories:
             return prompt
@@ -213,18 +205,15 @@ def _hash(body: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a model call was sent: the messages, the system prompt first, and the tools that were offered with them."""
+    """What a model call was sent: the messages, the system prompt first, and the tools that were offered."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
 
 
 async def sent(tx: Transaction, step: Step) -> Sent:
-    """What a past model call was sent, made again from its step: from the entries, the manifest and the prompt.
-
-    Raises:
-        EntryNotFound: some of it is no longer kept, or the step is not such a call.
-    """
+    """Reconstruct what a past model call was sent, from the entries, the manifest and the prompt. Raises
+    EntryNotFound: some of it was deleted, or the step is not such a call."""
     prompt = await Prompt.of_step(tx, step)
     if prompt is None:
         raise EntryNotFound(thread=step.thread_id, entry=f"step {step.index}")
@@ -239,11 +228,8 @@ async def sent(tx: Transaction, step: Step) -> Sent:
 async def seen_between(
     tx: Transaction, thread_id: str, segments: Sequence[Segment], begins: int = 0
 ) -> list[Sequence[WindowMessage]]:
-    """The messages of each segment, as the view had them; none of a text. Those before the entry `begins` may be gone.
-
-    Raises:
-        EntryNotFound: some of them are no longer kept.
-    """
+    """Return the messages of each segment as the view had them; none for a text. Entries before `begins` may be
+    gone. Raises EntryNotFound: some of them were deleted."""
     found: list[Sequence[Entry]] = []
     for segment in segments:
         if segment.how in TEXTS:
@@ -266,7 +252,7 @@ async def _messages(tx: Transaction, step: Step) -> list[Message]:
             part = shown(segment, spot.item)
             if part is not None:
                 parts[spot.item.key], messages[spot.item.key] = part, spot.message
-    # Results stand right behind their calls, wherever they stand in the log.
+    # Results go right after their calls, wherever they are in the log.
     order = [item for unit in units_of([part.item for part in parts.values()]) for item in unit]
     return [shown_of(messages[item.key], parts[item.key]) for item in order]
 

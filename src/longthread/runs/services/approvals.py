@@ -1,4 +1,4 @@
-"""A person sees which calls wait for a decision, and decides: in any process, and whenever they like."""
+"""A person lists the calls that wait for a decision, and decides: in any process, at any time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Approvals:
         self._runs = runs
 
     async def pending(self, thread_id: str, *, user_id: str) -> list[Approval]:
-        """The calls of a thread that wait for a decision, in their order.
+        """Return the calls of a thread that wait for a decision, in their order.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -48,12 +48,12 @@ class Approvals:
             return await pending_of(tx, thread_id)
 
     async def waiting_below(self, thread_id: str, *, user_id: str) -> list[str]:
-        """The threads below a thread, at any depth, with calls that wait for a decision."""
+        """Return the threads below a thread, at any depth, with calls that wait for a decision."""
         async with self._store.reading() as tx:
             return (await approvals.below(tx, user_id=user_id)).get(thread_id, [])
 
     async def why_none_waits(self, thread_id: str, *, user_id: str) -> str:
-        """What the user can do if no call of the thread waits; empty if nothing."""
+        """Say what the user can do if no call of the thread waits; empty if nothing."""
         async with self._store.reading() as tx:
             return await _advice(tx, thread_id, user_id=user_id)
 
@@ -68,7 +68,7 @@ class Approvals:
         source: str | None = None,
     ) -> RunHandle | None:
         """Decide about calls that wait, by their ids. All decisions are stored, or none. After the last one the run
-        goes on here; None while other calls wait.
+        continues here; None while other calls wait.
 
         Args:
             decisions: for each call a `Decision`, or `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name",
@@ -79,7 +79,8 @@ class Approvals:
             NotPending: a call does not wait for a decision (any more).
             InvalidInput: a decision is none, or an edit's arguments do not fit the tool.
             ThreadNotFound: there is no such thread, or it is another user's.
-            SourceError, ToolInvalid, ModelUnavailable: it cannot go on here. The decisions are stored: `resume` it.
+            SourceError, ToolInvalid, ModelUnavailable: the run cannot continue here. The decisions are stored: `resume`
+                it.
         """
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
         thread = await self._threads.find(thread_id, user_id=user_id)
@@ -87,12 +88,12 @@ class Approvals:
         self._notifier.notify(run.id)
         if lease is None:
             return None
-        # Sources are opened and servers asked before the run is taken over: nobody else may take it meanwhile.
+        # Opening sources and asking servers takes time: the lease is renewed, so that nobody else takes the run.
         beat = asyncio.ensure_future(keep_lease(self._store, lease))
         try:
             return await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
-        except BaseException as error:  # also when it is cancelled: the lease is given back, and the error goes on
-            with suppress(LongthreadError):  # the lease runs out by itself, too
+        except BaseException as error:  # also a cancellation: release the lease, then re-raise
+            with suppress(LongthreadError):  # the lease also expires by itself
                 async with self._store.writing() as tx:
                     await runs.give_back(tx, lease)
             if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
@@ -100,11 +101,10 @@ class Approvals:
             raise
         finally:
             beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)  # the lease is the run's own by now
+            await asyncio.gather(beat, return_exceptions=True)  # the run renews the lease by now
 
 
 def _kept(thread_id: str, error: LongthreadError) -> str:
-    """What there is to do when a run could not go on after a decision."""
     option = ""
     if isinstance(error, ModelUnavailable | SourceError):
         option = " --model …" if isinstance(error, ModelUnavailable) else " --source …"
@@ -112,13 +112,11 @@ def _kept(thread_id: str, error: LongthreadError) -> str:
 
 
 async def pending_of(tx: Transaction, thread_id: str) -> list[Approval]:
-    """The calls of a thread that wait for a decision."""
     run = await runs.last_run(tx, thread_id)
     return await approvals.pending(tx, thread_id, run.id) if run is not None and run.status == "waiting" else []
 
 
 async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
-    """What the user can do if no call of the thread waits; empty if nothing."""
     run = await runs.last_run(tx, thread_id)
     if run is not None and run.status == "waiting":
         return ""
@@ -133,8 +131,8 @@ async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
 async def _decide(
     store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
 ) -> tuple[Run, Lease | None]:
-    """Keep decisions, all or none; the run that they are about and, when it waits for none any more, its lease: who has
-    decided last goes on with it, and nobody sees it without an owner meanwhile. If that process dies, it is taken over.
+    """Store decisions, all or none. Returns their run and, if no call waits any more, its lease: whoever decided last
+    continues it, and it never lacks an owner. If that process dies, another takes it over.
 
     Raises:
         NotPending: a call does not wait.
@@ -160,7 +158,7 @@ async def _decide(
 
 
 async def _already(tx: Transaction, run: Run | None, call_id: str | None) -> str:
-    """What has become of a call that waits no more, and by whom: somebody else was faster."""
+    """Say what was decided about a call that no longer waits, and by whom."""
     asked = await approvals.of_run(tx, run.thread_id, run.id) if run is not None else []
     call = next((each for each in asked if each.call_id == call_id and each.decision), None)
     if call is None or call.decision is None:
@@ -178,7 +176,7 @@ _DONE: Mapping[Outcome, str] = {
 
 
 def _made(call: Approval, decision: Decision, by: str) -> Approval:
-    """The call as it was decided. Raises ArgumentsInvalid, for an edit that the tool does not take."""
+    """Return the call as it was decided. Raises ArgumentsInvalid: the tool does not take the edit."""
     message = storable(decision.message) if decision.message else None
     if decision.type != "edit":
         return replace(call, message=message, by=by)

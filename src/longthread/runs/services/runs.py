@@ -119,8 +119,8 @@ class Runs:
         scope: DelegationScope | None = None,
         claim: Lease | None = None,
     ) -> RunHandle:
-        """Go on with a thread's unfinished run: where its process died, or, when it was paused or failed, as if the
-        user had said "continue".
+        """Continue a thread's unfinished run: where its process died or, if it was paused or failed, as if the user had
+        said "continue".
 
         Args:
             scope: limits of a run that another agent asked for.
@@ -158,8 +158,8 @@ class Runs:
         return await self._start(begun, role, models, source, thread, user_id, scope)
 
     async def stop(self, thread_id: str, *, user_id: str) -> None:
-        """Stop the thread's run: it ends as paused, and the log keeps what it did. If the run waits for a person, the
-        calls that wait are not made.
+        """Stop the thread's run: it ends as paused, and its log stays. If it waits for a person, the calls are not
+        made.
 
         Raises:
             NothingToStop: there is none, or its process died.
@@ -179,7 +179,7 @@ class Runs:
             await handle.stop()
 
     async def close(self) -> None:
-        """Close the connections of the models, and end the processes that tools have started."""
+        """Close the models' connections, and end the processes that tools have started."""
         await self._models.close()
         await self._interpreters.close()
         await self._servers.close()
@@ -216,7 +216,7 @@ class Runs:
         sub_agents = SubAgents(self, self._services, started.lease, started.thread.user_id, scope)
         added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
-        # Here as well as at the end: a process that was closed may have left this undone.
+        # Here as well as at the end: a closed process may not have done it.
         self._prune(context, started, assignment.models)
         work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")

@@ -16,7 +16,7 @@ from longthread.store.driver import Driver
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """The store, and what works on it. `factors` says by how much the token estimates of a model were too low."""
+    """The store, and what works on it. `factors` correct the token estimates, by model."""
 
     store: Driver
     settings: Settings

@@ -31,12 +31,12 @@ class Sources:
         """Addresses with their passwords, as callers gave them."""
 
     async def open(self, spec: str | None, thread: Thread | str | None, *, user_id: str) -> Source:
-        """A source for a user: `spec`, else the thread's source, else the settings'. The caller closes it.
+        """Open a source for a user: `spec`, else the thread's source, else the settings'. The caller closes it.
 
         Raises:
             SourceError: it cannot be opened.
             SourceMissing: nothing names a source.
-            ThreadNotFound: the thread is not there, and nothing else names a source.
+            ThreadNotFound: there is no such thread, and nothing else names a source.
         """
         given = spec
         if spec is None and thread is not None:
@@ -47,7 +47,7 @@ class Sources:
             raise SourceMissing()
         address = await named_address(self._store, spec)
         opened = await self._opener.open(address, user_id)
-        # An address of the catalog is not remembered: it may change, and is read again.
+        # An address of the catalog is not cached: it may change.
         if given is not None and address == given.strip():
             self._addresses[opened.spec] = address
         return opened
@@ -56,7 +56,7 @@ class Sources:
     async def for_run(
         self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope
     ) -> AsyncIterator[RunSources]:
-        """The sources of a run. Closed here if the block fails; otherwise the run closes them.
+        """Yield the sources of a run. They are closed here if the block fails; otherwise the run closes them.
 
         Raises:
             InvalidInput: the agent has no tool for the source that was given.
@@ -76,7 +76,7 @@ class Sources:
     async def _own(
         self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope
     ) -> Source | None:
-        """The run's own source: what is given, else the agent's, the calling agent's, the thread's or the settings'."""
+        """Return the given source, else the agent's, the calling agent's, the thread's or the settings'."""
         uses_sources = role.asks_data or bool(role.sub_agents)
         if spec is not None and not uses_sources:
             raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
@@ -95,7 +95,8 @@ class Sources:
         return await self._threads.find(thread_id, user_id=user_id)
 
     async def _with_password(self, spec: str) -> str:
-        """A thread's source as it was given here, or is in the settings or the catalog: no thread stores a password."""
+        """Return a thread's source with the password that is given here, in the settings or in the catalog: no
+        thread stores one."""
         configured = self._settings.source
         if configured is not None and same_source(spec, configured):
             return configured

@@ -30,7 +30,7 @@ class Threads:
         self._background = Background()
 
     async def find(self, thread_id: str, *, user_id: str) -> Thread:
-        """A thread's metadata.
+        """Return a thread's metadata.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -39,14 +39,14 @@ class Threads:
             return await log.find_thread(tx, thread_id, user_id=user_id)
 
     async def find_existing(self, thread_id: str | None, *, user_id: str) -> Thread | None:
-        """A thread's metadata; None where the user has no such thread."""
+        """Return a thread's metadata; None if the user has no such thread."""
         if thread_id is not None:
             with suppress(ThreadNotFound):
                 return await self.find(thread_id, user_id=user_id)
         return None
 
     async def state(self, thread_id: str, *, user_id: str) -> dict[str, Any]:
-        """The thread's state with document 000's fields, computed from all entries of its active branch.
+        """Return the thread's state with document 000's fields, computed from all entries of its active branch.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -58,7 +58,7 @@ class Threads:
         return state_of(entries, compressed)
 
     async def delete(self, thread_id: str, *, user_id: str) -> Forgotten:
-        """Delete a thread, those below it, and all data about them. The background clears the store's files.
+        """Delete a thread, those below it, and all data about them. A background task clears the store's files.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -80,5 +80,4 @@ class Threads:
         await self._background.settle()
 
     async def close(self) -> None:
-        """Stop what the background does."""
         await self._background.close()
