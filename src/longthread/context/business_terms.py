@@ -1,4 +1,4 @@
-"""The business terms that a run is given: those of its source that its question is likely about."""
+"""The business terms of a source that a run's question is likely about."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _logger = logging.getLogger(__name__)
 
 
 async def taught(store: Driver, source: Source, questions: Sequence[str]) -> list[str]:
-    """What a model is told of a source for its questions, the newest first. What names a table or a column that the
-    user may not see is left out. A run goes on without terms where they cannot be read."""
+    """Return a source's terms for its questions, newest question first, without those that name a hidden table or
+    column. A run goes on without terms if they cannot be read."""
     try:
         async with store.reading() as tx:
             every = await kept.sources(tx)
@@ -35,7 +35,7 @@ async def taught(store: Driver, source: Source, questions: Sequence[str]) -> lis
 
 
 def questions_of(window: Window, question: str) -> list[str]:
-    """The question of a run, and those before it, the newest first."""
+    """Return the question of a run, and those before it, newest first."""
     before = [spot.entry.text for spot in reversed(window.spots[: window.question]) if spot.entry.role == "user"]
     asked = [text for text in before if not asks_to_continue(text) and text != question]
     return [question, *asked[:_EARLIER]]

@@ -21,7 +21,7 @@ _CODE = re.compile(r"```.*?```", re.DOTALL)
 
 @dataclass(frozen=True)
 class CitedQuery:
-    """A labelled result of `run_sql`, as a tool's text says it. What its rows and its SQL hold is found out once."""
+    """A labelled result of `run_sql`, as a tool's text. Its rows and SQL are parsed once."""
 
     label: str
     told: Mapping[str, Any]
@@ -30,7 +30,7 @@ class CitedQuery:
 
     @classmethod
     def read(cls, text: str) -> CitedQuery | None:
-        """The query that a tool's text is the result of; None when it is none, or has no label."""
+        """Return the query of a tool's text; None if it is none, or has no label."""
         data = _data(text)
         if not (data.get("query") and "sql" in data):
             return None
@@ -38,7 +38,6 @@ class CitedQuery:
 
     @cached_property
     def in_rows(self) -> frozenset[Decimal | str]:
-        """The numbers and dates that its rows hold."""
         return frozenset(_values_in(_data(self.text)))
 
     @cached_property
@@ -49,16 +48,14 @@ class CitedQuery:
 
     @cached_property
     def in_sql(self) -> frozenset[Decimal | str]:
-        """The numbers and dates that its SQL says."""
         return frozenset(_values(str(self.told["sql"])))
 
 
 def citations(answer: str, queries: Sequence[CitedQuery]) -> list[dict[str, Any]]:
-    """Each number and date of an answer with the newest query whose rows hold it; `query` is None where none does.
+    """Return each number and date of an answer with the newest query whose rows hold it; `query` is None if none does.
 
-    A count of rows counts as held; failing rows, a query whose SQL says the number (a year, a limit) is its source.
-    Numbers in code blocks, in labels and in names that rows hold are not the answer's. `queries` are in the order in
-    which they were made.
+    A count of rows counts as held; failing rows, a query whose SQL has the number (a year, a limit) is its source.
+    Numbers in code blocks, in labels and in names from rows are ignored. `queries` are in the order of their runs.
     """
     wanted = {text: _value(text) for text in _NUMBER.findall(_words(answer, queries))}
     held: dict[str, str] = {}
@@ -80,7 +77,7 @@ def _data(text: str) -> Mapping[str, Any]:
 
 
 def _words(answer: str, queries: Sequence[CitedQuery]) -> str:
-    """The answer without code, labels, the numbers of a list's items, and names that rows hold."""
+    """Return the answer without code, labels, list numbers, and names from rows."""
     for pattern in (_CODE, _LABEL, _MARKER):
         answer = pattern.sub(" ", answer)
     if not _NUMBER.search(answer):
@@ -99,7 +96,7 @@ def _values_in(query: Mapping[str, Any]) -> Iterator[Decimal | str]:
 
 
 def _values(text: str) -> Iterator[Decimal | str]:
-    """The numbers and dates in a text; a date stands for its year too."""
+    """Yield the numbers and dates in a text; a date also as its year."""
     for found in _NUMBER.findall(text):
         value = _value(found)
         yield value
@@ -116,7 +113,7 @@ def _holds(values: frozenset[Decimal | str], wanted: Decimal | str) -> bool:
         return True
     if isinstance(wanted, str):
         return False
-    # An answer may round: 5.652 is 5.65 said with two places.
+    # An answer may round: 5.652 matches 5.65.
     places = -int(wanted.as_tuple().exponent)
     numbers = (value for value in values if isinstance(value, Decimal))
     return places > 0 and any(abs(number - wanted) * 2 <= Decimal(10) ** -places for number in numbers)

@@ -1,4 +1,4 @@
-"""What a thread has learned about its source, from what is kept of it and the entries since."""
+"""What a thread has learned about its source, from the stored facts and the entries since."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class KnownFacts:
-    """Facts, and those of them that the store keeps: None when it keeps none, or those of a branch that was left."""
+    """Facts, and the stored part of them: None if nothing is stored, or only for a branch that was left."""
 
     facts: Facts
     kept: Facts | None
 
 
 async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added: Sequence[Entry]) -> KnownFacts:
-    """The facts after `added`, the entries behind `window`, which is the end of the thread's branch before them.
+    """Return the facts after `added`, the entries behind `window`, which is the end of the branch before them.
 
-    Only what is newer than the kept facts is read. Where none are kept, the branch is read down to where no older entry
-    counts: its beginning, or a question about another source or schema.
+    Reads only entries after the stored facts. If there are none, reads the branch down to its beginning, or to a
+    question about another source or schema.
     """
     saved = await runs.saved_fold(tx, thread.id)
     newer: list[Entry] = list(added)
@@ -44,7 +44,7 @@ async def known(tx: Transaction, thread: Thread, window: Sequence[Entry], added:
 
 
 async def keep(tx: Transaction, thread_id: str, seq: int, facts: Facts, *, kept: Facts | None) -> None:
-    """Keep the facts after entry `seq`. `kept` are those kept now: what has not changed is not written again."""
+    """Store the facts after entry `seq`. `kept` are those stored now: unchanged ones are not written again."""
     if kept is not None and kept.say_the_same_as(facts):
         await runs.move_fold(tx, thread_id, seq, facts.queries)
     else:
@@ -52,7 +52,7 @@ async def keep(tx: Transaction, thread_id: str, seq: int, facts: Facts, *, kept:
 
 
 async def _downwards(tx: Transaction, thread: Thread, window: Sequence[Entry]) -> AsyncIterator[list[Entry]]:
-    """The window, then ever older entries of the branch, to its beginning."""
+    """Yield the window, then ever older entries of the branch, to its beginning."""
     entries = list(window) or (await log.branch(tx, thread.id, thread.tip, limit=_CHUNK) if thread.tip else [])
     while entries:
         yield entries
@@ -61,14 +61,14 @@ async def _downwards(tx: Transaction, thread: Thread, window: Sequence[Entry]) -
 
 
 def _behind(entries: Sequence[Entry], seq: int) -> list[Entry] | None:
-    """Those of the entries that stand behind `seq`; None when it is neither one of them nor just before them."""
+    """Return the entries after `seq`; None if `seq` is neither one of them nor just before them."""
     if entries[0].parent_seq == seq:
         return list(entries)
     return next((list(entries[n + 1 :]) for n, entry in enumerate(entries) if entry.seq == seq), None)
 
 
 def _is_enough(entries: Sequence[Entry]) -> bool:
-    """Whether no older entry can add to the facts: they are of another source, and the last query label is known."""
+    """Return whether no older entry can add facts: they are of another source, and the last query label is known."""
     abouts = {(e.metadata.get("source"), e.metadata.get("fingerprint")) for e in entries if e.role == "user"}
     return len(abouts) > 1 and any(_is_labelled(entry) for entry in reversed(entries))
 

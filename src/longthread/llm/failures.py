@@ -1,17 +1,17 @@
 """What a call of a chat model raises, whichever provider it is.
 
     ProviderError
-     ├── RateLimited           try again, after `retry_after` seconds where that is known
-     ├── ServerFailed          the provider's own fault: try again
+     ├── RateLimited           retry, after `retry_after` seconds if known
+     ├── ServerFailed          the provider's own fault: retry
      │    └── Overloaded
-     ├── ConnectionBroken      no reply, or the connection broke: try again
+     ├── ConnectionBroken      no reply, or the connection broke: retry
      │    ├── TimedOut
      │    └── StreamTruncated  the reply ended in the middle
      └── BadRequest            the same request fails again
           ├── AuthenticationFailed
           └── ContextOverflow  fewer messages may pass
 
-They are no `LongthreadError`s: a run may try again, or ask another model, and tells of the last one with `ModelFailed`.
+They are no `LongthreadError`s: a run may retry, or ask another model, and reports the last one as `ModelFailed`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AGAIN = frozenset({408, 409, 425})
 _OVERLOADED = frozenset({503, 529})
 
 
-class ProviderError(Exception):  # a provider's word, which a run makes an error of ours of
+class ProviderError(Exception):  # a run converts it to an error of ours
     """A call of a chat model failed.
 
     `status_code` is the HTTP status, or what stands for one; `retry_after` the seconds that the provider asks to wait;
@@ -87,7 +87,7 @@ class ContextOverflow(BadRequest):
 def error_of(
     status: int | None, message: str, body: Any = None, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
-    """The error that an HTTP status, and what the provider said with it, stand for. None: it failed by itself."""
+    """Return the error for an HTTP status and what the provider said with it. No status: `ServerFailed`."""
     kind = ServerFailed if status is None else _kind(status)
     return kind(message, status_code=status, retry_after=retry_after(headers or {}), body=body)
 
@@ -105,7 +105,7 @@ def _kind(status: int) -> type[ProviderError]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, as `retry-after-ms` or `Retry-After` say it, in seconds or as a date."""
+    """Return the seconds to wait from `retry-after-ms` or `Retry-After`, which has seconds or a date."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         if (said := headers.get(name)) is None:
             continue
@@ -127,7 +127,7 @@ def _until(date: str) -> float | None:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error, or the one it was raised from, stands for; each SDK keeps it elsewhere."""
+    """Return the HTTP status of an error or its cause; each SDK stores it elsewhere."""
     at: BaseException | None = error
     while at is not None:
         response = getattr(at, "response", None)

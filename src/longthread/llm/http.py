@@ -1,4 +1,4 @@
-"""Requests to a provider: JSON goes out, server-sent events or JSON come back, and whatever fails is a typed error."""
+"""Requests to a provider: JSON goes out, server-sent events or JSON come back, each failure is a typed error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DONE = "[DONE]"
 _SAID = 1_000
 """Characters of a reply that is no JSON which are told."""
 _STREAM = "text/event-stream"
-# What an error in the middle of a stream is called, and the status that it would have had.
+# The types of errors within a stream, and the HTTP status of each.
 _STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -53,7 +53,7 @@ _GONE = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
 class Endpoint:
-    """Where a provider takes requests. Connections stay open between calls, until it is closed.
+    """A provider's endpoint. Connections stay open between calls, until it is closed.
 
     Args:
         timeout: seconds, for the connection, and for each piece of a reply.
@@ -68,18 +68,16 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """The URL without what may be secret in it."""
+        """The URL without secrets."""
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
     async def events(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """The data of each event of a streamed reply, until the provider's `[DONE]` or the end.
+        """Yield the data of each event of a streamed reply, until the provider's `[DONE]` or the end.
 
-        The one object of a server that does not stream comes as one event, under `whole`.
-
-        Raises:
-            ProviderError: the provider refuses, is not there, or breaks off.
+        A server that does not stream sends one object: it comes as one event, under `whole`. Raises ProviderError: the
+        provider refuses, cannot be reached, or breaks off.
         """
         began = False
         try:
@@ -99,11 +97,9 @@ class Endpoint:
             raise _broken(error, began=began) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
-        """The JSON of a reply that is not streamed. Its connection is closed after it: embedders are asked on several
-        event loops, and nobody closes them.
+        """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
 
-        Raises:
-            ProviderError: as `events` does.
+        The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
         """
         try:
             async with self._new_client() as client, self._post(client, _encoded(body)) as response:
@@ -119,7 +115,6 @@ class Endpoint:
 
     @asynccontextmanager
     async def _sent(self, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
-        """A reply over a connection that is open already, or a new one."""
         content, is_new = _encoded(body), False
 
         async def trace(event: str, _: Mapping[str, Any]) -> None:
@@ -149,7 +144,7 @@ class Endpoint:
             yield response
 
     def _client(self) -> httpx.AsyncClient:
-        """The client of this event loop: a connection belongs to one."""
+        """Return the client of this event loop: connections cannot be shared between loops."""
         loop = asyncio.get_running_loop()
         if self._shared is None or self._loop is not loop:
             self._shared, self._loop = self._new_client(), loop
@@ -160,11 +155,8 @@ class Endpoint:
 
 
 def header_value(name: str, key: str) -> str:
-    """A key as a header can hold it.
-
-    Raises:
-        ModelUnavailable: it has letters that no key has; `name` is the model's.
-    """
+    """Return a key as a header can hold it. Raises ModelUnavailable: no key has such characters; `name` is the
+    model's."""
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise ModelUnavailable(model=name, reason="Its key has letters that no key has: was something else pasted?")
@@ -173,7 +165,7 @@ def header_value(name: str, key: str) -> str:
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    """Those that are trusted. To read them takes longer than all the rest of a call."""
+    """Load the trusted certificates once: that takes longer than the rest of a call."""
     return httpx.create_ssl_context()
 
 
@@ -189,7 +181,7 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
 
 
 async def _event_data(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what Python calls a line break."""
+    """Yield the data of server-sent events. Only line feeds end lines: JSON may hold what Python calls a line break."""
     rest, data = b"", list[bytes]()
     async for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
@@ -210,11 +202,7 @@ def _data_of(line: bytes) -> Iterator[bytes]:
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value that a provider sent; NaN and infinities, which are no JSON, are texts.
-
-    Raises:
-        ServerFailed: it sent something else.
-    """
+    """Parse what a provider sent; NaN and infinities become texts. Raises ServerFailed: it is no JSON."""
     try:
         return json.loads(text, parse_constant=str)
     except (ValueError, RecursionError) as error:
@@ -223,7 +211,6 @@ def read_json(text: str | bytes) -> Any:
 
 
 def _told(event: Any) -> dict[str, Any]:
-    """An event that is no error."""
     if not isinstance(event, dict):
         raise ServerFailed(f"The server sent an event that is no object: {str(event)[:_SAID]}")
     if error := event.get("error"):
@@ -233,7 +220,6 @@ def _told(event: Any) -> dict[str, Any]:
 
 
 def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> ProviderError:
-    """The error that a reply other than a success stands for."""
     text = raw.decode("utf-8", "replace")
     try:
         message, body = _said(json.loads(text))
@@ -243,14 +229,14 @@ def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> ProviderErro
 
 
 def typed(error: ProviderError) -> ProviderError:
-    """The same error, or `ContextOverflow` where it is about the size of what was sent."""
+    """Return the error as `ContextOverflow` if it is about the size of the request."""
     if overflow_of(error) is None:
         return error
     return ContextOverflow(str(error), status_code=error.status_code, retry_after=error.retry_after, body=error.body)
 
 
 def _said(body: Any) -> tuple[str, Any]:
-    """The words of an error, in the forms of OpenAI, Anthropic, Google, Ollama and vLLM, and the object they are in."""
+    """Return the message of an error (OpenAI, Anthropic, Google, Ollama, vLLM) and the object that holds it."""
     body = body[0] if isinstance(body, list) and body else body
     if not isinstance(body, dict):
         return str(body), body

@@ -27,8 +27,6 @@ RAW_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
-    """The model wants the tool `action` to run."""
-
     thought: str
     action: str
     args: Mapping[str, Any]
@@ -36,15 +34,13 @@ class ActionCall:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The model answers."""
-
     thought: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """The reply is neither; `reason` says to the model what is wrong with it."""
+    """The reply is neither; `reason` tells the model what is wrong."""
 
     reason: str
 
@@ -61,15 +57,15 @@ _KEYS = frozenset({"thought", "action", "args", "arguments", "action_input", "fi
 
 
 def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Collection[str] = ()) -> ParsedReply:
-    """What a reply says. Never raises.
+    """Parse a reply. Never raises.
 
-    `strict` is for a model that was told to speak JSON only. Without it, prose that shows no sign of a call is the
+    `strict` is for a model that was told to speak JSON only. Without it, prose without any sign of a call is the
     answer. Accepted around the object: a fence, prose, thinking; inside it: trailing commas and raw line breaks in
-    strings; in its place: the forms of calls that models write into their text (`callforms`). Two different calls are
-    malformed, for which one was meant cannot be known.
+    strings; in its place: the forms of calls that models write into their text (`text_calls`). Two different calls are
+    malformed, for either may be meant.
 
-    A reply that is nothing but SQL is a call of `run_sql`, where that is among `tools`: unless it is one of `ran`, the
-    queries that the run has made (as `plain` has them), for then it is what the user wanted to see.
+    A reply of nothing but SQL is a call of `run_sql`, if that is among `tools`. If the SQL is in `ran`, the run's
+    queries (normalized by `plain`), it is the answer that the user wanted to see.
     """
     whole = _is_object(text)
     thinking, body = ("", text) if whole else split_thinking(text)
@@ -94,7 +90,7 @@ def parse_reply(text: str, *, strict: bool, tools: Sequence[Tool] = (), ran: Col
 
 
 def _is_object(text: str) -> bool:
-    """Whether a reply is one object and nothing else: tags in it are of its texts."""
+    """Return whether a reply is one object and nothing else: tags in it belong to its texts."""
     bare = _unfenced(text)
     return bare.startswith("{") and bare.endswith("}") and isinstance(decode(bare), dict)
 
@@ -102,7 +98,6 @@ def _is_object(text: str) -> bool:
 def _replies(
     found: Sequence[tuple[str, dict[str, Any]]], tools: Sequence[Tool], *, strict: bool
 ) -> list[tuple[str, dict[str, Any]]]:
-    """The objects that are meant for the protocol, in its own words."""
     replies: list[tuple[str, dict[str, Any]]] = []
     marked = False
     for before, data in found:
@@ -148,12 +143,12 @@ def _without_object(
 
 
 def _is_reply(data: Mapping[str, Any], strict: bool) -> bool:
-    """Whether an object is meant for the protocol. In prose, an object with other keys too is data of the answer."""
+    """Return whether an object is meant for the protocol. In prose, an object with other keys is data of the answer."""
     return ("action" in data or "finish" in data) and (strict or "thought" in data or data.keys() <= _KEYS)
 
 
 def _read(data: Mapping[str, Any], before: str) -> ParsedReply:
-    """The reply that an object of the protocol says; `before` stands in for a missing thought."""
+    """Parse an object of the protocol; `before` stands in for a missing thought."""
     thought = data.get("thought") or before
     thought = thought if isinstance(thought, str) else json.dumps(thought, ensure_ascii=False)
     action = data.get("action")
@@ -178,7 +173,6 @@ def _read(data: Mapping[str, Any], before: str) -> ParsedReply:
 
 
 def _args(data: Mapping[str, Any]) -> Any:
-    """The arguments under the name they have, or none."""
     values = (data.get(name) for name in ("args", "arguments", "action_input"))
     return next((value for value in values if value is not None), {})
 
@@ -188,7 +182,7 @@ def _absent(value: Any) -> bool:
 
 
 def _finish(thought: str, value: Any) -> Finish | Malformed:
-    """The answer, from a string or from an object with one text in it."""
+    """Return the answer, from a string or an object with one text in it."""
     if isinstance(value, Mapping):
         names = [name for name in ("answer", "finish", "text", "data") if name in value] or list(value)
         value = value[names[0]] if len(names) == 1 else dict(value) or None
@@ -206,14 +200,14 @@ _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 
 
 def cut_off(message: Message) -> bool:
-    """Whether the provider ended the reply at its token limit, so that its end is missing."""
+    """Return whether the provider cut the reply off at its token limit."""
     about = message.response_metadata
     reasons = (about.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     return any(str(reason).lower() in _CUT_OFF for reason in reasons)
 
 
 def check_calls(message: Message) -> Malformed | None:
-    """What is wrong with the native calls of a reply; None when they may run."""
+    """Return what is wrong with the native calls of a reply; None if they may run."""
     for invalid in message.invalid_tool_calls:
         why = arguments_problem(invalid["args"]) or "they are not a JSON object"
         return Malformed(f"The arguments of {invalid['name']} cannot be read: {why}.")
@@ -223,7 +217,7 @@ def check_calls(message: Message) -> Malformed | None:
 
 
 def arguments_problem(text: str | None) -> str | None:
-    """Why the arguments of a call, as the model wrote them, are no JSON object. No text at all is no arguments."""
+    """Say why a call's arguments are no JSON object. An empty text means no arguments."""
     data = decode(text.strip()) if text and text.strip() else {}
     return data if isinstance(data, str) else None
 
@@ -232,7 +226,7 @@ def arguments_problem(text: str | None) -> str | None:
 
 
 def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool]) -> Observation:
-    """The observation that follows a malformed reply: what came, what is expected, and an example."""
+    """Return the observation after a malformed reply: what came, what is expected, and an example."""
     raw = raw.encode("utf-8", "replace").decode()
     if len(raw) > RAW_LIMIT:
         raw = f"{raw[:RAW_LIMIT]}… ({len(raw):,} characters)"
@@ -257,7 +251,7 @@ def _expected(tools: Sequence[Tool]) -> str:
 
 
 def _example(tools: Sequence[Tool]) -> dict[str, Any]:
-    """A valid reply, with the tool that needs the fewest arguments."""
+    """Return a valid reply, with the tool that needs the fewest arguments."""
     if not tools:
         return {"thought": "I know the answer.", "finish": "There are 3."}
     tool = min(tools, key=lambda each: len(each.parameters.get("required", ())))
@@ -276,7 +270,7 @@ def _sample(name: str, schema: Mapping[str, Any]) -> Any:
 
 
 def instructions(tools: Sequence[Tool]) -> str:
-    """The section of the system prompt that teaches the protocol and lists the tools."""
+    """Return the section of the system prompt that teaches the protocol and lists the tools."""
     return "\n".join(
         [
             "## How to reply",
@@ -322,10 +316,10 @@ def _type_of(schema: Mapping[str, Any]) -> str:
 
 
 def render(messages: Iterable[Message]) -> list[Message]:
-    """The same history as text: calls become JSON, results become user messages.
+    """Convert a history to text: calls become JSON, results become user messages.
 
-    Calls made at once are shown one after the other, each with its result, as the protocol would have made them; so
-    roles alternate, and every call in the history is an example of the expected form. Other messages stay as they are.
+    Concurrent calls are shown one after the other, each with its result, so that roles alternate and every call is an
+    example of the expected form. Other messages stay as they are.
     """
     shown: list[Message] = []
     messages = list(messages)
@@ -363,7 +357,7 @@ def _call_text(thought: str, call: Mapping[str, Any]) -> str:
 
 
 def _observe(shown: list[Message], results: Sequence[Message]) -> None:
-    """Append results as a user message; to the one before, when that is an observation too."""
+    """Append results as a user message, or to the last one if that is an observation."""
     if not results:
         return
     text = "\n".join(f"{OBSERVATION}{result.text}" for result in results)

@@ -1,4 +1,4 @@
-"""What is known of models by their names: context windows, and what the core's wires cannot ask them."""
+"""Facts about models by name: context windows, and what the core's wires cannot ask them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _RESPONSES_ONLY = re.compile(r"codex|^(?:gpt-5(?:\.\d+)?-pro|o[13]-pro|computer-
 
 
 def window_of(model: str) -> int | None:
-    """The tokens of context of a model of OpenAI or Anthropic; None where its name says nothing."""
+    """Return the context window of a model of OpenAI or Anthropic, in tokens; None if its name is unknown."""
     return next((tokens for name, tokens in _WINDOWS if model.startswith(name)), None)
 
 
 def needs_responses(model: str) -> bool:
-    """Whether OpenAI offers a model through its Responses alone, which the core does not speak."""
+    """Return whether OpenAI offers a model only through Responses, which the core does not speak."""
     return bool(_RESPONSES_ONLY.search(model))

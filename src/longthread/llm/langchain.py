@@ -1,4 +1,4 @@
-"""Any chat model that LangChain's `init_chat_model` knows, and those of an application, as ours."""
+"""LangChain's chat models, by name (`init_chat_model`) or from an application, as ours."""
 
 from __future__ import annotations
 
@@ -45,30 +45,23 @@ _SILENT = frozenset({"thinking", "reasoning"})
 
 
 def langchain_model(model: str, provider: str, options: Mapping[str, Any]) -> LangChainModel:
-    """The model of this name, made by the provider's package.
-
-    Raises:
-        ImportError: that is not installed.
-        Exception: whatever its class raises while it is made.
-    """
+    """Return the model of this name from the provider's package. Raises ImportError: it is not installed; or
+    whatever its class raises."""
     return LangChainModel(init_chat_model(model, model_provider=provider, **options))
 
 
 class LangChainModel:
-    """One of LangChain's chat models."""
-
     def __init__(self, model: BaseChatModel) -> None:
         self.langchain = model
 
     @property
     def name(self) -> str:
-        """What the model is called."""
         named = (getattr(self.langchain, name, None) for name in _NAMES)
         return next((name for name in named if isinstance(name, str) and name), self.langchain._llm_type)
 
     @property
     def address(self) -> str:
-        """Where its server is, as far as its class says it; else the class of its provider."""
+        """Its server's address, if its class has one; else the class of its provider."""
         for name in _ADDRESSES:
             url = getattr(self.langchain, name, None)
             if isinstance(url, str) and urlsplit(url).hostname:
@@ -77,30 +70,25 @@ class LangChainModel:
 
     @property
     def window(self) -> int | None:
-        """As its profile says."""
         known = (self.langchain.profile or {}).get("max_input_tokens")
         return known if isinstance(known, int) and known > 0 else None
 
     @property
     def tool_calling(self) -> bool | None:
-        """As its profile says."""
         return (self.langchain.profile or {}).get("tool_calling")
 
     @property
     def max_tokens(self) -> int | None:
-        """As it was made."""
         limits = [self._beside.get("max_tokens"), *(getattr(self.langchain, name, None) for name in LIMITS)]
         return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
     @property
     def _beside(self) -> Mapping[str, Any]:
-        """What a server is told beside what OpenAI knows."""
         return getattr(self.langchain, "extra_body", None) or {}
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
-        """One reply, see `ChatModel`."""
         whole: Any = None
         try:
             model = self._bound(tools, options)
@@ -110,7 +98,7 @@ class LangChainModel:
                     piece = Chunk(str(chunk.text), _thinking(chunk))
                     if piece.text or piece.thinking:
                         yield piece
-        except Exception as error:  # each provider's client raises what it likes
+        except Exception as error:  # each provider's client has its own errors
             raise translated(error) from error
         if whole is None:
             raise StreamTruncated("The reply ended before it began.")
@@ -138,10 +126,10 @@ class LangChainModel:
 
 
 def message_of(whole: Any) -> Message:
-    """A reply that was put together of its chunks.
+    """Convert a reply that was joined from its chunks.
 
-    Its calls are read anew from the arguments as they came: LangChain completes half a JSON, and half a query gives a
-    wrong answer that looks right.
+    Its calls are parsed again from their raw arguments: LangChain completes half a JSON, and half a query gives a wrong
+    answer that looks right.
     """
     chunks = whole.tool_call_chunks if isinstance(whole, AIMessageChunk) else ()
     message = from_langchain(whole)
@@ -171,7 +159,7 @@ def _thinking(chunk: Any) -> str:
 
 
 def translated(error: Exception) -> ProviderError:
-    """What a provider's client raised, as one of our errors."""
+    """Convert what a provider's client raised to one of our errors."""
     if isinstance(error, ProviderError):
         return error
     body = getattr(error, "body", None)
@@ -187,7 +175,7 @@ def translated(error: Exception) -> ProviderError:
 
 
 def _kind(error: Exception) -> type[ProviderError]:
-    """What an error without a status is, by the names of its classes."""
+    """Classify an error without a status by the names of its classes."""
     names = " ".join(kind.__name__ for kind in type(error).__mro__)
     if "Timeout" in names:
         return TimedOut

@@ -1,4 +1,4 @@
-"""The text of a reply while it is written: what of it may be told before the whole is known."""
+"""The text of a reply while it is streamed: what may be shown before the whole is known."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _QUOTES = ("'", '"', "`", "“", "‘")
 
 
 def ends_unopened(reply: str) -> bool:
-    """Whether a reply ends thinking that it has not opened."""
+    """Return whether a reply ends thinking that it has not opened."""
     first = _MARK.search(reply)
     return first is not None and first["close"] is not None
 
 
 class LiveText:
-    """Takes in a reply piece by piece. `expects_thinking`: the model's last reply ended its thinking without having
-    opened it, so that nothing is told of this one before it does so."""
+    """Takes a reply piece by piece. `expects_thinking`: the last reply ended thinking that it had not opened, so
+    nothing of this one is shown before it does."""
 
     def __init__(self, *, expects_thinking: bool = False) -> None:
         self._waiting = ""
@@ -42,7 +42,7 @@ class LiveText:
         self._last = "\n"
 
     def take(self, piece: str) -> tuple[str, bool]:
-        """What may be told now, and whether all that was told before turned out to be thinking."""
+        """Return what may be shown now, and whether all that was shown before is thinking after all."""
         self._waiting += piece
         told, withdrawn = "", False
         while True:
@@ -65,12 +65,12 @@ class LiveText:
                     return told, withdrawn
 
     def rest(self) -> str:
-        """What was kept back at the end of a reply that is prose."""
+        """Return what was held back at the end of a prose reply."""
         rest, self._waiting = self._waiting if self._state != "thinking" else "", ""
         return rest if self._state != "held" and not sign_of_call(rest) else ""
 
     def _begun(self) -> bool:
-        """Whether enough has come to know how the reply, or what follows its thinking, begins."""
+        """Return whether the beginning of the reply, or of what follows its thinking, is known."""
         text = self._waiting.lstrip()
         if not text:
             return False
@@ -85,8 +85,8 @@ class LiveText:
         return True
 
     def _prose(self) -> tuple[str, bool, bool]:
-        """What may be told of prose; whether it ended thinking that was never opened; whether to go on."""
-        # What is no beginning of a line is not to look like one.
+        """Return the prose to show; whether it ended thinking that was never opened; whether to go on."""
+        # Text within a line must not look like its beginning.
         lead = "" if self._last == "\n" else "_"
         text = lead + self._waiting
         for mark in _MARK.finditer(text, len(lead)):

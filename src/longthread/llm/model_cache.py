@@ -1,4 +1,4 @@
-"""Models that were made once, for all runs that want the same."""
+"""Models are created once, for all runs that want the same."""
 
 from __future__ import annotations
 
@@ -19,19 +19,13 @@ _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_
 
 
 class ModelCache:
-    """The models of one process, as settings and agents' configs ask for them."""
-
     def __init__(self, settings: Settings, factory: ModelFactory) -> None:
         self._settings = settings
         self._factory = factory
         self._made: dict[str, ChatModel] = {}
 
     def models(self, name: str | None, config: Mapping[str, Any]) -> RunModels:
-        """The models of a run: as they are named, else as the agent's config, else as the settings say.
-
-        Raises:
-            ModelUnavailable: one cannot be made.
-        """
+        """Return a run's models: as named, else the agent's config's, else the settings'. Raises ModelUnavailable."""
         chosen = model_name(name or config.get("model"), self._settings)
         fallback = config.get("fallback_model") or self._settings.fallback_model
         return RunModels(
@@ -42,7 +36,6 @@ class ModelCache:
         )
 
     async def close(self) -> None:
-        """Close the connections of all models."""
         for model in self._made.values():
             await model.close()
 
@@ -58,7 +51,6 @@ class ModelCache:
 
 
 def _as_ours(made: Any) -> ChatModel:
-    """The model itself, or one of LangChain's behind its adapter."""
     if hasattr(made, "astream"):
         from longthread.llm.langchain import LangChainModel
 

@@ -53,7 +53,7 @@ _TOOLS_REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """The model of a run, the one that takes over when it fails, and how often to try each again."""
+    """The model of a run, its fallback, and how often to retry each."""
 
     name: str
     model: ChatModel
@@ -62,24 +62,23 @@ class RunModels:
 
     @property
     def all(self) -> list[ChatModel]:
-        """Those that may be asked."""
         return [self.model] if self.fallback is None else [self.model, self.fallback]
 
 
 def model_name(name: str | None, settings: Settings) -> str:
-    """The model that is meant: `name`, else the configured one, else the demo model."""
+    """Return `name`, else the configured model, else the demo model."""
     return name or settings.model or DEMO
 
 
 def resolve_model(name: str | None, settings: Settings) -> ChatModel:
-    """The chat model for `name`: `demo`, `provider:model`, or a bare model name.
+    """Return the chat model for `name`: `demo`, `provider:model`, or a bare model name.
 
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
-    is `openai:…`. These and `anthropic:…` are the core's own; any other provider is LangChain's. The model does not
-    retry by itself: the run does.
+    is `openai:…`. These and `anthropic:…` are the core's own; other providers are LangChain's. The model does not
+    retry: the run does.
 
     Raises:
-        ModelUnavailable: its package or its key is missing, or the name says too little.
+        ModelUnavailable: its package or its key is missing, or the name is incomplete.
     """
     name = model_name(name, settings)
     if name == DEMO:
@@ -97,8 +96,8 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
 
 
 def _openai_model(name: str, model: str, key: str | None, settings: Settings) -> ChatModel:
-    """A model of OpenAI, or of a server that knows less: several take `max_tokens` alone, and pass over
-    `max_completion_tokens` in silence."""
+    """Return a model of OpenAI or a compatible server: several take only `max_tokens`, and silently ignore
+    `max_completion_tokens`."""
     from longthread.llm import openai
     from longthread.llm.http import Endpoint
 
@@ -134,7 +133,7 @@ def _langchain_model(name: str, provider: str, model: str, options: Mapping[str,
         return langchain_model(model, provider, options)
     except ImportError as error:
         raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
-    except Exception as error:  # each provider's class raises what it likes while it is made
+    except Exception as error:  # each provider's constructor has its own errors
         raise ModelUnavailable(model=name, reason=_first_line(error)) from error
 
 
@@ -145,7 +144,6 @@ def _missing_package(provider: str, error: ImportError) -> str:
 
 
 def _installed(provider: str) -> bool:
-    """Whether LangChain is there, and the provider's package of an extra."""
     packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
     return all(importlib.util.find_spec(package) is not None for package in packages)
 
@@ -156,30 +154,30 @@ def _first_line(error: BaseException) -> str:
 
 
 def context_window(model: ChatModel, settings: Settings | None = None) -> int:
-    """How many tokens fit into one call: MEMORY_CONTEXT_WINDOW, else what is known of the model, else 32,000."""
+    """Return the tokens of one call: MEMORY_CONTEXT_WINDOW, else what is known of the model, else 32,000."""
     if settings is not None and settings.memory_context_window > 0:
         return settings.memory_context_window
     return model.window or DEFAULT_WINDOW
 
 
 def reply_limit(model: ChatModel, settings: Settings) -> int:
-    """The most tokens that a model's replies may have: as it was made, else LLM_MAX_TOKENS."""
+    """Return the most tokens of a reply: the model's own limit, else LLM_MAX_TOKENS."""
     return model.max_tokens or settings.max_tokens
 
 
 def supports_tools(model: ChatModel) -> bool:
-    """Whether native tool calls are worth a try: all models but those known not to have them."""
+    """Return whether to try native tool calls: True unless the model is known not to have them."""
     return model.tool_calling is not False
 
 
 def refuses_tools(error: BaseException) -> bool:
-    """Whether a provider's error says that this model, or this server, has no tool calling."""
+    """Return whether an error says that this model or server has no tool calls."""
     status = getattr(error, "status_code", None)
     return (status is None or status >= 400) and bool(_TOOLS_REFUSED.search(str(error)))
 
 
 def retryable(error: BaseException) -> bool:
-    """Whether the same call may succeed later: not when the provider refused what was sent, such as a wrong key."""
+    """Return whether the same call may succeed later; not if the request was refused, such as for a wrong key."""
     if not isinstance(error, Exception):
         return False
     status = status_of(error)
@@ -189,7 +187,7 @@ def retryable(error: BaseException) -> bool:
 
 
 def failure_reason(error: BaseException, settings: Settings) -> str:
-    """A provider's error as a sentence or two: what it said, and what to do."""
+    """Explain a provider's error in a sentence or two: what it said, and what to do."""
     if isinstance(error, TimedOut):
         return f"No answer within {settings.timeout:g} s. Raise LLM_TIMEOUT, or use a faster model."
     if isinstance(error, ConnectionBroken):
@@ -200,14 +198,13 @@ def failure_reason(error: BaseException, settings: Settings) -> str:
 
 
 def _said(error: BaseException) -> str:
-    """The provider's own words, without the SDK's wrapping."""
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
     return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else _first_line(error)
 
 
 def _split(name: str, settings: Settings) -> tuple[str, str]:
-    """Provider and model. A colon may belong to the model: `qwen2.5:7b` names no provider."""
+    """Split provider and model. A colon may belong to the model: `qwen2.5:7b` names no provider."""
     head, colon, tail = name.partition(":")
     provider = head.replace("-", "_").lower()
     if colon and provider in _PROVIDERS:
@@ -233,7 +230,6 @@ def _split(name: str, settings: Settings) -> tuple[str, str]:
 
 
 def _options(provider: str, key: str | None, settings: Settings) -> dict[str, Any]:
-    """What LangChain's class of the provider is made with."""
     options: dict[str, Any] = {"max_retries": 0, "timeout": settings.timeout}
     if settings.temperature is not None:
         options["temperature"] = settings.temperature
@@ -245,7 +241,7 @@ def _options(provider: str, key: str | None, settings: Settings) -> dict[str, An
 
 
 def _key(name: str, provider: str, settings: Settings) -> str | None:
-    """The key to send. A provider's own key goes to that provider alone, never to another base URL."""
+    """Return the key to send. A provider's own key is never sent to another base URL."""
     if provider == "openai" and settings.base_url:
         return settings.api_key.get_secret_value() if settings.api_key else None
     own = {

@@ -20,11 +20,7 @@ NO_KEY = "not-needed"
 
 
 def bearer(name: str, key: str) -> dict[str, str]:
-    """The header for a key.
-
-    Raises:
-        ModelUnavailable: no header can hold it.
-    """
+    """Return the header for a key. Raises ModelUnavailable: no header can hold it."""
     return {"authorization": f"Bearer {header_value(name, key)}"}
 
 
@@ -32,8 +28,8 @@ def bearer(name: str, key: str) -> dict[str, str]:
 class OpenAIModel:
     """One model of one server.
 
-    `limit_name` is what the server calls the most tokens of a reply: many know `max_tokens` alone. `is_openai` says
-    that it is OpenAI's own, which refuses fields that it does not know. `reports_usage` asks for the usage of streams.
+    `limit_name` is the server's field for the most tokens of a reply: many know only `max_tokens`. `is_openai`: it is
+    OpenAI's own, which refuses unknown fields. `reports_usage` asks for the usage of streams.
     """
 
     name: str
@@ -48,13 +44,11 @@ class OpenAIModel:
 
     @property
     def address(self) -> str:
-        """Where its server is."""
         return self.endpoint.address.removesuffix(PATH)
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
-        """One reply, see `ChatModel`."""
         reply, done = CompletionReply(self.name), False
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
@@ -67,7 +61,6 @@ class OpenAIModel:
         yield Chunk(message=reply.message())
 
     async def close(self) -> None:
-        """Close its connections, see `ChatModel`."""
         await self.endpoint.close()
 
     def _body(self, messages: Sequence[Message], tools: Sequence[ToolSpec], options: CallOptions) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Errors by which a provider says that a call does not fit into its model's context window, and how large that is."""
+"""Providers' errors that say a call exceeds the model's context window, and how large that is."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ _LIMITS = [
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """A call was too long for its model. `limit` is the context window in tokens; None: the error does not say it."""
+    """A call exceeded its model's window. `limit` is that window in tokens; None: not in the error."""
 
     limit: int | None = None
 
 
 def overflow_of(error: BaseException) -> Overflow | None:
-    """What an error says of the context window; None: it is about something else."""
+    """Return what an error says of the context window; None if it is about something else."""
     status, text = status_of(error), "\n".join(_texts(error))
     if (at_once := _AT_ONCE.search(text)) and _tokens(at_once[2]) > (limit := _tokens(at_once[1])) >= _LEAST:
         return Overflow(limit)
@@ -94,20 +94,16 @@ def overflow_of(error: BaseException) -> Overflow | None:
 
 
 def _is_overflow(error: BaseException) -> bool:
-    """Whether it is our word for it, or LangChain's."""
     return isinstance(error, ContextOverflow) or any(kind.__name__ == _LANGCHAINS for kind in type(error).__mro__)
 
 
 async def asked_in_room(ask: Callable[[str], Awaitable[str]], text: str) -> str:
-    """What a model makes of a text. Where that is too long for it, of half of the text, its middle left out, and so on.
-
-    Raises:
-        Exception: whatever `ask` raises but for that.
-    """
+    """Return `ask(text)`. If the text is too long for the model, ask again with half of it, its middle cut out, and
+    so on. Raises what else `ask` raises."""
     while True:
         try:
             return await ask(text)
-        except Exception as error:  # a LangChain model raises what it likes; all but one kind goes on
+        except Exception as error:  # LangChain models raise anything; all but one kind is re-raised
             if overflow_of(error) is None or len(text) < _LEAST_TEXT:
                 raise
         text = cut_middle(text, len(text) // 2)
@@ -123,7 +119,7 @@ def _limit(text: str) -> int | None:
 
 
 def _tokens(said: str) -> int:
-    """A number as an error writes it: `8,192`, `32k`, `1.5 M`."""
+    """Parse a number in an error: `8,192`, `32k`, `1.5 M`."""
     unit = {"k": 1_000, "m": 1_000_000}.get(said[-1].casefold(), 1)
     return int(float(re.sub(r"[^\d.]", "", said)) * unit)
 

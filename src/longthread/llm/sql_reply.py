@@ -1,4 +1,4 @@
-"""A reply that is nothing but a statement of SQL: the model meant it to be run, and called no tool."""
+"""A reply of nothing but SQL: the model wants it run, and called no tool."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ _LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
 
 
 def sql_of(body: str) -> str | None:
-    """The statement, where the reply is one, in a fence, in quotes or bare; also behind a line that announces it.
-
-    A fence that stands beside an answer shows what was asked: it is part of the answer.
-    """
+    """Return a reply's statement: in a fence, in quotes or bare, also after a line that announces it. A fence beside
+    an answer is part of the answer."""
     text = _LABEL.sub("", body.strip())
     if tagged := _TAGS.fullmatch(text):
         text = tagged[2].strip()
@@ -44,11 +42,11 @@ def sql_of(body: str) -> str | None:
 
 
 def was_tried(sql: str, *, ok: bool) -> bool:
-    """Whether a statement that a run has sent is not sent again: it gave rows, or is none that can be run, such as a
-    DELETE that the user wanted to have written."""
+    """Return whether a run does not send this statement again: it gave rows, or cannot be run, such as a DELETE that
+    the user asked for as text."""
     return ok or _BEGINS.match(sql.strip()) is None
 
 
 def plain(sql: str) -> str:
-    """A statement as it is compared with another: blanks, its case and its end do not count."""
+    """Normalize a statement for comparison: blanks, case and its end do not count."""
     return " ".join(sql.split()).rstrip("; ").casefold()

@@ -1,4 +1,4 @@
-"""A run's language model as one that writes summaries."""
+"""A run's chat model as a writer of summaries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from longthread.messages.message import Message
 
 
 class ModelSummarizer:
-    """Asks a chat model once for each text."""
-
     def __init__(self, name: str, model: ChatModel) -> None:
         self.name = name
         self._model = model
 
     async def write(self, instructions: str, text: str) -> str:
-        """What the model makes of it, or of as much of it as it can read; whatever its provider raises."""
+        """Return the model's reply to the text, cut if it is too long for it. Raises whatever the provider raises."""
 
         async def ask(shown: str) -> str:
             return (await reply_of(self._model, [Message("system", instructions), Message("user", shown)])).text
@@ -26,5 +24,5 @@ class ModelSummarizer:
 
 
 def summarizer_of(name: str, model: ChatModel) -> Summarizer | None:
-    """The model as a summarizer; None for the demo model, which answers questions and nothing else."""
+    """Return the model as a summarizer; None for the demo model, which only answers questions."""
     return None if name == DEMO else ModelSummarizer(name, model)

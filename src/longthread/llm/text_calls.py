@@ -1,4 +1,4 @@
-"""Calls that a model writes into its text, in the form that it was trained on, where a server leaves them there.
+"""Calls that a model writes into its text, in its trained form, when its server does not parse them.
 
 Each form is read as an object of the protocol, `{"action", "args"}`. All functions here are pure.
 """
@@ -67,12 +67,12 @@ _ARGS = ("args", "arguments", "action_input", "parameters", "params", "input", "
 
 
 def sign_of_call(text: str) -> bool:
-    """Whether a text shows what begins a call, in a form that is read or in none."""
+    """Return whether a text has the beginning of a call, in a known form or not."""
     return _SIGN.search(text) is not None
 
 
 def label_free(text: str) -> str:
-    """A text before a call as the thought that it is: without fences, marks and labels."""
+    """Return the text before a call as a thought: without fences, marks and labels."""
     text = _LABEL.sub("", text.strip())
     while found := _BEFORE.search(text):
         text = text[: found.start()]
@@ -80,10 +80,8 @@ def label_free(text: str) -> str:
 
 
 def written_calls(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
-    """The calls that a reply writes in another form than an object of JSON; or what is wrong with one of them.
-
-    A call that has no end is not read: half a query would give a wrong answer that looks right.
-    """
+    """Return the calls in other forms than a JSON object, or what is wrong with one. A call without an end is not
+    read: half a query would give a wrong answer that looks right."""
     found: FoundCalls = []
     marks = islice(_HEAD.finditer(body), _ATTEMPTS) if any(part in body for part in _HEAD_PARTS) else ()
     heads = [head for head in marks if body[max(0, head.start() - 1) : head.start()] not in _MENTIONS]
@@ -107,10 +105,8 @@ _MENTIONS = ("`", "'", '"', "“", "‘")
 
 
 def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) -> list[dict[str, Any]]:
-    """The calls that an object of JSON says in other words than the protocol's; none where it is other data.
-
-    `marked`: a mark of the model's own says that it is a call. Else it must name one of the tools.
-    """
+    """Return the calls of a JSON object in other words than the protocol's; none if it is other data. `marked`: a
+    mark of the model's own says that it is a call; else it must name a tool."""
     several = data.get("tool_calls") or data.get("function_calls")
     if isinstance(several, list) and all(isinstance(each, dict) for each in several):
         return [call for each in several for call in as_calls(each, tools, marked=marked)]
@@ -135,7 +131,6 @@ def as_calls(data: Mapping[str, Any], tools: Sequence[Tool], *, marked: bool) ->
 
 
 def is_marked(before: str) -> bool:
-    """Whether what stands before an object says that it is a call."""
     return _WRAPPER.search(before) is not None
 
 
@@ -153,7 +148,7 @@ def _parameters(tool: Tool) -> Mapping[str, Any]:
 
 
 def _payload(body: str, start: int, stop: int, name: str, tools: Sequence[Tool]) -> tuple[dict[str, Any], int] | str:
-    """The arguments behind a head, and where the call ends; or what is wrong with them."""
+    """Return the arguments after a head, and where the call ends; or what is wrong with them."""
     begin = match.end() if (match := _FENCE_BEFORE.match(body, start)) else start
     if body.startswith("{", begin) and not _ESCAPED.match(body, begin + 1):
         end = end_of_object(body, begin)
@@ -184,13 +179,13 @@ def _elements(segment: str) -> Iterator[tuple[str, str]]:
 
 
 def _named_by_tag(segment: str, tool: Tool | None) -> dict[str, str]:
-    """Arguments in elements whose tags are the parameters' names."""
+    """Return arguments from elements whose tags are parameter names."""
     names = "|".join(map(re.escape, _parameters(tool))) if tool is not None else ""
     return dict(re.findall(rf"<({names})>(.*?)</\1>", segment, re.S)) if names else {}
 
 
 def _named_elements(body: str, tools: Sequence[Tool]) -> list[re.Match[str]]:
-    """Elements whose tag is a tool's name, with one element for each parameter or an object in them."""
+    """Return elements whose tag is a tool's name, with one element for each parameter or an object in them."""
     if "</" not in body:
         return []
     heads: list[re.Match[str]] = []
@@ -203,7 +198,6 @@ def _named_elements(body: str, tools: Sequence[Tool]) -> list[re.Match[str]]:
 
 
 def _typed(key: str, value: str, tool: Tool | None) -> Any:
-    """A value that was written as text, of the type that the parameter has."""
     text = re.sub(r"\A\r?\n|\r?\n\Z", "", html.unescape(value))
     schema = _parameters(tool).get(key, {}) if tool is not None else {}
     kinds = schema.get("type", "string") if "anyOf" not in schema else ""
@@ -216,7 +210,7 @@ def _typed(key: str, value: str, tool: Tool | None) -> Any:
 
 
 def _of_text(text: str, tool: Tool) -> dict[str, Any] | None:
-    """A text as the only argument that a tool needs; None where it needs more."""
+    """Return a text as the only argument that a tool needs; None if it needs more."""
     required = list(tool.parameters.get("required", ())) or list(_parameters(tool))[:1]
     if len(required) != 1:
         return None
@@ -225,7 +219,7 @@ def _of_text(text: str, tool: Tool) -> dict[str, Any] | None:
 
 
 def unquoted(text: str) -> str:
-    """A text without the fence or the quotes that are around the whole of it."""
+    """Drop a fence or quotes around the whole text."""
     text = text.strip()
     if fenced := re.fullmatch(r"(`{3,9}|~{3,9})[\w+-]*[ \t]*\n(.*?)\n?[ \t]*\1", text, re.S):
         return fenced[2].strip() if "```" not in fenced[2] else text
@@ -254,7 +248,7 @@ _FINAL = re.compile(r"^[ \t>*#]*(?:Final[ _]Answer|Answer|最终答案|最终回
 
 
 def _react(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
-    """The first `Action:` and its `Action Input:`. What the model wrote behind it as an observation, it made up."""
+    """Return the first `Action:` with its `Action Input:`. An observation after it is the model's invention."""
     for action in _ACTION.finditer(body):
         given = _INPUT.match(body, action.end())
         said = action["name"].strip("`\"' ")
@@ -290,7 +284,7 @@ def _input(body: str, start: int, tool: Tool | None) -> dict[str, Any] | str | N
 
 
 def final_answer(body: str) -> tuple[str, str] | None:
-    """The thought and the answer of a reply in lines of ReAct; an empty answer where it has none."""
+    """Return the thought and the answer of a ReAct reply; an empty answer if it has none."""
     label = _LABEL.match(body)
     final = _FINAL.search(body, label.end() if label else 0)
     if label is None:
@@ -326,7 +320,7 @@ def _as_python(body: str, tools: Sequence[Tool]) -> FoundCalls | str:
 
 
 def _python_call(node: ast.expr, tools: Sequence[Tool]) -> dict[str, Any]:
-    """Raises ValueError for what is no call with plain values."""
+    """Raises ValueError for anything but a call with plain values."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print" and node.args:
         node = node.args[0]
     if not isinstance(node, ast.Call):

@@ -21,7 +21,7 @@ _EMPTY = "(empty)"
 
 
 def to_request(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """The system prompt and the messages of a request. Roles alternate: results go with what the user says then."""
+    """Return the system prompt and the messages of a request. Roles alternate: results join the user's next text."""
     first = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
     prompt = "\n\n".join(text for message in messages[:first] if (text := message.text))
     sent: list[dict[str, Any]] = []
@@ -55,7 +55,8 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reply_blocks(message: Message) -> list[dict[str, Any]]:
-    """A reply's blocks: its thinking as it came or not at all, and each call once, with its arguments as they are."""
+    """Return a reply's blocks: its thinking unchanged or not at all, and each call once, with its arguments as they
+    are."""
     calls = {call["id"]: _use(call, call["args"]) for call in message.tool_calls}
     calls |= {call["id"]: _use(call, {"unread": call["args"]}) for call in message.invalid_tool_calls}
     parts = [message.content] if isinstance(message.content, str) else message.content
@@ -83,12 +84,11 @@ def _use(call: Mapping[str, Any], args: Any) -> dict[str, Any]:
 
 
 def _id(call_id: str | None) -> str:
-    """The id of a call in the letters that Anthropic takes: some servers use others."""
+    """Replace the characters of a call's id that Anthropic refuses: some servers use others."""
     return _OTHER.sub("_", call_id or "")
 
 
 def tool_specs(tools: Iterable[Any]) -> list[dict[str, Any]]:
-    """Tools as a request has them."""
     return [
         {
             "name": tool.name,
@@ -100,15 +100,12 @@ def tool_specs(tools: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def tool_choice(choice: str) -> dict[str, str]:
-    """Which tool must be called, as a request says it."""
     if choice in ("auto", "none"):
         return {"type": choice}
     return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
 
 
 class AnthropicReply:
-    """Puts the events of one reply together."""
-
     def __init__(self, model: str) -> None:
         self._model = model
         self._blocks: dict[int, dict[str, Any]] = {}
@@ -122,7 +119,7 @@ class AnthropicReply:
         return self._finish is not None
 
     def add(self, event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Take in an event, or a whole message; gives its visible text, and its thinking."""
+        """Take an event or a whole message; yields its visible text, and its thinking."""
         match event.get("type"):
             case "message_start":
                 self._note(event.get("message") or {})
@@ -165,7 +162,7 @@ class AnthropicReply:
             yield _shown({"type": block.get("type"), key: delta.get(key)})
 
     def message(self) -> Message:
-        """The whole reply. Its content is a text, unless there is more than texts and calls in it."""
+        """Return the whole reply. Its content is a text, unless it has other blocks than texts and calls."""
         calls, unread = read_calls([self._calls[place] for place in sorted(self._calls)])
         usage = self._usage
         return Message(

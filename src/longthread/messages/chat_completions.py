@@ -20,11 +20,11 @@ _ROLE = "__openai_role__"
 
 
 def to_request(messages: Sequence[Message], model: str, *, beside: bool = True) -> list[dict[str, Any]]:
-    """The messages of a request.
+    """Return the messages of a request.
 
     Args:
-        model: the one that is asked. Only its own thinking is sent back, and only with the calls that it led to, as
-            those servers want it that want it at all.
+        model: the one that is asked. Only its own thinking is sent back, and only with the calls after it, as servers
+            require.
         beside: whether the server takes fields that OpenAI itself does not know.
     """
     return [_to_wire(message, model, beside=beside) for message in messages]
@@ -75,7 +75,6 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool_specs(tools: Iterable[Any]) -> list[dict[str, Any]]:
-    """Tools as a request has them."""
     return [
         {
             "type": "function",
@@ -86,13 +85,10 @@ def tool_specs(tools: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def tool_choice(choice: str) -> Any:
-    """Which tool must be called, as a request says it."""
     return choice if choice in ("auto", "none", "required") else {"type": "function", "function": {"name": choice}}
 
 
 class CompletionReply:
-    """Puts the chunks of one reply together."""
-
     def __init__(self, model: str) -> None:
         self._model = model
         self._text: list[str] = []
@@ -109,11 +105,10 @@ class CompletionReply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been said."""
         return not (self._text or self._calls or self._reasoning)
 
     def add(self, chunk: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Take in a chunk, or a whole completion; gives its visible text, and its thinking."""
+        """Take a chunk or a whole completion; yields its visible text, and its thinking."""
         self._usage = chunk.get("usage") or self._usage
         for choice in (chunk.get("choices") or ())[:1]:
             delta = choice.get("delta") or choice.get("message") or {}
@@ -144,7 +139,7 @@ class CompletionReply:
             place = piece.get("index")
             place = place if isinstance(place, int) else number
             call, id_ = self._places.get(place), piece.get("id") or None
-            # Some servers give every call of a reply the same place, and another id.
+            # Some servers give all calls of a reply one index, and different ids.
             if call is None or (id_ and call.id and id_ != call.id):
                 call = self._places[place] = CallPieces(id_)
                 self._calls.append(call)
@@ -155,7 +150,6 @@ class CompletionReply:
             call.beside |= {key: value for key, value in piece.items() if key not in _CALL_KEYS}
 
     def message(self) -> Message:
-        """The whole reply."""
         calls, unread = read_calls(self._calls)
         usage = self._usage
         cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
@@ -177,7 +171,7 @@ class CompletionReply:
 
 
 def merge_details(known: list[Any], pieces: Iterable[Any]) -> None:
-    """Take pieces of `reasoning_details` in: texts of the same place and type are one, the rest is as it came."""
+    """Add pieces of `reasoning_details`: texts of the same index and type are joined, others stay unchanged."""
     for piece in pieces:
         same = known[-1] if known and isinstance(piece, dict) and _is_same(known[-1], piece) else None
         if same is None:

@@ -17,7 +17,7 @@ _SAMPLE_BYTES = 4096
 _PASSING_BYTES = 1792
 """A row with a larger one would not fit where rows are: SQLite would write three pages of 8 kB more, and as many again
 when it is replaced; PostgreSQL would compress it by itself, or put it apart."""
-# What is in nearly every small body, the most frequent last. It can never be changed: bodies are read by means of it.
+# Frequent content of small bodies, the most frequent last. It must never change: stored bodies need it.
 _DICTIONARY = (
     b'"__interrupt__","__resume__","__error__","__pregel_tasks","__previous__","__return__","__no_writes__",'
     b'"context","structured_response","jump_to","remaining_steps","branch:to:agent","branch:to:tools","branch:to:model"'
@@ -31,16 +31,12 @@ _DICTIONARY = (
 )
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-# As the other encoder has it: what is no plain value is refused.
+# Like the other encoder, refuse what is no plain value.
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 def dumped(value: Any) -> bytes:
-    """A value as compact JSON. Halves of surrogate pairs are kept as they are.
-
-    Raises:
-        TypeError, ValueError, RecursionError: JSON cannot say it.
-    """
+    """Return compact JSON with lone surrogates. Raises TypeError, ValueError or RecursionError: it is no JSON."""
     try:
         return orjson.dumps(value, option=_OPTIONS)
     except TypeError:  # a whole number above 64 bits, half of a surrogate pair, a key that is a number
@@ -48,7 +44,6 @@ def dumped(value: Any) -> bytes:
 
 
 def loaded(text: bytes) -> Any:
-    """The value that was dumped."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:  # half of a surrogate pair
@@ -56,18 +51,15 @@ def loaded(text: bytes) -> Any:
 
 
 def pack_body(head: Any, parts: Sequence[bytes] = (), *, passing: bool = False) -> bytes:
-    """A JSON value, and the parts that it tells the lengths of, as one body.
-
-    Args:
-        passing: it is replaced before long: a small one is not worth compressing.
-    """
+    """Pack a JSON value, which tells the lengths of the parts, and the parts into one body. `passing`: it is soon
+    replaced, so a small one is not compressed."""
     text = dumped(head)
     raw = b"".join((len(text).to_bytes(4), text, *parts))
     return _RAW + raw if passing and len(raw) <= _PASSING_BYTES else _compressed(raw)
 
 
 def unpack_body(body: bytes) -> tuple[Any, memoryview]:
-    """The JSON value of a body, and all its parts, one behind the other. Of a damaged one: any of `UNREADABLE`."""
+    """Return the JSON value of a body, and its joined parts. A damaged body raises any of `UNREADABLE`."""
     raw = _expanded(body)
     stop = 4 + int.from_bytes(raw[:4])
     return json.loads(raw[4:stop].decode("utf-8", "surrogatepass")), memoryview(raw)[stop:]
@@ -75,7 +67,7 @@ def unpack_body(body: bytes) -> tuple[Any, memoryview]:
 
 def _compressed(raw: bytes) -> bytes:
     if len(raw) <= _LARGE_BYTES:
-        # A small window is as good here, and much faster to set up.
+        # A small window compresses as well here, and is much faster to set up.
         squeezer = zlib.compressobj(6, zlib.DEFLATED, -12, 5, zdict=_DICTIONARY)
         mark = _SMALL
     elif len(raw) <= _LARGEST_BYTES and _is_worth_it(raw):
@@ -88,7 +80,7 @@ def _compressed(raw: bytes) -> bytes:
 
 
 def _is_worth_it(raw: bytes) -> bool:
-    """Whether it gets smaller at all: pictures and the like do not, and trying that takes long."""
+    """Return whether it gets smaller at all: pictures do not, and trying takes long."""
     middle = len(raw) // 2
     sample = raw[middle : middle + _SAMPLE_BYTES]
     return len(zlib.compress(sample, 1)) < 0.9 * len(sample)

@@ -43,12 +43,10 @@ _ATTRIBUTES = frozenset(Message.__dataclass_fields__) - {"role", "extra"}
 
 
 def draft_of(message: Message, *, run_id: str | None = None) -> Draft:
-    """A message as a draft. `message_of` on the entry gives an equal message.
+    """Return a message as a draft. `message_of` on the entry gives an equal message.
 
-    Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
-
-    Raises:
-        MessageNotStorable: it holds something that is no JSON.
+    Text that no database holds (NUL, lone surrogates) is U+FFFD in the draft, and exact in its payload. Raises
+    MessageNotStorable: it holds something that is no JSON.
     """
     calls = calls_of(message.tool_calls, message.id)
     text = storable(message.text)
@@ -74,17 +72,15 @@ def draft_of(message: Message, *, run_id: str | None = None) -> Draft:
 
 
 def whole_number(value: Any) -> int | None:
-    """A number as a column holds it. Anything else is in the payload alone."""
+    """Return a number that a column can hold. Anything else is in the payload alone."""
     return value if type(value) is int and abs(value) < 2**63 else None
 
 
 def message_of(entry: Entry | Draft) -> Message:
-    """The message that an entry was made from, with the id that it had.
+    """Return the message of an entry, with its original id.
 
-    Of a message that is no JSON, which only applications of LangGraph write, it has what the entry's columns say.
-
-    Raises:
-        RowDamaged: nothing can be made of its payload.
+    A message that is no JSON (only applications of LangGraph write those) has what the entry's columns hold. Raises
+    RowDamaged: its payload is unreadable.
     """
     try:
         payload = entry.payload
@@ -100,13 +96,12 @@ def message_of(entry: Entry | Draft) -> Message:
 
 
 def fields_of(message: Message) -> Fields:
-    """The fields that a message of this role has in the stored layout, in its order."""
+    """Return a message's fields for its role, in the order of the stored layout."""
     blank = BLANK[message.role]
     return {name: blank["type"] if name == "type" else getattr(message, name) for name in blank}
 
 
 def message_from(role: Role, fields: Fields) -> Message:
-    """The message of these fields of the stored layout."""
     known = BLANK[role]
     own = {name: value for name, value in fields.items() if name in known and name in _ATTRIBUTES}
     extra = {name: value for name, value in fields.items() if name not in known}
@@ -121,7 +116,7 @@ def _pack(message: Message, fields: Fields) -> bytes:
 
 
 def _exact_json(fields: Fields) -> bytes | None:
-    """Fields as JSON, if it gives back the same: also numbers of more than 64 bits, which orjson makes floats of."""
+    """Return fields as JSON if it is lossless: orjson would make floats of numbers of more than 64 bits."""
     if (body := exact_json(fields)) is not None:
         return body
     try:

@@ -1,6 +1,6 @@
-"""A message's fields as an entry keeps them: the columns hold most, and the payload the rest, as JSON.
+"""A message's fields in an entry: the columns hold most, and the payload the rest, as JSON.
 
-The layout is LangChain's, of version 1: the same names in the same order, so that every thread is read by both.
+The layout is LangChain's, of version 1: the same names in the same order, so that both read every thread.
 """
 
 from __future__ import annotations
@@ -42,10 +42,8 @@ BLANK: Mapping[Role, Fields] = {
 def payload_of(
     fields: Fields, extra: Fields, role: Role, text: str, calls: Calls, metadata: Fields
 ) -> tuple[bytes | None, Fields] | None:
-    """What the columns of an entry with this text do not hold of a message, and the metadata that goes with it.
-
-    None: JSON does not give the fields back as they are, so that the whole message must be packed.
-    """
+    """Return the fields that an entry's columns do not hold, and their metadata. None: JSON would lose something, so
+    the whole message must be packed."""
     rest = _rest(fields, role, text, calls) | extra
     if not rest:
         return None, metadata
@@ -67,12 +65,11 @@ def _rest(fields: Fields, role: Role, text: str, calls: Calls) -> Fields:
 
 
 def _held(call: ToolCall) -> Fields:
-    """A call as its column gives it back."""
     return {"id": call.id, "name": call.name, "args": call.args, "type": "tool_call"}
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are equal. Those that cannot say so, such as arrays, are not."""
+    """Return whether two values are equal; False for values that cannot be compared, such as arrays."""
     try:
         return bool(one == other)
     except (ValueError, TypeError, RuntimeError):
@@ -80,12 +77,12 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def exact_json(value: Fields) -> bytes | None:
-    """An object as JSON, if JSON gives back the same. Halves of surrogate pairs are kept as they are."""
+    """Return an object as JSON if that is lossless; lone surrogates are preserved."""
     try:
         if holds_enum(value):
             return None
         encoded = dumped(value)
-        # The faster reader makes numbers with a point of whole ones above 64 bits; `rest_of` does not.
+        # orjson would read whole numbers above 64 bits as floats; `rest_of` does not.
         same = alike(loaded(encoded), value) or alike(json.loads(encoded.decode("utf-8", "surrogatepass")), value)
     except (TypeError, ValueError, RecursionError):
         return None
@@ -93,12 +90,12 @@ def exact_json(value: Fields) -> bytes | None:
 
 
 def is_packed(payload: bytes) -> bool:
-    """Whether a payload is a whole message, and no JSON."""
+    """Return whether a payload is a whole packed message instead of JSON."""
     return payload.startswith(PACKED)
 
 
 def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
-    """What payloads that are not packed hold; parsed at once, for that is faster."""
+    """Parse unpacked payloads, all at once, for that is faster."""
     objects: list[Fields] = json.loads((b"[%b]" % b",".join(payloads)).decode("utf-8", "surrogatepass"))
     if len(objects) != len(payloads):
         raise ValueError("it is not one object")
@@ -106,18 +103,18 @@ def rest_of(payloads: Sequence[bytes]) -> list[Fields]:
 
 
 def fields_of_row(row: Mapping[str, Any], calls: Sequence[Fields], rest: Fields | None, sent_id: str | None) -> Fields:
-    """All fields of the message of an entry's row, whose payload is not packed.
+    """Return all fields of the message of an entry's row with an unpacked payload.
 
     Args:
         calls: its tool calls, which become the message's.
         rest: what its payload holds.
-        sent_id: the id that the message had, where the entry has another.
+        sent_id: the message's original id, if the entry has another.
     """
     role: Role = row["role"]
     fields = BLANK[role].copy()
     fields["content"], fields["name"], fields["id"] = row["text"], row["name"], sent_id or row["id"]
     if calls and role == "assistant":
-        # The keys in the order in which LangChain has them.
+        # The keys in LangChain's order.
         fields["tool_calls"] = [
             {"name": call["name"], "args": call["args"], "id": call["id"], "type": "tool_call"} for call in calls
         ]

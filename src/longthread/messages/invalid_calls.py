@@ -1,7 +1,7 @@
 """Calls of a reply that could not be read, for their arguments are no JSON object: no tool has run for them.
 
-Clients send them as they came, and providers refuse a call that no result follows. A view tells them as text. Where a
-result does follow, and LangChain's agents add one before the next question, they are calls like others.
+Clients send them unchanged, and providers refuse a call without a result. A view shows them as text. If a result does
+follow, and LangChain's agents add one before the next question, they are calls like others.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ _NOT_SENT = frozenset({"tool_calls", "function_call"})
 
 
 def has_unread(message: Message) -> bool:
-    """Whether a message has calls that could not be read."""
     return bool(message.invalid_tool_calls)
 
 
 def readable(message: Message) -> Message:
-    """The message with its unread calls as text, before those that were read; the same, where it has none."""
+    """Return the message with its unread calls as text, before its other calls."""
     if not has_unread(message):
         return message
-    if has_items(message):  # which stand before the very calls that go
+    if has_items(message):  # they precede the calls that are removed
         message = without_thinking(message)
     told = "\n".join(map(_told, message.invalid_tool_calls))
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _NOT_SENT}
@@ -36,11 +35,8 @@ def readable(message: Message) -> Message:
 
 
 def answered(message: Message, results: Sequence[str | None]) -> Message:
-    """The message with those of its unread calls that have results as calls that were read; the same, where none have.
-
-    Args:
-        results: the ids of the calls whose results stand right behind it.
-    """
+    """Return the message with its unread calls that have results as read ones. `results` are the call ids of the
+    results right after it."""
     if not has_unread(message):
         return message
     left = Counter(results) - Counter(call["id"] for call in message.tool_calls)
@@ -70,7 +66,6 @@ def _content(message: Message, told: str) -> Any:
 
 
 def _is_of(block: Any, calls: set[str | None]) -> bool:
-    """Whether a block is one of these calls."""
     if _type(block) == "invalid_tool_call":
         return True
     return _type(block) in CALLS and (block.get("call_id") or block.get("id")) in calls

@@ -1,4 +1,4 @@
-"""JSON objects in a text that a model wrote: read with the mistakes that models make, or told why not."""
+"""JSON objects in a text that a model wrote, read despite the mistakes that models make."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _NESTING = 100  # levels; far above any call, far below the interpreter's recurs
 
 
 def scan(body: str, found: list[tuple[str, dict[str, Any]]]) -> tuple[str, str]:
-    """Put the outermost objects of `body` into `found`, each with the text before it.
-
-    Returns the text outside them, and what is wrong with the one that cannot be read ("" when all can).
-    """
+    """Append the outermost objects of `body` to `found`, each with the text before it. Returns the text outside
+    them, and what is wrong with the one that cannot be read ("" if none)."""
     rest: list[str] = []
     broken = ""
     done = 0
@@ -31,7 +29,7 @@ def scan(body: str, found: list[tuple[str, dict[str, Any]]]) -> tuple[str, str]:
             continue
         end = end_of_object(body, start)
         if end is None:
-            # What is nested in half an object must not pass for the whole.
+            # An object nested in half an object is not the whole.
             broken = "The JSON object is not closed: a quote, a bracket or a brace is missing."
             break
         data = decode(body[start:end])
@@ -50,7 +48,7 @@ def _starts(body: str) -> Iterator[int]:
 
 
 def end_of_object(body: str, start: int) -> int | None:
-    """The index behind the brace that closes the one at `start`; None when it is never closed."""
+    """Return the index after the brace that closes the one at `start`; None if it is never closed."""
     depth = 0
     for token in _TOKEN.finditer(body, start):
         if token[0] == '"':
@@ -62,7 +60,7 @@ def end_of_object(body: str, start: int) -> int | None:
 
 
 def decode(text: str) -> dict[str, Any] | str:
-    """The object that `text` says, or why it cannot be read."""
+    """Return the object of `text`, or why it cannot be read."""
     if _nesting(text) > _NESTING:
         return "it is nested too deeply"
     try:

@@ -1,4 +1,4 @@
-"""LangChain's messages as ours, and ours as LangChain's."""
+"""Conversion of messages from and to LangChain's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STREAMED = frozenset({"type", "tool_call_chunks", "chunk_position"})
 
 
 def from_langchain(message: BaseMessage) -> Message:
-    """One of LangChain's messages, streamed or not, as ours. Containers are shared."""
+    """Convert one of LangChain's messages, or a chunk. Containers are shared."""
     role = role_of(message)
     fields = message.__dict__ | (message.__pydantic_extra__ or {})
     known = BLANK[role].keys() - {"type"}
@@ -32,7 +32,7 @@ def from_langchain(message: BaseMessage) -> Message:
 
 
 def role_of(message: BaseMessage) -> Role:
-    """The role of one of LangChain's messages: by its kind and not by its class, for what was streamed is a chunk."""
+    """Return the message's role, by its kind and not its class: a streamed message is a chunk."""
     if isinstance(message, AIMessage):
         return "assistant"
     if isinstance(message, ToolMessage):
@@ -43,11 +43,10 @@ def role_of(message: BaseMessage) -> Role:
 
 
 def to_langchain(message: Message) -> BaseMessage:
-    """One of our messages as LangChain's, as it is: nothing is checked or completed. Containers are shared."""
+    """Convert one of our messages, without checks or additions. Containers are shared."""
     fields: dict[str, Any] = {name: getattr(message, name) for name in BLANK[message.role] if name != "type"}
     return _CLASSES[message.role].model_construct(None, **fields, **message.extra)
 
 
 def all_to_langchain(messages: Iterable[Message]) -> list[BaseMessage]:
-    """Several of our messages as LangChain's."""
     return [to_langchain(message) for message in messages]

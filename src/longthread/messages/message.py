@@ -15,12 +15,11 @@ Content = str | list[str | dict[str, Any]]
 class Message:
     """What one side said. Its containers are never changed: `dataclasses.replace` makes another message.
 
-    The names are those of the stored payload, which LangChain's messages have too. A reply's `tool_calls` are
-    `{"name", "args", "id", "type": "tool_call"}`, and its `invalid_tool_calls`, whose `args` are the text as it came,
-    `{"name", "args", "id", "error", "type": "invalid_tool_call"}`. `usage_metadata` holds `input_tokens`,
-    `output_tokens` and `total_tokens`. `tool_call_id`, `artifact` and `status` are a tool result's.
-    `additional_kwargs` and `response_metadata` are what a provider told beside. `extra` holds fields of a stored
-    payload that have no attribute.
+    The names are those of the stored payload, which LangChain's messages have too. A reply's `tool_calls` are `{"name",
+    "args", "id", "type": "tool_call"}`. Its `invalid_tool_calls` are `{"name", "args", "id", "error", "type":
+    "invalid_tool_call"}`, with `args` as the text that came. `usage_metadata` holds `input_tokens`, `output_tokens` and
+    `total_tokens`. `tool_call_id`, `artifact` and `status` are a tool result's. `additional_kwargs` and
+    `response_metadata` are the provider's own. `extra` holds other fields of a stored payload.
     """
 
     role: Role
@@ -46,7 +45,7 @@ class Message:
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
-        """The parts of the content that are blocks; none where it is a text."""
+        """The blocks of the content; none if it is a text."""
         return [] if isinstance(self.content, str) else [part for part in self.content if isinstance(part, dict)]
 
 
@@ -58,7 +57,6 @@ def _text_of(part: str | dict[str, Any]) -> str:
 
 
 def tool_call(name: str, args: dict[str, Any], id: str | None) -> dict[str, Any]:  # noqa: A002  # the key's name
-    """A call of a reply."""
     return {"name": name, "args": args, "id": id, "type": "tool_call"}
 
 
@@ -68,5 +66,5 @@ def invalid_tool_call(
     id: str | None,  # noqa: A002
     error: str | None = None,
 ) -> dict[str, Any]:
-    """A call whose arguments are no JSON object; `args` is their text, byte for byte."""
+    """Return a call whose arguments are no JSON object; `args` is their text, byte for byte."""
     return {"name": name, "args": args, "id": id, "error": error, "type": "invalid_tool_call"}

@@ -1,4 +1,4 @@
-"""A picture in a message, whichever provider's form it has."""
+"""A picture in a message, in any provider's form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DATA = re.compile(r"data:(image/[\w.+-]+)[^,]{0,100};base64,(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: at `url`, or `data` in base64 of the type `mime`."""
+    """A picture at `url`, or its `data` in base64 with the type `mime`."""
 
     url: str = ""
     mime: str = ""
@@ -20,7 +20,7 @@ class Picture:
 
 
 def inline(block: Mapping[str, Any]) -> Picture | None:
-    """The picture of a block in the form of OpenAI, Anthropic or LangChain; None for any other block."""
+    """Return the picture of a block in the form of OpenAI, Anthropic or LangChain; None for other blocks."""
     if block.get("type") == "image_url":
         image = block.get("image_url")
         return _at(image.get("url") if isinstance(image, dict) else image)

@@ -1,4 +1,4 @@
-"""A model's thinking in a message, as providers have it: shown as it is, or not at all."""
+"""A model's thinking in a message: shown unchanged, or not at all."""
 
 from __future__ import annotations
 
@@ -17,30 +17,26 @@ _ITEM_IDS = "__openai_function_call_ids__"
 
 
 def is_thinking(block: dict[str, Any]) -> bool:
-    """Whether a block of content is thinking."""
     return block.get("type") in THINKING
 
 
 def beside_content(message: Message) -> list[Any]:
-    """The thinking that is not in the content."""
     return [each for key in _KEYS if (each := message.additional_kwargs.get(key))]
 
 
 def hosted(message: Message) -> list[Any]:
-    """What the provider's own tools did for a reply, where that is not in the content."""
+    """Return what the provider's own tools did for a reply, if it is outside of the content."""
     return list(message.additional_kwargs.get(HOSTED) or ())
 
 
 def has_items(message: Message) -> bool:
-    """Whether there is thinking that is, or may be, an item of OpenAI's Responses."""
+    """Return whether there is thinking that is, or may be, an item of OpenAI's Responses."""
     return _ITEM in message.additional_kwargs or any(block.get("type") == _ITEM for block in message.blocks)
 
 
 def without_thinking(message: Message) -> Message:
-    """The message without its thinking, as a client sends one that has never had any.
-
-    OpenAI's Responses refuse an item that comes by its id and without the reasoning before it: the ids go with that.
-    """
+    """Return the message without thinking, as if it had never had any. The items' ids go too: OpenAI's Responses
+    refuse an item with an id but without the reasoning before it."""
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key not in _KEYS}
     content, own_id = message.content, message.id
     if type(content) is list:
@@ -53,7 +49,7 @@ def without_thinking(message: Message) -> Message:
 
 
 def _without_id(block: Any) -> Any:
-    if not isinstance(block, dict) or block.get("type") in ("tool_use", "tool_call"):  # whose id is the call's
+    if not isinstance(block, dict) or block.get("type") in ("tool_use", "tool_call"):  # their id is the call's
         extras = block.get("extras") if isinstance(block, dict) else None
         if not isinstance(extras, dict) or "item_id" not in extras:
             return block

@@ -1,4 +1,4 @@
-"""A reply while it is streamed: its pieces are put together, and the arguments of its calls are never completed."""
+"""A streamed reply: its pieces are joined, and the arguments of its calls are never completed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.messages.message import invalid_tool_call, tool_call
 
 @dataclass(slots=True)
 class CallPieces:
-    """One call of a reply. `beside` is what its provider tells of it in keys of its own."""
+    """One call of a reply. `beside` holds the provider's own keys."""
 
     id: str | None = None
     name: str = ""
@@ -20,18 +20,18 @@ class CallPieces:
     beside: dict[str, Any] = field(default_factory=dict)
 
     def add_name(self, name: str | None) -> None:
-        """Take in a piece of the name. Some servers send the whole name with every piece of the call."""
+        """Add a piece of the name. Some servers repeat the whole name with every piece."""
         if name and name != self.name:
             self.name += name
 
     def add_arguments(self, arguments: Any) -> None:
-        """Take in a piece of the arguments; some servers send the object itself."""
+        """Add a piece of the arguments; some servers send the object itself."""
         if arguments:
             self.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
 def read_calls(pieces: list[CallPieces]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The calls of a whole reply: those that can be read, and those whose arguments are no JSON object."""
+    """Return the calls of a whole reply: the readable ones, and those whose arguments are no JSON object."""
     read, unread = [], []
     for each in pieces:
         text = "".join(each.arguments)
@@ -44,7 +44,7 @@ def read_calls(pieces: list[CallPieces]) -> tuple[list[dict[str, Any]], list[dic
 
 
 def usage_of(input_tokens: Any, output_tokens: Any, cache_read: Any = 0, cache_written: Any = 0) -> dict[str, Any]:
-    """The numbers of a reply as a message has them. The input is all of it, from the cache or not."""
+    """Return a message's usage. `input_tokens` counts all input, cached or not."""
     given, made = _count(input_tokens), _count(output_tokens)
     usage: dict[str, Any] = {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
     details = {"cache_read": _count(cache_read), "cache_creation": _count(cache_written)}

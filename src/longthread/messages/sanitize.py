@@ -1,4 +1,4 @@
-"""What a model said, as every database can store it."""
+"""Text that every database can store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def storable(value: Any) -> Any:
-    """A text, list or object with halves of surrogate pairs and NULs replaced: no database takes them as text."""
+    """Replace lone surrogates and NULs in a text, list or object: no database stores them as text."""
     if isinstance(value, str):
         plain = value.isascii() and "\x00" not in value
         return value if plain else _UNSTORABLE.sub("\ufffd", value)

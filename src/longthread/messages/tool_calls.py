@@ -1,4 +1,4 @@
-"""Tool calls of messages, as the log says them: in JSON, whatever their arguments are."""
+"""Tool calls of messages as JSON in the log, whatever their arguments are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGE = 10**_DIGITS
 
 
 class Calls(NamedTuple):
-    """A message's calls. What JSON cannot say of their arguments is said as near as it can: see `as_json`."""
+    """A message's calls. Arguments that are no JSON are converted by `as_json`."""
 
     told: tuple[ToolCall, ...] = ()
     are_exact: bool = True
@@ -30,11 +30,7 @@ class Calls(NamedTuple):
 
 
 def calls_of(calls: Sequence[Mapping[str, Any]], message_id: str | None) -> Calls:
-    """The calls of a message.
-
-    Raises:
-        MessageNotStorable: they are nested too deeply, or hold themselves.
-    """
+    """Return the calls of a message. Raises MessageNotStorable: they are nested too deeply, or contain themselves."""
     told, are_exact = [], True
     try:
         for call in calls:
@@ -54,7 +50,7 @@ def _args(args: Any) -> tuple[dict[str, Any], bool]:
 
 
 def _is_flat(args: dict[Any, Any]) -> bool:
-    """Whether it is an object of texts and the like: nearly all arguments are, however long the texts."""
+    """Return whether all values are texts, booleans, None or small whole numbers: nearly all arguments are."""
     for key, value in args.items():
         kind = type(value)
         is_plain = kind is str or kind is bool or value is None or (kind is int and -_LARGE < value < _LARGE)
@@ -64,19 +60,17 @@ def _is_flat(args: dict[Any, Any]) -> bool:
 
 
 def _is_json(args: dict[Any, Any]) -> bool:
-    """Whether JSON gives an object back as it is."""
     try:
-        marshal.dumps(args)  # refuses what is equal to what JSON says of it, and is of a class of its own
+        marshal.dumps(args)  # refuses subclasses, which may equal their JSON
         return bool(loaded(dumped(args)) == args)
     except (TypeError, ValueError, RecursionError):
         return False
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON and every database can say it; the same value, where they can.
+    """Convert a value to what JSON and every database can hold; such a value is returned itself.
 
-    A set is a list in an order that is always the same, a member of an enumeration its value, a key that is no text
-    its text. What else is not of JSON is its text too.
+    A set becomes a sorted list, a member of an enumeration its value, and anything else, keys too, its text.
     """
     kind = type(value)
     if kind is str:
@@ -124,7 +118,7 @@ def _object(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _name(key: Any, taken: Set[str]) -> str:
-    """The text of a key that is none, which no other key has."""
+    """Return the text of a key that is no text, distinct from the other keys."""
     name = told = key if isinstance(key := as_json(key), str) else json.dumps(key, ensure_ascii=False)
     number = 2
     while name in taken:
@@ -133,13 +127,10 @@ def _name(key: Any, taken: Set[str]) -> str:
 
 
 def holds_enum(value: Any) -> bool:
-    """Whether there is a member of an enumeration in it. Some are equal to what JSON says of them, and are not it.
-
-    Raises:
-        RecursionError: it is nested too deeply, or holds itself.
-    """
+    """Return whether it contains a member of an enumeration: some equal their JSON without being it. Raises
+    RecursionError: it is nested too deeply, or contains itself."""
     try:
-        marshal.dumps(value)  # far faster, and refuses whatever is of a class of its own
+        marshal.dumps(value)  # far faster, and refuses subclasses
     except ValueError:
         return _has_enum(value)
     return False
