@@ -12,7 +12,7 @@ from longthread.memory.index.terms import terms
 
 
 class HashEmbedder:
-    """Texts that share words are near one another; `same` maps words to those that mean the same."""
+    """Texts that share words are near one another; `same` maps words to their synonyms."""
 
     def __init__(self, dims: int = 64, *, model: str = "words", same: Mapping[str, str] | None = None) -> None:
         self.name = f"hash:{model}"
@@ -29,6 +29,6 @@ class HashEmbedder:
     def _vector(self, text: str) -> Vectors:
         vector = np.zeros(self._dims, dtype=np.float32)
         for term in terms(text):
-            # Each word points somewhere of its own, the same in every process.
+            # Each word has its own direction, the same in every process.
             vector += np.random.default_rng(hash_of(self._same.get(term, term))).standard_normal(self._dims)
         return vector

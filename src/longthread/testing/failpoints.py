@@ -1,4 +1,4 @@
-"""A driver that stops at every boundary of a write: to kill the process there, to fail there, to look around there."""
+"""A driver that stops at every boundary of a write: to kill the process, to fail, or to inspect the store there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reach = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One row that a transaction wrote: the name of the query and its values."""
+    """A row that a transaction wrote: the query's name and its values."""
 
     query: str
     values: Mapping[str, Any]
@@ -30,13 +30,12 @@ def _ignore(writes: list[Write]) -> None:
 
 @dataclass
 class Failpoints(DriverWrapper):
-    """Tells of every boundary.
+    """Reports every boundary.
 
     `reach` is called before and after each statement of a write transaction or of maintenance, and before and after a
-    write transaction's begin and commit.
-    `intend` is told what a transaction has written just before its commit, and `acknowledge` the same when the commit
-    has come back: what was acknowledged must never be lost, and of what was only intended either all is there or
-    nothing.
+    write transaction's begin and commit. `intend` is given a transaction's writes just before its commit, and
+    `acknowledge` the same once the commit has returned. What was acknowledged must never be lost; of what was only
+    intended, all is stored or nothing.
     """
 
     reach: Reach
@@ -107,7 +106,7 @@ class _Watched:
 
 @dataclass(slots=True)
 class KillAt:
-    """Kills this process, as `kill -9` does, at the boundary of this number (the first is 1). 0: only counts them."""
+    """Kills this process, as `kill -9` does, at the boundary of this number (the first is 1). 0 only counts them."""
 
     number: int
     reached: int = 0

@@ -1,4 +1,4 @@
-"""A chat model of LangChain's that replays a script, for applications of LangGraph."""
+"""A LangChain chat model that replays a script, for applications of LangGraph."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from longthread.testing.scripted import ModelCall, Script, ScriptedReply, pieces
 
 
 class ScriptedChatModel(BaseChatModel):
-    """LangChain's `ScriptedModel`: replays `script`, streamed or not, and records in `calls` what it was asked.
-
-    Raises `ScriptExhausted` when the script has run out and `loop` is off.
-    """
+    """LangChain's `ScriptedModel`: replays `script`, streamed or not, and records each request in `calls`. Raises
+    `ScriptExhausted` when the script has run out and `loop` is off."""
 
     _script: Script = PrivateAttr()
     _calls: list[ModelCall] = PrivateAttr(default_factory=list)
@@ -40,7 +38,7 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def calls(self) -> list[ModelCall]:
-        """Every call so far, the first one first."""
+        """Every call so far, oldest first."""
         return self._calls
 
     @property
@@ -57,7 +55,7 @@ class ScriptedChatModel(BaseChatModel):
     def _reply(self, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
         tools = list(options.get("tools") or ())
         rest = {name: value for name, value in options.items() if name != "tools" and value is not None}
-        # A message that was shown before, and is as it was then, is not copied again: a conversation is shown often.
+        # Unchanged messages are not copied again: a conversation is passed often.
         shown = {id(message): (message, self._copy_of(message)) for message in messages}
         self._shown = shown
         self._calls.append(ModelCall([shown[id(message)][1] for message in messages], tools, rest))
@@ -104,7 +102,7 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def _chunks(message: AIMessage) -> Iterator[ChatGenerationChunk]:
-    """A message in pieces: text, then each call's name and arguments, then the usage."""
+    """Yield a message in pieces: text, then each call's name and arguments, then the usage."""
     content = pieces(message.content) if isinstance(message.content, str) else [message.content]
     for piece in content:
         yield ChatGenerationChunk(message=AIMessageChunk(content=piece))

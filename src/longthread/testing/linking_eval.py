@@ -45,15 +45,14 @@ _OF_AREA = 12
 
 @dataclass(frozen=True)
 class LinkingQuestion:
-    """A question, and the sets of tables of which any one is enough."""
+    """A question, and sets of tables: any one set is enough."""
 
     text: str
     needs: Sequence[frozenset[str]]
 
 
 def made_tables(count: int) -> Iterator[Table]:
-    """Tables as other systems of a company have them, each system in a schema of its own: the same words, in other
-    combinations. Always the same ones."""
+    """Yield tables of other systems, each in a schema of its own: the same words, recombined. Always the same ones."""
     areas, things, parts, columns = (text.split() for text in (_AREAS, _THINGS, _PARTS, _COLUMNS))
     names = []
     for suffix, (number, area) in itertools.product(["", *(f"_{part}" for part in parts)], enumerate(areas)):
@@ -65,8 +64,8 @@ def made_tables(count: int) -> Iterator[Table]:
 
 
 async def pooled(folder: Path, count: int) -> Schema:
-    """The tables of all databases of a folder, and made ones up to `count`. A table is called DATABASE.TABLE, and no
-    word of the database's name counts."""
+    """Return the tables of all databases of a folder, and made ones up to `count`. A table is called DATABASE.TABLE,
+    and the database's name is not indexed."""
     tables: list[Table] = []
     for file in await asyncio.to_thread(lambda: sorted(folder.rglob("*.sqlite"))):
         async with await open_source(str(file)) as source:
@@ -80,7 +79,7 @@ def _within(database: str, table: Table) -> Table:
 
 
 def read_questions(path: Path, schema: Schema) -> list[LinkingQuestion]:
-    """The gold questions of a file whose tables are in the pool. Raises StatementsInvalid."""
+    """Return a file's gold questions whose tables are in the pool. Raises StatementsInvalid."""
     known = {label.casefold(): label for label in schema.tables}
     found = []
     try:
@@ -101,7 +100,7 @@ def _needed(sql: str, database: str, known: dict[str, str]) -> frozenset[str]:
 
 
 def measured(schema: Schema, questions: Sequence[LinkingQuestion], ks: Sequence[int]) -> dict[str, Any]:
-    """The share of questions of which all tables are among the first k, and what ranking costs."""
+    """Return the share of questions with all tables among the first k, and the cost of ranking."""
     likely = Likely(schema)
     hits = dict.fromkeys(ks, 0)
     taken = []

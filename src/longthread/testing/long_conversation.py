@@ -1,4 +1,4 @@
-"""A long conversation that nobody had: turns with planted facts, results of 1 to 50 KB and thinking, from a seed."""
+"""A generated long conversation: turns with planted facts, results of 1 to 50 KB and thinking, from a seed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LAST = {"en": ("Fischer", "Okafor", "Silva", "Novak", "Tanaka"), "zh": ("芳", 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is said once. `said` holds the `value`, which nothing else in the conversation does."""
+    """A fact that is said once. `said` holds the `value`, which is nowhere else in the conversation."""
 
     kind: str
     said: str
@@ -64,7 +64,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question and what comes of it: results of so many `rows`, one call after the other."""
+    """A question and its results of `rows` rows, one call after the other."""
 
     question: str
     rows: Sequence[int]
@@ -72,7 +72,6 @@ class Turn:
 
 
 def turns(count: int, language: Language, seed: int) -> Iterator[Turn]:
-    """The turns of the conversation that a seed stands for."""
     chance = random.Random(seed)
     for number in range(count):
         fact = _fact(number, language, chance) if number % PLANTED_EVERY == 0 else None
@@ -82,7 +81,6 @@ def turns(count: int, language: Language, seed: int) -> Iterator[Turn]:
 
 
 def words(chance: random.Random, language: Language, count: int) -> str:
-    """Some words, as a person would write them."""
     space = " " if language == "en" else ""
     return space.join(chance.choice(_WORDS[language]) for _ in range(count)) + ("." if language == "en" else "。")
 
@@ -107,7 +105,7 @@ def _fact(number: int, language: Language, chance: random.Random) -> Fact:
 
 
 def make_source(path: Path, language: Language, seed: int) -> None:
-    """A database whose table `events` has enough rows of about 400 bytes for the largest result."""
+    """Create a database whose table `events` has enough rows of about 400 bytes for the largest result."""
     chance = random.Random(seed)
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE events (id INTEGER PRIMARY KEY, at TEXT, region TEXT, total REAL, note TEXT)")
@@ -127,7 +125,7 @@ def make_source(path: Path, language: Language, seed: int) -> None:
 
 
 def reply(turn: Turn, done: int, call_id: str, chance: random.Random, language: Language) -> AIMessage:
-    """What the model says next in a turn of which `done` calls are done: it thinks, then calls or answers."""
+    """Return the model's next message in a turn with `done` finished calls: thinking, then a call or the answer."""
     thinking: Any = {
         "type": "thinking",
         "thinking": words(chance, language, chance.randint(10, 60)),

@@ -34,18 +34,12 @@ _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": 
 
 @dataclass(slots=True)
 class Collection:
-    """Entries that were said one after the other, and what is asked about them."""
-
     entries: list[Mapping[str, Any]] = field(default_factory=list)
     questions: list[Mapping[str, Any]] = field(default_factory=list)
 
 
 def read_collections(path: Path) -> dict[str, Collection]:
-    """The collections of a file.
-
-    Raises:
-        EvalInvalid: a line is not as it should be; the message says which.
-    """
+    """Return the collections of a file. Raises EvalInvalid: a line is malformed; the message says which."""
     found: dict[str, Collection] = {}
     number = 0
     try:
@@ -102,7 +96,7 @@ async def evaluate(
     ks: Sequence[int],
     progress: TransferProgress,
 ) -> dict[str, Any]:
-    """Put the collections into a store, ask their questions, and take them out again; the measures."""
+    """Store the collections, ask their questions, and delete them again; return the measures."""
     threads = {name: f"eval-{new_id()}" for name in collections}
     asked = [(name, question) for name, collection in collections.items() for question in collection.questions]
     warnings: list[str] = []
@@ -130,8 +124,7 @@ async def evaluate(
 async def _answer(
     recaller: Recaller, collection: str, question: Mapping[str, Any], scope: Scope, ks: Sequence[int]
 ) -> _Answer:
-    """Ask for the most hits, which is timed, and then for fewer: what is shown around them depends on how many they
-    are."""
+    """Ask for the most hits, timed, and then for fewer: the entries around them depend on how many they are."""
     hits: dict[int, Sequence[Sequence[str]]] = {}
     took = 0.0
     for k in sorted(set(ks), reverse=True):
@@ -165,7 +158,7 @@ async def _unload(store: Driver, thread_ids: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What was found for a question, by k: of each hit its id, and then those of the entries around it."""
+    """A question's hits, by k: the id of each hit, then those of the entries around it."""
 
     collection: str
     question: Mapping[str, Any]
@@ -173,7 +166,7 @@ class _Answer:
     milliseconds: float
 
     def shares(self, wanted: Set[str], ks: Sequence[int], *, around: bool = False) -> dict[int, float]:
-        """By k, the share of the wanted entries that the first k hits are, or have `around` them."""
+        """By k, the share of the wanted entries among the first k hits, or `around` them too."""
         found = {k: {one for hit in self.hits[k] for one in (hit if around else hit[:1])} for k in ks}
         return {k: len(wanted & found[k]) / len(wanted) for k in ks}
 

@@ -1,4 +1,4 @@
-"""A chat model that replays a script, and the script itself, which the provider emulator speaks too."""
+"""A chat model that replays a script, and the script, which the provider emulator shares."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PIECE = 8
 """Characters of one streamed piece."""
 
 
-class ScriptExhausted(AssertionError):  # a state of the script, told by a failed test
+class ScriptExhausted(AssertionError):  # it must fail the test
     """The model was called more often than its script has replies."""
 
 
 class Script:
-    """Replies in order. One function instead of a list answers every call; `loop` begins again at the end."""
+    """Replies in order. One function instead of a list answers every call; `loop` repeats the list."""
 
     def __init__(self, replies: Sequence[ScriptedReply] | Callable[[list[Any]], Any], *, loop: bool = False) -> None:
         self._replies: list[Any] = [replies] if callable(replies) else list(replies)
@@ -43,11 +43,7 @@ class Script:
             _check(reply)
 
     def next(self, messages: list[Any]) -> Any:
-        """The next reply as the script gives it; a function in it has been asked already.
-
-        Raises:
-            ScriptExhausted: there is none left.
-        """
+        """Return the next reply; a function in the list is called first. Raises ScriptExhausted: there is none left."""
         if not self._replies or (self.used >= len(self._replies) and not self._loop):
             last = f" The last message was: {messages[-1].text[:200]!r}." if messages else ""
             raise ScriptExhausted(
@@ -68,12 +64,9 @@ def _check(reply: Any) -> None:
 
 
 def to_message(reply: Any, messages: Sequence[Any], *, native: bool) -> Message:
-    """The message that `reply` stands for. `native` says that the caller offered tools.
+    """Return the message for `reply`, or raise it if it is an exception. `native`: the caller offered tools.
 
-    Ids of calls follow from the history alone, so a run repeats exactly and no two turns of a thread share one.
-
-    Raises:
-        Exception: the reply is an exception.
+    Ids of calls derive from the history alone, so a run repeats exactly and no two turns of a thread share one.
     """
     if isinstance(reply, Exception):
         raise reply
@@ -122,13 +115,12 @@ def _kind(message: Any) -> str:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """`text` as it is streamed."""
     return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What one call of a model was given: copies of the messages, the bound tools and the other arguments."""
+    """A call's arguments: copies of the messages, the bound tools and the other arguments."""
 
     messages: list[Any]
     tools: list[dict[str, Any]] = field(default_factory=list)
@@ -136,15 +128,12 @@ class ModelCall:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the bound tools."""
         return [tool["function"]["name"] for tool in self.tools]
 
 
 class ScriptedModel:
-    """Replays `script`, in pieces, and records in `calls` what it was asked.
-
-    Raises `ScriptExhausted` when the script has run out and `loop` is off.
-    """
+    """Replays `script`, in pieces, and records each request in `calls`. Raises `ScriptExhausted` when the script has
+    run out and `loop` is off."""
 
     def __init__(
         self,
@@ -169,7 +158,7 @@ class ScriptedModel:
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
-        """The next reply of the script, see `ChatModel`. What else a reply of it raises is raised too."""
+        """Yield the script's next reply, see `ChatModel`. Raises an exception that is the reply."""
         told = {name: value for name, value in asdict(options).items() if value}
         self.calls.append(ModelCall(list(messages), tool_specs(tools), told))
         message = to_message(self._script.next(list(messages)), messages, native=bool(tools))
@@ -182,6 +171,6 @@ class ScriptedModel:
 
 
 def raw_calls(message: Message) -> list[tuple[str | None, str | None, str]]:
-    """The id, the name and the arguments as text of each call, those with invalid arguments too."""
+    """Return the id, the name and the raw arguments of each call, invalid ones included."""
     valid = [(call["id"], call["name"], json.dumps(call["args"], ensure_ascii=False)) for call in message.tool_calls]
     return [*valid, *((call["id"], call["name"], call["args"] or "") for call in message.invalid_tool_calls)]

@@ -1,4 +1,4 @@
-"""Judges statements by what becomes of them: in the guard alone, or on a real source."""
+"""Judges SQL statements in the guard alone, or on a real source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SLACK = 3.0
 
 @dataclass(frozen=True)
 class SqlVerdict:
-    """What became of one statement. `allowed`: it was let through, and ended by itself where it was run."""
+    """The verdict on one statement. `allowed`: the guard let it through, and it finished if it was run."""
 
     statement: JudgedStatement
     dialect: str
@@ -49,13 +49,12 @@ class SqlVerdict:
         return must == "allow" and self.outcome == "refused"
 
     def to_json(self) -> dict[str, Any]:
-        """The statement with what became of it."""
         told = {"dialect": self.dialect, "sql": self.statement.sql, "must": self.statement.must}
         return told | {"outcome": self.outcome, "reason": self.reason}
 
 
 def summary(verdicts: Sequence[SqlVerdict]) -> dict[str, Any]:
-    """The counts; each statement is in one of them, and `failed` lists those that did not meet their `must`."""
+    """Count the verdicts, each once; `failed` lists the statements that did not meet their `must`."""
     counts = {name: sum(one.outcome == name for one in verdicts) for name in ("refused", "allowed", "bounded")}
     return {"statements": len(verdicts)} | counts | {"failed": [one.to_json() for one in verdicts if one.failed]}
 
@@ -67,9 +66,9 @@ async def judge(
     seconds: float = 5.0,
     progress: TransferProgress,
 ) -> list[SqlVerdict]:
-    """What becomes of each statement: in the guard, and, with a source of its dialect, when it is run there.
+    """Judge each statement in the guard and, with a source of its dialect, by running it.
 
-    `source` may be a folder with a database `NAME.sqlite` for each `db` that gold names. A statement that must be
+    `source` may be a folder with a database `NAME.sqlite` for each `db` of gold questions. A statement that must be
     refused and was let through is not run. Raises SourceError when a source cannot be opened.
     """
     guards: dict[str, Guard] = {}
@@ -97,7 +96,6 @@ def _guarded(statement: JudgedStatement, dialect: str, guard: Guard, asked: tupl
 
 
 async def _run(verdict: SqlVerdict, run_sql: Tool, seconds: float) -> SqlVerdict:
-    """The verdict after the statement was run as a model's statement is."""
     started = time.monotonic()
     observation = await run_sql.call({"sql": verdict.statement.sql})
     late = time.monotonic() - started > seconds + GRACE + _SLACK
@@ -112,8 +110,6 @@ async def _run(verdict: SqlVerdict, run_sql: Tool, seconds: float) -> SqlVerdict
 
 
 class _Opened:
-    """The sources of an eval, each opened once."""
-
     def __init__(self, source: str | None, limits: Limits, stack: AsyncExitStack) -> None:
         self._source = source
         self._limits = limits
@@ -121,7 +117,7 @@ class _Opened:
         self._known: dict[str, tuple[Source, Tool]] = {}
 
     async def of(self, statement: JudgedStatement) -> tuple[Source, Tool] | None:
-        """The source that a statement is run on, with its tool `run_sql`; None without a source."""
+        """Return the statement's source and its tool `run_sql`; None without a source."""
         if self._source is None:
             return None
         spec = self._spec(self._source, statement.database)

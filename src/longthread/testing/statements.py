@@ -24,7 +24,7 @@ DIALECTS = {
 
 @dataclass(frozen=True)
 class JudgedStatement:
-    """One statement. `dialect` is None for gold, which is in the dialect of the database that is asked."""
+    """One statement. `dialect` is None for gold, which has the dialect of its database."""
 
     sql: str
     dialect: str | None
@@ -33,11 +33,7 @@ class JudgedStatement:
 
 
 def read_statements(path: Path) -> list[JudgedStatement]:
-    """The statements of a file, in their order.
-
-    Raises:
-        StatementsInvalid: a line is not as it should be; the message says which.
-    """
+    """Return a file's statements, in order. Raises StatementsInvalid: a line is malformed; the message says which."""
     found: list[JudgedStatement] = []
     number = 0
     try:

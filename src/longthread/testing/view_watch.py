@@ -1,4 +1,4 @@
-"""Watch what a long conversation's model is sent: how much, whether it is whole, and how much of it stays the same."""
+"""Measures what a long conversation's model is sent: its size, whether it is whole, and how much of it is stable."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ WatchProgress = Callable[[int, int, str], None]
 class ViewWatch:
     """Measures each call. A prompt is the system's message with the tools, then messages; all sizes are estimates.
 
-    `kept` are the tokens that a call's prompt had in common with the beginning of the one before, message by message;
-    `before` those of the prompts before, `sent` those of the prompts themselves.
+    `kept` counts the tokens of a prompt that the prompt before began with, message by message; `before` those of the
+    prompts before, `sent` those of the prompts themselves.
     """
 
     views: list[int] = field(default_factory=list)
@@ -58,7 +58,6 @@ class ViewWatch:
     _sizes: dict[str, int] = field(default_factory=dict)
 
     def saw(self, messages: Sequence[BaseMessage]) -> None:
-        """Take a call in."""
         prompt = [self._measured(message) for message in messages]
         self.views.append(sum(size for _, size in prompt[1:]))
         self.orphans += orphans(messages)
@@ -76,7 +75,7 @@ class ViewWatch:
         self.text = "\n".join(body for body, _ in prompt)
 
     def said(self, message: AIMessage) -> AIMessage:
-        """Take in what the model replies: its thinking is to come back as it is, or not at all."""
+        """Note a reply: its thinking must come back unchanged, or not at all."""
         self._thinking.update(_thinking([message]))
         return message
 
@@ -96,7 +95,7 @@ def _thinking(messages: Sequence[BaseMessage]) -> list[str]:
 
 
 def orphans(messages: Sequence[BaseMessage]) -> int:
-    """Calls without their result behind them, those too that could not be read, and results without their call."""
+    """Count calls without a result right after them, unread ones too, and results without a call."""
     open_: Counter[str | None] = Counter()
     lost = 0
     for message in messages:
@@ -112,7 +111,7 @@ def orphans(messages: Sequence[BaseMessage]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WatchReport:
-    """What was measured. `cached` is the part of all that was sent which the call before had sent too."""
+    """The measures. `cached` is the part of everything sent that the call before had sent too."""
 
     turns: int
     calls: int
@@ -128,7 +127,6 @@ class WatchReport:
     in_view: int
 
     def to_json(self) -> dict[str, Any]:
-        """The line that `longthread eval context` ends with."""
         left_out = ("cached", "changed_thinking")
         return {name: getattr(self, name) for name in self.__slots__ if name not in left_out}
 
@@ -143,16 +141,11 @@ async def watch(
     database: str | None = None,
     told: WatchProgress | None = None,
 ) -> WatchReport:
-    """Play a conversation of `count` turns through an analyst whose model has a window of so many tokens.
+    """Play a conversation of `count` turns through an analyst whose model has a window of `window` tokens.
 
-    Its store and its source are made in `folder`, unless the store's address is given as `database`.
-
-    Args:
-        told: told how far it is.
-
-    Raises:
-        InvalidInput: the store has a conversation already; or a turn did not end in an answer: the window is too
-            small, say.
+    Its store and its source are made in `folder`, unless the store's address is given as `database`. `told` is called
+    with the progress. Raises InvalidInput: the store has a conversation already, or a turn ended without an answer,
+    such as for too small a window.
     """
     source = folder / "events.sqlite"
     make_source(source, language, seed)
@@ -164,7 +157,7 @@ async def watch(
         model=MODEL,
         memory_context_window=window,
         sql_rows=200,
-        memory_enable_summary=False,  # what is measured has no model but the one that is watched
+        memory_enable_summary=False,  # the measured model is the only one
     )
     async with open_store(settings.database) as store:
         await _expect_empty(store)
@@ -192,8 +185,6 @@ async def watch(
 
 @dataclass(slots=True)
 class _Player:
-    """The model's side of the conversation."""
-
     seen: ViewWatch
     chance: random.Random
     language: Language
@@ -219,7 +210,7 @@ async def _expect_empty(store: Driver) -> None:
 
 
 async def _budgets(store: Driver) -> list[int]:
-    """What each view of the thread's last run might cost, as its steps say."""
+    """Return the view budgets of the thread's last run, from its steps."""
     async with store.reading() as tx:
         run: Run | None = await runs.last_run(tx, THREAD)
         steps = await runs.steps_of(tx, run) if run is not None else []
@@ -227,7 +218,7 @@ async def _budgets(store: Driver) -> list[int]:
 
 
 async def _recalled(analyst: Analyst, planted: Sequence[Fact]) -> int:
-    """How many of the facts `recall_memory` finds when it is asked for each, now that the conversation is over."""
+    """Count the facts that `recall_memory` finds after the conversation."""
     settings = analyst.settings
     scope, top_k = Scope(settings.user, THREAD), settings.memory_recall_top_k
     tool = recall_tool(analyst.recaller, scope, thread_id=THREAD, agent_id=None, top_k=top_k, before=None)

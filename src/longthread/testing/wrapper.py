@@ -1,4 +1,4 @@
-"""A driver around a driver: passes everything on, and is the base of those that look at what passes."""
+"""A driver around a driver, which passes everything on: the base of drivers that inspect transactions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longthread.store.driver import Driver, Transaction
 
 @dataclass
 class DriverWrapper:
-    """Does what `driver` does. A subclass changes the transactions that it wants to see."""
+    """Does what `driver` does. A subclass changes the transactions that it inspects."""
 
     driver: Driver
 

@@ -1,4 +1,4 @@
-"""Approvals: calls that wait for a person, who decides, and runs that go on or are given back."""
+"""Approvals: calls that wait for a person, decisions, and runs that continue or lose their lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from longthread.testing.contract.runs import alive, begun
 
 
 def call(number: int, **more: Any) -> Approval:
-    """A call of a run, whose message has several."""
     about = {"args": {"sql": "DROP TABLE 表"}, "parameters": {"type": "object"}, "asked_at": datetime.now(UTC)}
     return Approval("t", "r1", "m", f"c{number}", number, "run_sql", "Ask first.", **{**about, **more})
 

@@ -1,4 +1,4 @@
-"""Tags, metadata and expiry: noted by their user alone, kept with the thread, and gone with it."""
+"""Tags, metadata and expiry: only their user reads them, and they are deleted with the thread."""
 
 from __future__ import annotations
 
@@ -24,19 +24,16 @@ LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)
 
 
 async def noted(store: Driver, thread_id: str = "t") -> Thread:
-    """A thread as it is read."""
     async with store.reading() as tx:
         return await log.find_thread(tx, thread_id, user_id=USER)
 
 
 async def of_messages(store: Driver, thread_id: str = "t") -> dict[int, Mapping[str, Any]]:
-    """What is noted about each of a thread's entries."""
     async with store.reading() as tx:
         return await attributes.message_metadata(tx, thread_id, first=1, last=99)
 
 
 async def note(store: Driver) -> None:
-    """Note everything about a thread with two messages."""
     await thread_with(store, "a", "b")
     before = await noted(store)
     async with store.writing() as tx:

@@ -1,4 +1,4 @@
-"""What the parts of the contract share: the fixtures, and words for what they write and read."""
+"""The fixtures of the contract's parts, and helpers that write and read."""
 
 from __future__ import annotations
 
@@ -26,37 +26,35 @@ USER = "u"
 
 
 class Contract:
-    """A part of the contract: tests that ask for `store`, or for `open_store` where they open it themselves.
+    """A part of the contract: tests that ask for `store`, or for `open_store` to open it themselves.
 
-    They say by whom they are run, so that neither plugin need be told to run all coroutines.
+    Its marks say how to run coroutines, so neither plugin needs a setting.
     """
 
     pytestmark = pytest.mark.asyncio if _HAS_ASYNCIO else pytest.mark.anyio
 
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """What anyio's plugin runs them on: the store is for asyncio."""
+        """The event loop for anyio's plugin: the store is for asyncio."""
         return "asyncio"
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
-        """To be overridden: a function that opens the test's store, empty when the test begins."""
+        """Override it: return a function that opens the test's store, empty when the test begins."""
         raise NotImplementedError("Override the fixture `open_store` in your subclass of StoreContract.")
 
     @_asyncio.fixture  # type: ignore[untyped-decorator]
     async def store(self, open_store: OpenStore) -> AsyncIterator[Driver]:
-        """An empty store."""
         async with open_store() as opened:
             yield opened
 
 
 def draft(entry_id: str, text: str = "text", **more: Any) -> Draft:
-    """A user's message."""
     return Draft(id=entry_id, role="user", text=text, **more)
 
 
 async def thread_with(store: Driver, *names: str, thread_id: str = "t", user_id: str = USER) -> list[Entry]:
-    """Make a thread when it is new, and extend it by a message for each of `names`."""
+    """Extend a thread, created if new, by a message for each of `names`."""
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=user_id)
         return await log.extend(tx, thread_id, [draft(name) for name in names])
@@ -65,26 +63,23 @@ async def thread_with(store: Driver, *names: str, thread_id: str = "t", user_id:
 async def extend(
     store: Driver, *drafts: Draft, thread_id: str = "t", parent: int | None = None, expect: int | None = None
 ) -> list[Entry]:
-    """Extend a thread in a transaction of its own."""
     async with store.writing() as tx:
         return await log.extend(tx, thread_id, drafts, parent=parent, expect=expect)
 
 
 async def rows_of(store: Driver, thread_id: str = "t") -> dict[str, int]:
-    """How many rows each table has of a thread, those that follow from others too; only tables that have any."""
+    """Count a thread's rows by table, rows of dependent tables included; only tables that have any."""
     async with store.reading() as tx:
         tables = [table for table in (await read_tables(tx)).all if table.thread]
         return {name: count for name, count in (await count_rows(tx, tables, thread_id)).items() if count}
 
 
 async def position(store: Driver, thread_id: str = "t") -> tuple[int, int]:
-    """A thread's tip and number of entries."""
     async with store.reading() as tx:
         return await log.position(tx, thread_id)
 
 
 async def branch_ids(store: Driver, tip: int | None = None, *, thread_id: str = "t", limit: int = 10_000) -> list[str]:
-    """The ids of the branch that ends in `tip`, by default the thread's."""
     async with store.reading() as tx:
         end = (await log.position(tx, thread_id))[0] if tip is None else tip
         return [entry.id for entry in await log.branch(tx, thread_id, end, limit=limit)]

@@ -1,4 +1,4 @@
-"""The catalog: what is defined comes back, each change is a version, and what is deleted takes its own along."""
+"""The catalog: definitions are read back, each change is a version, and deletion takes the versions along."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ CODE = {"runtime": "python", "code": "def execute(q=''):\n    return q\n"}
 
 
 def definitions(prompt: str = "Help.") -> list[dict[str, Any]]:
-    """One of each kind; the agent has the skill, and that the tool."""
     schema = {"name": "t", "description": "d", "parameters": PARAMETERS}
     return [
         {"kind": "tool", "name": "t", "type": "code", "schema": schema, "implementation": CODE},
@@ -35,7 +34,6 @@ def definitions(prompt: str = "Help.") -> list[dict[str, Any]]:
 
 
 def actions(changes: Sequence[Any]) -> set[str]:
-    """What became of definitions."""
     return {change.action for change in changes}
 
 

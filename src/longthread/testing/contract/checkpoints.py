@@ -1,4 +1,4 @@
-"""Checkpoints: rows by number and by id, what tasks write beside them, and large values apart."""
+"""Checkpoints: rows by number and by id, the writes of tasks, and large values apart."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from longthread.testing.contract.base import USER, Contract, OpenStore, thread_w
 
 
 def row(n: int, *, thread_id: str = "t", ns: str = "", body: bytes = b"\x00body\xff") -> CheckpointRow:
-    """The n-th checkpoint of a namespace."""
     parent = f"id-{n - 1:03}" if n > 1 else None
     return CheckpointRow(thread_id, ns, n, f"id-{n:03}", parent, f'{{"step":{n},"注":"释"}}', body)
 
 
 async def put(store: Driver, *rows: CheckpointRow, user_id: str = USER) -> None:
-    """Store checkpoints, each in a transaction of its own, on threads that are made when they are new."""
+    """Store checkpoints, each in its own transaction, on threads that are created if new."""
     for each in rows:
         async with store.writing() as tx:
             await checkpoints.lock(tx, each.thread_id, user_id=user_id, create=True)

@@ -1,4 +1,4 @@
-"""Writers at once: each thread has one history, and nothing of it is lost, doubled or mixed."""
+"""Concurrent writers: each thread has one history, and nothing of it is lost, doubled or mixed."""
 
 from __future__ import annotations
 

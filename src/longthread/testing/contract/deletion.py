@@ -16,7 +16,6 @@ CANARY = "canary-4711"
 
 
 async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> runs.Lease:
-    """Put `word` wherever a thread keeps something."""
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER, title=word, source=word)
         await log.extend(tx, thread_id, [Draft(word, "user", word, payload=word.encode(), metadata={word: word})])

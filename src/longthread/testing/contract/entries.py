@@ -91,7 +91,7 @@ class EntryContract(Contract):
         for expected in (0, 1, 3):
             with pytest.raises(ThreadConflict, match="t"):
                 await extend(store, draft("c"), expect=expected)
-        # What was written before is no excuse for another tip.
+        # Another tip is refused even if the same was written before.
         await extend(store, draft("c"))
         with pytest.raises(ThreadConflict):
             await extend(store, draft("c"), expect=1)

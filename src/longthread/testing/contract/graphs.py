@@ -1,4 +1,4 @@
-"""LangGraph graphs whose saver is over the store: turns, interrupts, edits, forks, and what goes when it is pruned."""
+"""LangGraph graphs whose saver is over the store: turns, interrupts, edits, forks, and pruning."""
 
 from __future__ import annotations
 
@@ -31,20 +31,17 @@ def _joined(value: list[str] | None, writes: list[list[str]]) -> list[str]:
 
 
 class Talk(TypedDict, total=False):
-    """A conversation, a large value, and what its nodes have noted."""
-
     messages: Annotated[list[AnyMessage], add_messages]
     large: str
     notes: Annotated[list[str], DeltaChannel(_joined, snapshot_frequency=4)]
 
 
 def graph_on(store: Driver) -> Any:
-    """A graph with a saver of its own: it answers; asks back where the question says so, in a graph within it."""
+    """Return a graph with a saver of its own: it answers, or asks back in a subgraph if the question says so."""
     return graph_with(LongthreadSaver(store))
 
 
 def graph_with(saver: Any) -> Any:
-    """The graph with whatever saver."""
     inner = StateGraph(MessagesState)
     inner.add_node("ask", _ask)
     inner.add_edge(START, "ask")
@@ -68,39 +65,35 @@ def _ask(state: MessagesState) -> dict[str, Any]:
 
 
 def at(thread_id: str = "t", **more: Any) -> RunnableConfig:
-    """The config that names a thread."""
     return {"configurable": {"thread_id": thread_id, **more}}
 
 
 async def turn(graph: Any, text: str, config: RunnableConfig | None = None) -> dict[str, Any]:
-    """A user's message, whose id is its text, and what the graph makes of it."""
+    """Send a user's message, whose id is its text, through the graph."""
     found: dict[str, Any] = await graph.ainvoke({"messages": [HumanMessage(text, id=text)]}, config or at())
     return found
 
 
 async def turns(graph: Any, *texts: str, config: RunnableConfig | None = None) -> None:
-    """Turns, one after the other."""
     for text in texts:
         await turn(graph, text, config)
 
 
 def said(values: Any) -> list[str]:
-    """The texts of a state's conversation."""
     return [message.text for message in values["messages"]]
 
 
 async def history(store: Driver, thread_id: str = "t") -> list[Any]:
-    """All states of a thread, the newest first, as somebody finds them who has not been there."""
+    """Return all states of a thread, newest first, read by a new saver."""
     return [state async for state in graph_on(store).aget_state_history(at(thread_id))]
 
 
 async def told(store: Driver, thread_id: str = "t") -> list[tuple[Any, ...]]:
-    """All states of a thread without what differs in a copy."""
+    """Return all states of a thread without what differs in a copy."""
     return [(state.values, state.next, state.metadata["step"]) for state in await history(store, thread_id)]
 
 
 async def logged(store: Driver, thread_id: str = "t") -> list[str]:
-    """What the log says on the thread's active branch."""
     async with store.reading() as tx:
         tip, size = await log.position(tx, thread_id)
         return [entry.text for entry in await log.branch(tx, thread_id, tip, limit=size)] if tip else []
@@ -184,7 +177,7 @@ class GraphContract(Contract):
         await turns(graph_on(store), "one")
         found = await LongthreadSaver(store).aget_tuple(at())
         assert found is not None
-        saver = LongthreadSaver(store)  # one that has read nothing
+        saver = LongthreadSaver(store)  # it has read nothing yet
         values = {**found.checkpoint["channel_values"]}
         new = saver.get_next_version(found.checkpoint["channel_versions"]["messages"], None)
         versions = {**found.checkpoint["channel_versions"], "messages": new}

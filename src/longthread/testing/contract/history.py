@@ -1,4 +1,4 @@
-"""Threads with runs of every kind, and all that readers give of them."""
+"""Threads with runs of every kind, and everything that readers return for them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ another agent; of an agent of the catalog."""
 
 
 def run_id(number: int) -> str:
-    """The id of a run, in the order of numbers."""
     return f"r{number:05}"
 
 
 async def turn(
     tx: Transaction, number: int, *, kind: str = "", thread_id: str = "t", memory: str | None = None
 ) -> None:
-    """A whole run, which asks, calls and says something, of a kind that its number gives."""
+    """Store a whole run, which asks, calls and answers, of a kind that its number selects."""
     kind = kind or KINDS[number % len(KINDS)]
     plan = NewRun(run_id(number), f"question {number}", "源", "model", "auto", 5)
     if kind == "agent":
@@ -72,7 +71,6 @@ async def turn(
 
 
 async def turns(store: Driver, count: int, *, start: int = 0, kind: str = "", thread_id: str = "t") -> None:
-    """A thread with so many turns."""
     memory = (await kept(store, "Ann lives in Lyon.")).id
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER)
@@ -81,7 +79,6 @@ async def turns(store: Driver, count: int, *, start: int = 0, kind: str = "", th
 
 
 async def seen(store: Driver, thread_id: str = "t") -> dict[str, Any]:
-    """All that readers give of a thread's runs."""
     async with store.reading() as tx:
         found = await runs.list_runs(tx, thread_id, limit=10_000)
         last = await runs.last_run(tx, thread_id)
@@ -108,6 +105,5 @@ async def _typed(tx: Transaction, thread_id: str, run: str) -> list[list[Event]]
 
 
 async def exported(store: Driver, thread_id: str = "t") -> bytes:
-    """An export of a thread."""
     async with store.reading() as tx:
         return b"".join([line async for line in export_lines(tx, [thread_id], lambda *_: None)])

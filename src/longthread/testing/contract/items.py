@@ -17,7 +17,7 @@ DIMS = 32
 
 
 class WordEmbeddings(Embeddings):
-    """An embedder as LangChain has them: texts that share words are near."""
+    """LangChain embeddings in which texts that share words are near."""
 
     def __init__(self, **same: str) -> None:
         self._own = HashEmbedder(DIMS, same=same)
@@ -36,7 +36,6 @@ class WordEmbeddings(Embeddings):
 
 
 def keys(found: list[SearchItem]) -> list[str]:
-    """The keys of what was found, in its order."""
     return [item.key for item in found]
 
 

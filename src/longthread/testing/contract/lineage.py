@@ -15,7 +15,7 @@ from longthread.testing.contract.runs import alive, dead
 
 
 async def family(store: Driver) -> None:
-    """A thread `a`, two below it, `b` and `c`, and `d` below `b`; each with an entry."""
+    """Create a thread `a`, two below it, `b` and `c`, and `d` below `b`; each with an entry."""
     async with store.writing() as tx:
         for name, parent in (("a", None), ("b", "a"), ("c", "a"), ("d", "b")):
             await log.create_thread(tx, name, user_id=USER, title=name, parent=parent)
@@ -24,7 +24,6 @@ async def family(store: Driver) -> None:
 
 
 async def begin(store: Driver, thread_id: str, run_id: str, answers: Answers | None = None) -> None:
-    """Begin a run, which may answer a call of another's."""
     plan = NewRun(run_id, "question", None, "model", "auto", 3, answers=answers)
     async with store.writing() as tx:
         await runs.begin(tx, thread_id, plan, owner="owner", alive=alive)

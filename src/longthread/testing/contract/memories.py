@@ -1,5 +1,4 @@
-"""Memories: one of what says the same, nobody else's, none that has expired, and nothing left of those that were
-forgotten."""
+"""Memories: no duplicates, nobody else's, none that has expired, and nothing left of forgotten ones."""
 
 from __future__ import annotations
 
@@ -24,7 +23,6 @@ SOON = timedelta(seconds=0.05)
 
 
 async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: MemorySource | None = None) -> Memory:
-    """Remember something in a transaction of its own."""
     async with store.writing() as tx:
         if source is not None:
             await log.position(tx, source.thread_id)
@@ -32,7 +30,6 @@ async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: Mem
 
 
 async def contents(store: Driver, owner: Owner = OWNER) -> list[str]:
-    """What a user's memories say."""
     async with store.reading() as tx:
         return sorted(memory.content for memory in await memories.list_(tx, owner))
 

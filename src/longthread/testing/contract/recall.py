@@ -1,4 +1,4 @@
-"""Recall: what was said is found by its words, by what it means, by its topic and by its time, and by nobody else."""
+"""Recall finds messages by words, meaning, topic and time, for their user alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def say(store: Driver, texts: Sequence[str], *, thread_id: str = "t", user
 
 
 async def found(store: Driver, text: str, scope: Scope = HERE, *, embedder: Any = None, **more: Any) -> list[str]:
-    """The texts that answer a question, the best first; they are found without a warning."""
+    """Return the texts that answer a question, best first, and expect no warning."""
     recaller = Recaller(store, embedder)
     recalled = await recaller.find(Question(text, scope, **more))
     await recaller.settle()
@@ -60,7 +60,6 @@ async def found(store: Driver, text: str, scope: Scope = HERE, *, embedder: Any 
 
 
 async def come_again(store: Driver, thread_id: str = "t") -> None:
-    """Export a thread, delete it, and import it."""
     async with store.reading() as tx:
         data = b"".join([line async for line in export_lines(tx, [thread_id], silent)])
     async with store.writing() as tx:
@@ -180,7 +179,7 @@ class RecallContract(Contract):
         await index_all(store, embedder, silent)
         expected = {"a cat 0", "a cat 10"}
         assert set(await found(store, "feline", MINE, embedder=embedder, k=2)) == expected
-        monkeypatch.setattr(nearest, "MOST_COMPARED", 5)  # as if they were too many to be compared
+        monkeypatch.setattr(nearest, "MOST_COMPARED", 5)  # as if there were too many to compare
         assert set(await found(store, "feline", MINE, embedder=embedder, k=2)) == expected
         assert await found(store, "feline", OTHERS, embedder=embedder, k=1) == ["a cat 5"]
 

@@ -1,4 +1,4 @@
-"""Retention: what is old goes with all that hangs on it, and what is still needed stays."""
+"""Retention: what is old is deleted with all that depends on it, and what is still needed stays."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _ns(config: RunnableConfig) -> str:
 async def pruned(
     store: Driver, policy: RetentionPolicy, *, apply: bool = True, alive: Callable[[str], bool] = alive
 ) -> Pruned:
-    """What goes, or would go: what is told is what is gone from every table."""
+    """Prune, or report what would go; check that the reported counts are those of the tables."""
     before = (await status_of(store)).rows
     told = await prune(store, Retention(policy, CheckpointKeeper(), alive), silent, apply=apply)
     after = (await status_of(store)).rows

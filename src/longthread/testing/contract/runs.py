@@ -1,4 +1,4 @@
-"""Runs: one writer a thread, taken over from the dead, and lost by those who were taken for dead."""
+"""Runs: one writer a thread, taken over from dead processes, and lost by those that were only taken for dead."""
 
 from __future__ import annotations
 
@@ -22,19 +22,16 @@ _Alive = Callable[[str], bool]
 
 
 def alive(owner: str) -> bool:
-    """Every owner is at work."""
     return True
 
 
 def dead(owner: str) -> bool:
-    """Every owner has died."""
     return False
 
 
 async def begun(
     store: Driver, run_id: str = "r1", *, thread_id: str = "t", owner: str = "first", alive: _Alive = alive
 ) -> Lease:
-    """Begin a run on a thread, made when it is new."""
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER)
         plan = NewRun(run_id, "question", "source", "model", "auto", 5)
@@ -42,7 +39,6 @@ async def begun(
 
 
 async def run_of(store: Driver, run_id: str = "r1") -> Run:
-    """A run that is there."""
     async with store.reading() as tx:
         run = await runs.find_run(tx, "t", run_id)
     assert run is not None
@@ -50,7 +46,6 @@ async def run_of(store: Driver, run_id: str = "r1") -> Run:
 
 
 async def taken_over(store: Driver, *, alive: _Alive = dead) -> Lease:
-    """Take over run `r1`."""
     run = await run_of(store)
     async with store.writing() as tx:
         return await runs.take_over(tx, run, owner="second", alive=alive)

@@ -1,4 +1,4 @@
-"""Search: what is looked for and where it is looked for are folded alike, whatever the language."""
+"""Search: query and text are folded alike, whatever the language."""
 
 from __future__ import annotations
 
@@ -71,7 +71,6 @@ async def _say(store: Driver, thread_id: str, text: str) -> None:
 
 
 async def _found(store: Driver, text: str) -> list[str]:
-    """The threads that are found, in a reading and in a writing transaction, which must be the same."""
     async with store.reading() as tx:
         found = sorted(thread.id for thread, _ in await log.search_threads(tx, text, user_id=USER))
     async with store.writing() as tx:

@@ -1,4 +1,4 @@
-"""What is kept of a long thread: its summary, the mark up to which that tells, and its topics."""
+"""Summaries of long threads: the text, the mark up to which it covers the log, and the topics."""
 
 from __future__ import annotations
 
@@ -26,22 +26,18 @@ POLICY = PruningPolicy(max_messages=40, threshold=10)
 
 
 def counted(texts: Sequence[str], known: Sequence[str]) -> list[Topic]:
-    """Two topics that can be counted."""
     return [Topic(name, sum(name in text for text in texts)) for name in ("harbour", "quay")]
 
 
 async def talk(store: Driver, turns: int, *, thread_id: str = "t") -> None:
-    """Turns about the harbour and the quay."""
     await say(store, [text for n in range(turns) for text in (f"harbour {n}?", f"quay {n}.")], thread_id=thread_id)
 
 
 async def pass_over(store: Driver, thread_id: str = "t", **given: Any) -> summaries.ThreadSummary | None:
-    """Prune a thread where that is due."""
     return await prune_thread(store, thread_id, POLICY, extract=counted, **given)
 
 
 async def kept_of(store: Driver, thread_id: str = "t") -> summaries.ThreadSummary | None:
-    """What is kept of a thread, with its digest."""
     async with store.reading() as tx:
         thread = await summaries.find_thread(tx, thread_id)
     return thread.kept if thread else None
@@ -150,7 +146,6 @@ class SummaryContract(Contract):
 
 
 async def topics_of_vectors(store: Driver) -> dict[int, tuple[str, ...]]:
-    """What `memory_vectors.topics` says, by entry."""
     array = "topics" if store.dialect == "sqlite" else "CAST(to_json(topics) AS TEXT)"
     async with store.reading() as tx:
         rows = await tx.fetch(Sql(f"SELECT seq, {array} AS topics FROM memory_vectors ORDER BY seq"))

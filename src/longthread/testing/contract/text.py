@@ -1,4 +1,4 @@
-"""Text: every character there is, of every size, comes back as it was; what cannot be stored is refused alike."""
+"""Text: every character, in any size, is read back unchanged; what cannot be stored is refused alike."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TextContract(Contract):
         assert (entry.id, entry.text, thread.id, thread.title, thread.source) == (text,) * 5
 
     async def test_a_big_entry_comes_back(self, store: Driver) -> None:
-        # Nothing in it repeats, so that no compression makes it small.
+        # Nothing repeats, so that no compression makes it small.
         text = "".join(f"{n:x}数" for n in range(BIG // 8))
         big = draft("big", text, payload=text.encode()[::-1])
         await thread_with(store, "before")

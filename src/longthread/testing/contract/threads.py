@@ -94,7 +94,6 @@ class ThreadContract(Contract):
 
 
 async def _pages(store: Driver, size: int) -> list[str]:
-    """The ids of all threads, read in pages of `size`."""
     seen: list[Thread] = []
     async with store.reading() as tx:
         page = await log.list_threads(tx, user_id=USER, limit=size)

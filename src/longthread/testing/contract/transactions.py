@@ -60,7 +60,7 @@ class TransactionContract(Contract):
             [outcome] = await asyncio.gather(task, return_exceptions=True)
             assert isinstance(outcome, list | asyncio.CancelledError)
             ids = await branch_ids(store)
-            # Cancelled while the commit was under way, it may have been carried out: then it is there whole.
+            # If cancelled during the commit, it may be stored: then all of it.
             assert len(ids) % 2 == 0
             assert ids[-2:] == [f"a{turns}", f"b{turns}"] or isinstance(outcome, asyncio.CancelledError)
         await extend(store, draft("still"))

@@ -1,5 +1,4 @@
-"""On the way elsewhere and back: exported and imported, copied to a store of another backend, forgotten; and what a
-store says of itself."""
+"""Transfer: export and import, copy to another backend, forget; and a store's status."""
 
 from __future__ import annotations
 
@@ -35,20 +34,18 @@ from longthread.tools.catalog.catalog import Catalog
 
 @asynccontextmanager
 async def another_store() -> AsyncIterator[Driver]:
-    """An empty store in a file of SQLite."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_at(Path(folder) / "other.db") as store:
             yield store
 
 
 async def ids(store: Driver) -> list[str]:
-    """The ids of all threads."""
     async with store.reading() as tx:
         return await transfer.thread_ids(tx)
 
 
 async def fill(store: Driver) -> None:
-    """Two threads, one with runs of every kind and one of a graph that waits; a memory and a catalog."""
+    """Store two threads, one with runs of every kind and one of a graph that waits; a memory and a catalog."""
     await turns(store, 40)
     await extend(store, message("other", "another way"), parent=3)
     await turn(graph_on(store), "one", at("graph"))
@@ -57,7 +54,6 @@ async def fill(store: Driver) -> None:
 
 
 async def looked_at(store: Driver) -> Any:
-    """What is seen of what `fill` wrote."""
     threads = (await seen(store), await branch_ids(store), await told(store, "graph"))
     return *threads, await contents(store), (await Catalog(store).agent("a")).system_prompt
 

@@ -1,4 +1,4 @@
-"""Users: what is another's is as if it were not there."""
+"""Users: another user's data is as if it did not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context windows that endpoints have said their models have."""
+"""The context windows that models' endpoints report."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _TYPES = {
 
 
 def received(body: Mapping[str, Any]) -> list[Message]:
-    """The messages of a request, with its prompt as the first one, and each result as one of its own."""
+    """Return the messages of a request, its prompt first, and each result as a message of its own."""
     prompt = [Message("system", body["system"])] if body.get("system") else []
     return [*prompt, *(message for each in body.get("messages") or () for message in _messages(each))]
 
@@ -46,7 +46,6 @@ def _messages(sent: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def refused_block(body: Mapping[str, Any]) -> Refused | None:
-    """The refusal of a request with a block that Anthropic does not take."""
     for number, message in enumerate(body.get("messages") or ()):
         for place, block in enumerate(message["content"] if isinstance(message["content"], list) else ()):
             if problem := _problem(block):
@@ -66,13 +65,11 @@ def _problem(block: Mapping[str, Any]) -> str:
 
 
 def refusal(refused: Refused) -> dict[str, Any]:
-    """An error as Anthropic writes it."""
     kind = _TYPES.get(refused.status, "api_error" if refused.status >= 500 else "invalid_request_error")
     return {"type": "error", "error": {"type": kind, "message": refused.message}}
 
 
 def whole(message: Message, model: str, number: int) -> dict[str, Any]:
-    """The body of a reply that is not streamed."""
     return _head(message, model, number) | {
         "content": _blocks(message),
         "stop_reason": _stop_reason(message),
@@ -81,7 +78,6 @@ def whole(message: Message, model: str, number: int) -> dict[str, Any]:
 
 
 def stream(message: Message, model: str, number: int) -> Iterator[bytes]:
-    """The same reply as events."""
     usage = _usage(message)
     begun: dict[str, Any] = {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
     yield _event("message_start", message=_head(message, model, number) | begun)

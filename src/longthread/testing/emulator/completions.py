@@ -15,7 +15,7 @@ CREATED = 1_700_000_000
 
 
 def received(body: Mapping[str, Any]) -> list[Message]:
-    """The messages of a request. Calls whose arguments are not JSON come through as invalid calls."""
+    """Return the messages of a request. Calls whose arguments are not JSON become invalid calls."""
     return [_message(each) for each in body.get("messages") or ()]
 
 
@@ -46,7 +46,6 @@ def _calls(sent: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], lis
 
 
 def completion(message: Message, model: str, number: int) -> dict[str, Any]:
-    """The body of a reply that is not streamed."""
     calls = [_call(*call) for call in raw_calls(message)]
     body: dict[str, Any] = {
         "role": "assistant",
@@ -62,7 +61,7 @@ def completion(message: Message, model: str, number: int) -> dict[str, Any]:
 
 
 def chunks(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """The same reply as the chunks of a stream. The usage comes last, in a chunk without choices, when asked for."""
+    """Yield the reply as the chunks of a stream. If asked for, the usage comes last, in a chunk without choices."""
     head = _head(model, number, "chat.completion.chunk")
     for delta in _deltas(message):
         yield head | {"choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]}
@@ -72,7 +71,6 @@ def chunks(message: Message, model: str, number: int, *, include_usage: bool) ->
 
 
 def stream(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[bytes]:
-    """The same as server-sent events."""
     for chunk in chunks(message, model, number, include_usage=include_usage):
         yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
     yield b"data: [DONE]\n\n"

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 
 def embeddings(body: Mapping[str, Any], vectors: Sequence[Sequence[float]]) -> Response:
-    """The reply to a request for vectors; numbers that are none go out as such, as some servers send them."""
+    """Return the reply to a request for vectors; NaN and infinities are sent as such, as some servers do."""
     packed = body.get("encoding_format") == "base64"
     data = [
         {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else [float(n) for n in vector]}

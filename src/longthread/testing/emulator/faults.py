@@ -1,4 +1,4 @@
-"""What can go wrong with a provider. Each fault is one reply of a `ProviderEmulator`'s script."""
+"""The faults of a provider. Each is one reply of a `ProviderEmulator`'s script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_RESULT = (
 
 @dataclass(frozen=True)
 class Refused:
-    """The request is answered with an HTTP status and OpenAI's error object. `retry_after` is in seconds."""
+    """An HTTP status with OpenAI's error object. `retry_after` is in seconds."""
 
     status: int = 429
     message: str = "refused by the script"
@@ -35,13 +35,11 @@ class Refused:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The error as OpenAI writes it."""
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
         return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code}}
 
     @property
     def headers(self) -> dict[str, str]:
-        """`Retry-After`, when there is one."""
         return {} if self.retry_after is None else {"retry-after": f"{self.retry_after:g}"}
 
 
@@ -63,7 +61,7 @@ class Dropped:
 
 
 def unpaired(messages: Sequence[Message]) -> Refused | None:
-    """The refusal of a request in which a call has no result right behind it, or a result no call; as OpenAI's."""
+    """Refuse, as OpenAI does, a request in which a call has no result right after it, or a result no call."""
     waiting: Counter[str | None] = Counter()
     for message in [*messages, Message("user")]:
         if message.role == "tool":
@@ -78,5 +76,5 @@ def unpaired(messages: Sequence[Message]) -> Refused | None:
 
 
 def broken_call(name: str, arguments: str, *, call_id: str = "call_broken") -> Message:
-    """A native call whose arguments are the text `arguments`, which need not be JSON."""
+    """Return a native call with the text `arguments`, which need not be JSON."""
     return Message("assistant", invalid_tool_calls=[invalid_tool_call(name, arguments, call_id)])

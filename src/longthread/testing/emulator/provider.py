@@ -43,29 +43,27 @@ class RecordedRequest:
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools that were offered."""
         return [tool.get("function", tool)["name"] for tool in self.body.get("tools") or ()]
 
     @property
     def is_anthropic(self) -> bool:
-        """Whether it is in Anthropic's form; else in OpenAI's."""
+        """Whether it has Anthropic's form; else OpenAI's."""
         return self.path == ANTHROPIC
 
     @property
     def messages(self) -> list[Message]:
-        """What it asks about."""
         return anthropic.received(self.body) if self.is_anthropic else completions.received(self.body)
 
 
 class ProviderEmulator:
-    """A provider on a free port of this machine, while the context lasts: OpenAI-compatible at `base_url`, and with
-    Anthropic's Messages at `anthropic_url`.
+    """A provider on a free port of this machine, within the context: OpenAI-compatible at `base_url`, Anthropic's
+    Messages at `anthropic_url`.
 
-    `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; one function of the
-    messages answers every request instead. An exception in it becomes HTTP 500, a script that has run out too.
-    Requests with calls that have no result, or results that have no call, are refused as OpenAI refuses them.
-    `refuse_tools` answers requests with tools as Ollama does for models without them. `models` is what `/v1/models`
-    lists. `embed` makes the vectors of `/v1/embeddings` from texts, or a fault in their place.
+    `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; or one function of
+    the messages answers every request. An exception in it becomes HTTP 500, and so does the script's end. Calls without
+    results, or results without calls, are refused as by OpenAI. `refuse_tools` refuses tools as Ollama does for models
+    without them. `models` is what `/v1/models` lists. `embed` makes the vectors of `/v1/embeddings` from texts, or
+    returns a fault.
     """
 
     def __init__(
@@ -90,19 +88,19 @@ class ProviderEmulator:
 
     @property
     def base_url(self) -> str:
-        """The address to give to a client, ending in `/v1`."""
+        """The base URL for a client, ending in `/v1`."""
         if self._socket is None:
             raise RuntimeError("The emulator is not running: use it in a `with` block.")
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """The address to give to a client of Anthropic's, which adds `/v1/messages` by itself."""
+        """The base URL for a client of Anthropic's, which adds `/v1/messages` itself."""
         return self.base_url.removesuffix("/v1")
 
     @property
     def used(self) -> int:
-        """How many replies of the script were given."""
+        """How many replies of the script were sent."""
         return self._script.used
 
     def __enter__(self) -> Self:
@@ -117,7 +115,7 @@ class ProviderEmulator:
         config = uvicorn.Config(
             app, log_config=None, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=0
         )
-        # asyncio sends small pieces at once on sockets that name their protocol alone.
+        # asyncio sends small pieces at once only on sockets that name their protocol.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.listen(100)
@@ -126,7 +124,7 @@ class ProviderEmulator:
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="provider-emulator", daemon=True
         )
         self._thread.start()
-        # The socket listens already: a client that is faster than the server waits in its queue.
+        # The socket listens already: a client that comes too early waits in its queue.
         return self
 
     def __exit__(
@@ -190,7 +188,7 @@ class ProviderEmulator:
         return Refused(401, "Incorrect API key provided.", "invalid_api_key")
 
     def _next(self, request: RecordedRequest) -> Any:
-        """What the request is answered with; a refusal leaves the script where it is."""
+        """Return the answer to the request; a refusal uses no reply of the script."""
         if denied := self._denied(request):
             return denied
         if self._refuse_tools and request.body.get("tools"):
