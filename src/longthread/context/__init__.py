@@ -1,1 +1,1 @@
-"""Which messages a model call sees, and what is told beside them."""
+"""Which messages a model call sees, and the notes beside them."""

@@ -15,7 +15,7 @@ from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
 
 _EARLIER = 5
-"""Questions before the one that is asked whose terms are told too: a follow-up names them no more."""
+"""Earlier questions whose terms are shown too: a follow-up does not repeat them."""
 _logger = logging.getLogger(__name__)
 
 

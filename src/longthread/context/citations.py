@@ -25,7 +25,7 @@ class CitedQuery:
 
     label: str
     told: Mapping[str, Any]
-    """What is told of it with an answer: label, SQL, columns, and how many of its rows were shown."""
+    """Its part of an answer's event: label, SQL, columns, and how many of its rows were shown."""
     text: str
 
     @classmethod

@@ -11,7 +11,7 @@ from longthread.model.language import is_chinese
 from longthread.view import tier1
 
 LEAST = 60
-"""Tokens that tier 1 must have for a digest: less would say nothing."""
+"""Tokens that tier 1 must have for a digest: fewer would be useless."""
 _LEFT_OUT = {
     False: "{count} earlier messages{which} are left out here and can be recalled.",
     True: "前面 {count} 条消息{which}在此省略，可以调取。",

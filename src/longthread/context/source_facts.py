@@ -13,7 +13,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Transaction
 
 _CHUNK = 500
-"""Entries that are read at a time where facts must be looked for in what is older than the window."""
+"""Entries to read at a time when older entries than the window are searched for facts."""
 
 
 @dataclass(frozen=True, slots=True)

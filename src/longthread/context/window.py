@@ -32,10 +32,10 @@ from longthread.view.tier1 import DigestMessage, share_of
 from longthread.view.tokens import ANY, estimate
 
 STEP = 20
-"""Messages that leave a view at least that has shown all of the hot window, when this moves on (document 004 §3.1)."""
+"""The fewest messages that leave a view of the whole window when the window moves on (document 004 §3.1)."""
 
 DIGESTED = 500
-"""Messages that a view without room for them tells of by their digest: the newest of them."""
+"""The most messages, the newest ones, that a digest covers in a view without room for them."""
 
 EXPLORING = frozenset({"list_tables", "describe_table", "sample_rows"})
 """The tools whose results are known facts."""

@@ -15,9 +15,9 @@ from longthread.store.driver import Transaction, one
 from longthread.store.summaries import ThreadSummary
 
 THREADS = 64
-"""Threads that are remembered; the one not used for the longest time goes first."""
+"""Cached threads; the least recently used is evicted first."""
 CHARACTERS = 16_000_000
-"""Text that is remembered of all of them."""
+"""Characters of cached text in all of them."""
 
 
 @dataclass(frozen=True, slots=True)

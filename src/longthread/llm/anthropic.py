@@ -16,7 +16,7 @@ from longthread.messages.message import Message
 BASE_URL = "https://api.anthropic.com"
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
-"""Of the interface, as the header `anthropic-version` says it."""
+"""The value of the header `anthropic-version`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from longthread.messages.message import Message
 
 
 class ToolSpec(Protocol):
-    """A tool as a model is told of it."""
+    """A tool as a model sees it."""
 
     @property
     def name(self) -> str: ...

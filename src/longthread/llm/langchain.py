@@ -34,13 +34,13 @@ from longthread.messages.reply import CallPieces, read_calls
 from longthread.messages.tool_calls import as_json
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
-"""What the classes of chat models call the most tokens of a reply."""
+"""The fields of chat models for the most tokens of a reply."""
 _NAMES = ("model_name", "model", "model_id")
 _ADDRESSES = (
     *("openai_api_base", "azure_endpoint", "anthropic_api_url", "groq_api_base"),
     *("api_base", "base_url", "endpoint", "endpoint_url"),
 )
-"""What the classes call the address that they ask."""
+"""The fields of chat models for the address of their server."""
 _SILENT = frozenset({"thinking", "reasoning"})
 
 

@@ -17,7 +17,7 @@ _WORDS = (
     "final answer", "思考", "想法", "行动", "动作", "最终答案", "最终回答",
 )  # fmt: skip
 _SIGNS = ("{", "`", "<", "[", '"', "“", ">>>")
-"""What a reply may begin with that is a call, thinking in words, or a statement alone: it is told when it is known."""
+"""How a call, thinking in words, or a lone statement may begin: such text is shown once its kind is known."""
 _CUT = re.compile(r"(?:[<\[◁][^<>\[\]▷\n]{0,30}|^[ \t]*[`~]{1,2}|^[ \t*]*[A-Za-z行动]{0,6})\Z", re.M)
 """The end of a piece that may be the beginning of a mark."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)

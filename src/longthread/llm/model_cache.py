@@ -11,11 +11,11 @@ from longthread.llm.models import RunModels, model_name
 from longthread.settings import Settings
 
 MODELS = 16
-"""Models that are remembered; the one made first goes first. It is not closed then: a run may still use it."""
+"""Cached models; the oldest is evicted first, but not closed: a run may still use it."""
 ModelFactory = Callable[[str, Settings], Any]
 """Makes the model of a name: a `ChatModel`, or one of LangChain's."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
-"""What an agent's config says of its models, and the settings that say so for all."""
+"""Keys of an agent's config, and the settings that they override."""
 
 
 class ModelCache:

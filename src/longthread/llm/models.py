@@ -19,7 +19,7 @@ from longthread.settings import Settings
 DEMO = "demo"
 """The name of the model that needs no key and no network."""
 DEFAULT_WINDOW = 32_000
-"""Tokens of context that are safe to assume of a model nothing is known about."""
+"""Tokens of context that are safe to assume for an unknown model."""
 
 _PROVIDERS = frozenset(
     (
@@ -30,7 +30,7 @@ _PROVIDERS = frozenset(
         *("upstage", "xai"),
     )
 )
-"""Those of the core, and those that LangChain knows."""
+"""The providers of the core, and those that LangChain knows."""
 _EXTRAS = {"google_genai": "google", "ollama": "ollama"}
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
@@ -43,7 +43,7 @@ _HINTS = {
 }
 _KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
 _TRANSIENT = frozenset({408, 409, 425, 429})
-"""Statuses below 500 of requests that may succeed when they are sent again as they were."""
+"""Statuses below 500 after which the same request may succeed."""
 _TOOLS_REFUSED = re.compile(
     r"not support (?:tool|function)|(?:tool|function)[ _-]?(?:call|calling|use|choice|s)?\b.{0,40}not supported"
     r"|support tool use|requires --enable-auto-tool-choice|requires --jinja",

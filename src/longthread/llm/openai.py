@@ -16,7 +16,7 @@ from longthread.messages.message import Message
 BASE_URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"
 NO_KEY = "not-needed"
-"""Sent to servers of one's own, some of which insist on some key."""
+"""Sent to self-hosted servers, some of which require a key."""
 
 
 def bearer(name: str, key: str) -> dict[str, str]:

@@ -16,15 +16,15 @@ _LANGCHAINS = "ContextOverflowError"
 _LEAST, _MOST = 128, 100_000_000
 """Tokens that a window may have; any other number in an error is something else."""
 _LEAST_TEXT = 400
-"""Characters of a text of which no half is tried."""
+"""A shorter text, in characters, is not halved."""
 _RATE = re.compile(r"rate.?limit|\bper.{0,3}(?:second|sec|minute|min|hour|day)\b|\bTPM\b|\bRPM\b|quota", re.IGNORECASE)
-"""What is said of how much may be sent in a time: the same call may succeed later."""
+"""Rate limits: the same call may succeed later."""
 _OTHER = re.compile(
     r"\b(?:image|images|audio|video|file|pixels|megabytes)\b|output tokens allowed"
     r"|\bdeadline\b|\btime(?:d|s)?[ -]?out|\btime limit\b|\btook too long\b",
     re.IGNORECASE,
 )
-"""What has a size of its own, or took too much time."""
+"""Other sizes, and timeouts."""
 
 _WHAT = r"(?:prompt|input|inputs|context|request|conversation|messages?)"
 _OVER = r"(?:too (?:long|large|big)|longer than|greater than|larger than|exceed(?:s|ed|ing)?\b|over the)"
@@ -49,9 +49,9 @@ _OVERFLOW = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBER = r"(\d[\d,_]*(?:\.\d+)?(?: ?[km](?![a-z]))?)"
-"""Also `128k`: a thousand each, for that is the lesser reading."""
+"""Also `128k`: k means a thousand, the smaller reading."""
 _AT_ONCE = re.compile(rf"request too large.{{0,400}}?\blimit:? {_NUMBER}\W+requested:? {_NUMBER}", re.I | re.DOTALL)
-"""One call is more than may be sent in a minute: it never succeeds, however long it waits."""
+"""One call exceeds the limit of a minute: it never succeeds."""
 _LIMITS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (

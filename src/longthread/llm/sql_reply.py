@@ -15,9 +15,9 @@ _BEGINS = re.compile(
 )
 _BARE = re.compile(r"(?:SELECT\s|WITH\s+(?:RECURSIVE\s+)?[\w\"`]+\s*(?:\([^()]*\)\s*)?AS\s*\()")
 _SENTENCE = re.compile(r"[.!。！]\s*\Z")
-"""The end of a sentence that begins with SELECT, and speaks of it; no statement ends so."""
+"""The end of a sentence about SELECT that begins with it; no statement ends so."""
 _LEAD = re.compile(r"[^\d]{0,200}[:：]\s*")
-"""What announces a query: one short line that tells no number, and ends with a colon."""
+"""The announcement of a query: a short line without numbers that ends with a colon."""
 
 
 def sql_of(body: str) -> str | None:

@@ -14,7 +14,7 @@ from longthread.model.content import CALLS
 PROVIDER = "anthropic"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-"""Deltas that go on with a text of their block, and its key."""
+"""Deltas that extend a text of their block, and its key."""
 _FOREIGN = frozenset({"reasoning", "reasoning_content", "invalid_tool_call"})
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _EMPTY = "(empty)"

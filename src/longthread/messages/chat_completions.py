@@ -13,7 +13,7 @@ from longthread.model.content import CALLS, THINKING
 
 PROVIDER = "openai"
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-"""Fields of a reply under which servers tell a model's thinking, each in its own."""
+"""Fields of a reply that hold a model's thinking; each server has its own."""
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 _NOT_SENT = THINKING | CALLS | {"tool_result", "invalid_tool_call", "server_tool_use"}
 _ROLE = "__openai_role__"

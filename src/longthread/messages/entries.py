@@ -29,7 +29,7 @@ from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.log import MESSAGE_ID
 
 NOT_NOTED = frozenset({"latency_ms", MESSAGE_ID})
-"""What of a note is not kept as metadata: a column of its own, and the log's word."""
+"""Keys of a note that are not stored as metadata: one has a column, one is the log's own."""
 _COLUMNS = ("id", "role", "text", "tool_call_id", "name", "payload", "metadata")
 _CLASSES: dict[Role, str] = {
     "system": "SystemMessage",
@@ -38,7 +38,7 @@ _CLASSES: dict[Role, str] = {
     "tool": "ToolMessage",
 }
 _ROLES: dict[str, Role] = {f"{name}{end}": role for role, name in _CLASSES.items() for end in ("", "Chunk")}
-"""The role that a packed message's class stands for."""
+"""The role of a packed message's class."""
 _ATTRIBUTES = frozenset(Message.__dataclass_fields__) - {"role", "extra"}
 
 

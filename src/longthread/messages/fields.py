@@ -16,13 +16,13 @@ from longthread.model.entry import Role, ToolCall
 from longthread.model.payload import SHORT, shortened, whole
 
 Fields = dict[str, Any]
-"""Names and values, in the order in which a payload has them."""
+"""Names and values, in the order of a payload."""
 
 PACKED = b"\x00"
 """First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
 the columns and JSON cannot hold."""
 PACKED_JSON = "json:"
-"""The kind of a packed message that is JSON all the same, before the name of its class."""
+"""The kind of a packed message that is JSON, before the name of its class."""
 
 
 def _blank(kind: str, **own: Any) -> Fields:
@@ -36,7 +36,7 @@ BLANK: Mapping[Role, Fields] = {
     "assistant": _blank("ai", tool_calls=[], invalid_tool_calls=[], usage_metadata=None),
     "tool": _blank("tool", tool_call_id="", artifact=None, status="success"),
 }
-"""What a message of each role says when it says nothing. Never given away: copy it."""
+"""The fields of an empty message of each role. Never share it: copy it."""
 
 
 def payload_of(

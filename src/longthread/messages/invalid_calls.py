@@ -15,7 +15,7 @@ from longthread.messages.message import Message, tool_call
 from longthread.messages.reasoning import CALLS, has_items, without_thinking
 
 _NOT_SENT = frozenset({"tool_calls", "function_call"})
-"""Keys of `additional_kwargs` that clients take calls from where a message has none."""
+"""Keys of `additional_kwargs` that clients take calls from if a message has none."""
 
 
 def has_unread(message: Message) -> bool:

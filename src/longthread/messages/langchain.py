@@ -18,7 +18,7 @@ _CLASSES: dict[Role, type[BaseMessage]] = {
     "tool": ToolMessage,
 }
 _STREAMED = frozenset({"type", "tool_call_chunks", "chunk_position"})
-"""Fields that say nothing more of a message that has been streamed to its end."""
+"""Fields that are meaningless after the end of a stream."""
 
 
 def from_langchain(message: BaseMessage) -> Message:

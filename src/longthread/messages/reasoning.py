@@ -10,9 +10,9 @@ from longthread.model.content import CALLS as CALLS
 from longthread.model.content import HOSTED, THINKING
 
 _KEYS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
-"""Keys of `additional_kwargs` under which some providers' thinking stands."""
+"""Keys of `additional_kwargs` that hold some providers' thinking."""
 _ITEM = "reasoning"
-"""The type of a block, and the key, that may be an item of OpenAI's Responses, which others of the reply need."""
+"""The type of a block, and the key, of a possible item of OpenAI's Responses, which the reply's other items need."""
 _ITEM_IDS = "__openai_function_call_ids__"
 
 

@@ -17,7 +17,7 @@ from longthread.model.entry import ToolCall
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _TEXT = frozenset((str,))
 _DIGITS = 4000
-"""Python reads and writes no whole number with many more."""
+"""Python refuses to convert whole numbers with many more."""
 _LARGE = 10**_DIGITS
 
 
@@ -26,7 +26,7 @@ class Calls(NamedTuple):
 
     told: tuple[ToolCall, ...] = ()
     are_exact: bool = True
-    """Whether JSON gives all arguments back, but for letters that no database holds."""
+    """Whether JSON gives all arguments back, except for characters that no database holds."""
 
 
 def calls_of(calls: Sequence[Mapping[str, Any]], message_id: str | None) -> Calls:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from longthread.runs.services.runs import Runs  # which makes the sub-agents of a run
 
 LONGEST = 64_000
-"""Characters of an answer that the caller is given, as of other tools' results."""
+"""Characters of an answer for the caller, as of other tools' results."""
 _LONGEST_NAME = 64
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _LABELS = re.compile(r"\s*\[(q\d+(?:\s*,\s*q\d+)*)\]")

@@ -46,7 +46,7 @@ _WORDS = {
     },
 }
 _NOT_DONE = frozenset({"called_off", "superseded", "rejected", "tool_gone", "interrupted"})
-"""The types of errors, words of a summary too, that say of a call that it was not made, or that nobody knows."""
+"""Error types of calls that were not made, or of unknown outcome; they are keys of the summary's words too."""
 
 
 def words_for(question: str) -> Mapping[str, str]:

@@ -12,9 +12,9 @@ from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.tokens import estimate
 
 _SHORT = 80
-"""Characters that the description of a tool keeps in a window that is too small for more."""
+"""Characters of a tool's description in a window that is too small for more."""
 _LEAST_PROMPT = 128
-"""Tokens that instructions have in any window: with fewer, nothing can be done by them."""
+"""Tokens of instructions in any window: fewer would be useless."""
 _ROUNDED = 4
 """Tokens that rounding may take, where estimates are raised by a factor."""
 

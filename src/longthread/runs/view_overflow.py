@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longthread.llm.overflow import Overflow
 
 _RAISED = 1.5
-"""What estimates are raised by where a provider counts more than fits, and does not say how much."""
+"""The factor for estimates when a provider counts more than fits, and does not say how much."""
 
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:

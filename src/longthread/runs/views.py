@@ -45,7 +45,7 @@ from longthread.view.manifest import shown
 from longthread.view.tier1 import RECALLED, DigestMessage
 
 _LOOKED_BACK = 8
-"""Steps before a run's first that are looked at for the call before it."""
+"""Steps before a run's first to search for the call before it."""
 
 
 def view_of(context: RunContext) -> FittedView:

@@ -22,7 +22,7 @@ from longthread.tools.tool import Tool
 
 SqlOutcome = Literal["refused", "allowed", "bounded"]
 GOLD_DIALECT = "sqlite"
-"""What gold is judged as where no source says otherwise."""
+"""The dialect of gold questions without a source."""
 _STOPPED = frozenset({"sql_timeout", "sql_too_large", "source_crashed"})
 _REFUSED = frozenset({"sql_refused", "unknown_table", "unknown_column"})
 _SLACK = 3.0
@@ -38,7 +38,7 @@ class SqlVerdict:
     outcome: SqlOutcome
     reason: str = ""
     late: bool = False
-    """Whether it went on after its limits had stopped it."""
+    """Whether it still ran after its limits should have stopped it."""
 
     @property
     def failed(self) -> bool:

@@ -31,7 +31,7 @@ from longthread.view.tokens import estimate, family_of
 THREAD = "context"
 """The conversation's id."""
 MODEL = "eval:gpt-5"
-"""The model's name: its tokens are estimated as those of this family."""
+"""The model's name, which selects the family for token estimates."""
 
 _FAMILY = family_of(MODEL)
 

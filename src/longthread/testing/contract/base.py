@@ -17,7 +17,7 @@ from longthread.store.transfer.rows import count_rows
 
 _HAS_ASYNCIO = importlib.util.find_spec("pytest_asyncio") is not None
 _asyncio = importlib.import_module("pytest_asyncio") if _HAS_ASYNCIO else pytest
-"""Whose fixtures may be coroutines: anyio's plugin runs those of pytest's own."""
+"""Its fixtures may be coroutines; anyio's plugin runs those of pytest's own."""
 
 OpenStore = Callable[[], AbstractAsyncContextManager[Driver]]
 """Opens the test's store; each call gives another driver on the same data."""

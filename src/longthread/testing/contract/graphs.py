@@ -21,7 +21,7 @@ from longthread.store.driver import Driver
 from longthread.testing.contract.base import Contract, OpenStore, rows_of
 
 LARGE = "大" + "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(400))
-"""A value that is stored apart from its checkpoint, and apart from what its task has written besides."""
+"""A value that is stored apart from its checkpoint, and from its task's other writes."""
 CHECKPOINT = "1fffffff-ffff-6fff-bfff-ffffffffffff"
 """The id of a checkpoint that is newer than all others."""
 

@@ -43,7 +43,7 @@ from longthread.testing.contract.summaries import pass_over, talk
 from longthread.testing.embedding import HashEmbedder
 
 ALL = RetentionPolicy(checkpoints=None)
-"""Nothing goes."""
+"""Nothing is deleted."""
 
 
 def _ns(config: RunnableConfig) -> str:

@@ -11,7 +11,7 @@ from longthread.model.entry import Role
 from longthread.testing.scripted import pieces, raw_calls
 
 CREATED = 1_700_000_000
-"""The time that every completion bears, in Unix seconds, so that replies repeat exactly."""
+"""The time of every completion, in Unix seconds, so that replies repeat exactly."""
 
 
 def received(body: Mapping[str, Any]) -> list[Message]:

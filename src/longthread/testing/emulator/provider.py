@@ -163,7 +163,7 @@ class ProviderEmulator:
             if isinstance(reply, Refused):
                 return _refusal(reply, recorded)
             message = to_message(reply, recorded.messages, native=bool(recorded.tool_names))
-        except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client is told, as by a provider
+        except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client gets HTTP 500, as from a provider
             return _refusal(Refused(500, f"{type(error).__name__}: {error}"), recorded)
         if not recorded.body.get("stream"):
             return _whole(_body(recorded, message, self.used), dropped)
