@@ -1,7 +1,7 @@
 """A LangGraph checkpointer over the log.
 
-A message in a checkpoint, wherever it is, is a reference to its entry: the messages themselves become entries, once, in
-the transaction that stores the checkpoint. What else a checkpoint holds is small, or stored once for each version.
+A message anywhere in a checkpoint is a reference to its entry, which is written once, in the checkpoint's transaction.
+Other values are small, or stored once for each version.
 """
 
 from __future__ import annotations
@@ -60,14 +60,13 @@ _PAGE = 64
 
 
 class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
-    """Keeps LangGraph's checkpoints in a Longthread store.
+    """Stores LangGraph's checkpoints in a Longthread store.
 
-    The thread named by `configurable.thread_id` is made when it is new. Threads of other users than `user_id` are as
-    if they were not there.
+    A new `configurable.thread_id` creates its thread. Threads of other users than `user_id` are invisible.
 
-    The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel: see
-    `Placing` for what an edit does. Of two runs that go on from the same checkpoint, the second to store one gets a
-    `ThreadConflict`, and nothing of it is kept: see `ParentTracker`.
+    The last message of the channel `messages` is the thread's tip, and the tip's branch reads like that channel; for
+    edits see `ListPlacement`. Of two runs that continue the same checkpoint, the second to store one gets a
+    `ThreadConflict` and nothing of it is stored: see `ParentTracker`.
     """
 
     _serde: SerializerProtocol = BaseCheckpointSaver.serde
@@ -90,7 +89,6 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 
     @property
     def serde(self) -> SerializerProtocol:
-        """What values other than messages are written with."""
         return self._serde
 
     @serde.setter
@@ -101,11 +99,11 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._serde = given
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, or its thread's newest."""
+        """Return the checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
         wanted = named(config)
         if self._cache.peek(thread_id).lists:
-            # All but the checkpoint itself is mostly known.
+            # All but the checkpoint itself is mostly cached.
             with suppress(NotCached):
                 return await self._loaded(thread_id, ns, wanted, at_once=True)
         return await self._loaded(thread_id, ns, wanted)
@@ -113,11 +111,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def _loaded(
         self, thread_id: str, ns: str, wanted: str | None, *, at_once: bool = False
     ) -> CheckpointTuple | None:
-        """A checkpoint.
-
-        Raises:
-            NotRemembered: `at_once`, more is needed of the store than can be asked for at once.
-        """
+        """Load a checkpoint; NotCached if `at_once` and one batch of statements is not enough."""
         async with self._store.reading() as tx:
             at = thread_id, ns, wanted
             thread, row, rows = await checkpoints.look(tx, *at, user_id=self._user_id, last=at_once)
@@ -142,7 +136,6 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         return found
 
     def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
-        """Somebody is given this checkpoint, to go on from."""
         checkpoint_id = found.config["configurable"]["checkpoint_id"]
         self._parents.belongs(checkpoint_id, thread.id, thread.born)
         if newest:
@@ -156,7 +149,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints that match, the newest ids first. They are read as they are asked for, some at a time."""
+        """Yield matching checkpoints, newest ids first. They are read page by page."""
         where = where_of(config, before, user_id=self._user_id)
         wanted = named(config) if config else None
         after: CheckpointRow | None = None
@@ -182,10 +175,10 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint and the entries that are new with it, in one transaction.
+        """Store a checkpoint and its new entries in one transaction.
 
         Raises:
-            ThreadConflict: another run, or somebody else, has written to the thread since this one looked.
+            ThreadConflict: another run, or another writer, has written to the thread since this one read it.
             ThreadNotFound: the thread is another user's, or was deleted meanwhile.
         """
         return await self._put(self._given(config, checkpoint, metadata, new_versions))
@@ -197,7 +190,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> PutRequest:
-        """What a put is to store, as it is now. From any thread."""
+        """Copy what a put is to store, as it is now. From any thread."""
         memory = self._cache.peek(_address(config)[0])
         return PutRequest.of(config, checkpoint, metadata, new_versions, memory=memory, serde=self.serde)
 
@@ -220,7 +213,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
     async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
-        """Store a checkpoint, and before it what the tasks of its parent have written: together where all is known."""
+        """Store a checkpoint and its parent's pending writes: in one transaction where all is cached."""
         thread_id, ns = _address(given.config)
         putting, born = None, self._parents.born(given.parent_id, thread_id)
         if born is not None:
@@ -256,14 +249,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def _putting(
         self, given: PutRequest, known: PutPlace | None = None, writes: Sequence[WritesRequest] = ()
     ) -> CheckpointPut:
-        """Store a checkpoint, at its place as it is known or else looked up.
-
-        Args:
-            writes: what tasks of the checkpoint that it goes on from have written; only where its place is known.
-
-        Raises:
-            StoreConflict: the place is not what was known.
-        """
+        """Store a checkpoint and, with a `known` place, its parent's writes; StoreConflict if that is outdated."""
         thread_id, ns = _address(given.config)
         ids = {"checkpoint_id": given.id, "written_id": given.parent_id or ""}
         async with self._store.writing() as tx:
@@ -295,7 +281,6 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     def _given_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> WritesRequest:
-        """What is to be stored of a task, as it is now. From any thread."""
         memory = self._cache.peek(_address(config)[0])
         return WritesRequest.of(config, writes, task_id, task_path, memory=memory, serde=self.serde)
 
@@ -328,11 +313,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def _writing(
         self, given: WritesRequest, checkpoint_id: str, known: PutPlace | None = None
     ) -> tuple[CachedThread, Callable[[], None]]:
-        """Store what a task has written, at its place as it is known or else looked up; what is to be remembered of it.
-
-        Raises:
-            StoreConflict: the place is not what was known.
-        """
+        """Store a task's writes; return the cache and its update after the commit. StoreConflict: outdated `known`."""
         thread_id, ns = _address(given.config)
         async with self._store.writing() as tx:
             if known is not None:
@@ -354,18 +335,13 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def _check_is_of(
         self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, born: str | None
     ) -> None:
-        """Make sure that what goes on from a checkpoint of a thread with this mark goes into that one, or into one that
-        the checkpoint has been brought back to.
-
-        Raises:
-            ThreadBegunAnew: it is another one.
-        """
+        """Raise ThreadBegunAnew unless `born` marks this thread, or it holds the checkpoint again."""
         if born in (None, thread.born) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
             return
         raise ThreadBegunAnew(thread=thread.id)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread with everything that is kept of it, its messages too. It cannot be undone."""
+        """Delete a thread with its messages and everything derived from it. This cannot be undone."""
         thread_id = str(thread_id)
         with suppress(ThreadNotFound):
             gone = await delete_thread(self._store, thread_id, user_id=self._user_id)
@@ -375,14 +351,13 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._forget(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints whose metadata names one of these runs, with what their tasks have written.
+        """Delete the checkpoints whose metadata names one of these runs, with their tasks' writes.
 
-        The messages stay in the log; where the newest checkpoint goes, the conversation ends where the one before has
-        it end. What is deleted is what a thread holds of the runs when it is locked: it may have changed since it was
-        found, and be another one of the same id.
+        The messages stay in the log; if the newest checkpoint goes, the conversation ends where the one before ends.
+        Each thread is read again under its lock: it may have changed, or be another one of the same id.
 
         Raises:
-            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are done.
+            StoreDamaged: something of a thread cannot be read. It is not changed, and the others are done.
         """
         found: dict[str, list[str]] = {}
         async with self._store.reading() as tx:
@@ -398,11 +373,11 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         damaged.tell()
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread's messages and checkpoints, with what their tasks have written, to a new thread.
+        """Copy a thread's messages, checkpoints and writes to a new thread.
 
         Raises:
             ThreadNotFound: there is no thread to copy.
-            ThreadTaken: there already is a thread of the new id.
+            ThreadTaken: a thread of the new id exists.
         """
         source_thread_id, target_thread_id = str(source_thread_id), str(target_thread_id)
         async with self._store.writing() as tx:
@@ -413,11 +388,11 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         """Delete checkpoints that are no longer needed. The messages stay in the log. Safe while runs go on.
 
         Args:
-            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and those before it that its delta
-                channels are made of; `delete` deletes all checkpoints.
+            strategy: `keep_latest` keeps the newest checkpoint of each namespace, and the earlier ones that its delta
+                channels need; `delete` deletes all checkpoints.
 
         Raises:
-            StoreDamaged: something of a thread cannot be read. It is left as it is, and the others are pruned.
+            StoreDamaged: something of a thread cannot be read. It is not changed, and the others are pruned.
             TypeError: `thread_ids` is a single text.
             ValueError: there is no such strategy.
         """
@@ -437,7 +412,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """What was written to channels before the checkpoint that `config` names since each last had a value."""
+        """Return the writes to channels, up to this checkpoint, since each last had a value."""
         thread_id, ns = _address(config)
         async with self._store.reading() as tx:
             thread = await checkpoints.lock(tx, thread_id, user_id=self._user_id)
@@ -447,11 +422,11 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             return await channel_history(tx, row, channels, self.serde, thread.first_seq)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """Versions count up. Those of a thread that began with another saver stay texts."""
+        """Count up. Versions of a thread that began with another saver stay texts."""
         return next_version(current)
 
     def _expect_new(self, thread_id: str) -> None:
-        """A thread that was not there may be begun by writes; one that was may not: it has been deleted."""
+        """Note that the thread was missing when it was read, so that a task's writes may create it."""
         self._new.put(thread_id, True)
 
     def _forget(self, thread_id: str) -> None:
@@ -472,7 +447,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         return found
 
     async def _drop_writes(self, thread_id: str, ns: str, checkpoint_id: str) -> None:
-        """Delete what the tasks of a checkpoint that was refused have written already, unless it is there."""
+        """Delete the tasks' writes of a refused checkpoint, unless it is stored."""
         async with self._store.writing() as tx:
             is_there = await checkpoints.lock(tx, thread_id, user_id=self._user_id) is not None
             if is_there and await checkpoints.find(tx, thread_id, ns, checkpoint_id) is None:

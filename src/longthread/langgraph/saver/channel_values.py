@@ -1,4 +1,4 @@
-"""A channel's value, or what a task wrote to one, as it is stored: a message in it is a reference to the log."""
+"""The stored form of a channel's value or a task's write: a message in it is a reference to the log."""
 
 from __future__ import annotations
 
@@ -26,27 +26,21 @@ _INLINE = "i"
 
 
 class SeqFinder(Protocol):
-    """Tells where in the log a message stands."""
-
     def seqs(self, items: Sequence[Any]) -> list[int | None]:
-        """Of each of these that is a message that the log holds, its seq."""
+        """Return the seq of each item that is a message of the log, else None."""
         ...
 
 
 class MessageSource(Protocol):
-    """Gives messages of the log, each time anew."""
-
     def messages(self, first: int, last: int) -> list[BaseMessage]:
-        """Those of these seqs that there still are."""
+        """Return new objects for the existing messages with these seqs."""
         ...
 
 
 @dataclass(slots=True)
 class InlineMessage:
-    """A message that the log did not hold when the value was stored: the message, packed.
-
-    `message` is the caller's own, and `fields` what it was: None in what was read back.
-    """
+    """A message that the log did not hold when the value was stored, packed.
+    `message` is the caller's own, and `fields` its content then; both are None after reading."""
 
     body: bytes
     message: BaseMessage | None = None
@@ -55,8 +49,8 @@ class InlineMessage:
 
 @dataclass(slots=True)
 class MessageGap:
-    """A container from which messages were taken. `runs` of a list are (place, first, last) of the log's, in the order
-    of their places; `inner` is what the items at some places, keys or attributes lack."""
+    """A container without its messages. `runs` of a list are (place, first seq, last seq), ordered by place;
+    `inner` has the gaps of items by place, key or attribute."""
 
     kind: str
     runs: list[tuple[int, int, int]] = field(default_factory=list)
@@ -69,10 +63,8 @@ Hole = int | InlineMessage | MessageGap
 
 @dataclass(slots=True)
 class ChannelValue:
-    """A value: what the serializer made of it without its messages, and where those belong.
-
-    `stored_by` is the number of the checkpoint that stored it apart, when it is too large to be in each checkpoint.
-    """
+    """A value: its serialized form without messages, and where those belong.
+    `stored_by` is the number of the checkpoint that stored a large value separately."""
 
     kind: str
     body: bytes
@@ -81,11 +73,11 @@ class ChannelValue:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Its approximate size in bytes."""
         return len(self.body) + (_size(self.hole) if self.hole is not None else 0)
 
     def to_json(self, parts: list[bytes]) -> Any:
-        """The cell as JSON; `parts` gets the bytes that belong to it, in its order."""
+        """Convert it to JSON; its bytes are appended to `parts` in order."""
         if self.kind == _NOTHING and self.hole is None:
             return 0
         parts.append(self.body)
@@ -94,7 +86,7 @@ class ChannelValue:
 
     @classmethod
     def from_json(cls, data: Any, take: Callable[[int], bytes]) -> ChannelValue:
-        """The cell that `to_json` was called on. `take` gives the next bytes."""
+        """Invert `to_json`; `take` returns the next bytes."""
         if data == 0:
             return cls(_NOTHING, b"")
         kind, length, *rest = data
@@ -102,27 +94,25 @@ class ChannelValue:
         return cls(kind, body, _from_json(rest[0], take) if rest else None)
 
     def runs(self) -> Iterator[SeqRange]:
-        """The seqs of the messages that it refers to."""
+        """Yield the seqs of the messages that it refers to."""
         if self.hole is not None:
             yield from _runs(self.hole)
 
     def value(self, serde: SerializerProtocol, source: MessageSource) -> Any:
-        """The value, made anew."""
         bare = serde.loads_typed((self.kind, self.body))
         return bare if self.hole is None else _filled(bare, self.hole, source, serde)
 
     @property
     def has_inline(self) -> bool:
-        """Whether a message in it is not in the log."""
         return self.hole is not None and _has_inline(self.hole)
 
     def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> ChannelValue:
-        """The value with references to those inline messages that the log holds by now; the same, if there is none."""
+        """Replace inline messages that the log holds now by references; return itself if there is none."""
         hole = _settled(self.hole, seq_of) if self.hole is not None else None
         return self if hole is self.hole else ChannelValue(self.kind, self.body, hole, self.stored_by)
 
     def differs(self, other: ChannelValue, serde: SerializerProtocol) -> bool:
-        """Whether it is another value than `other`, as far as that can be told without reading the log."""
+        """Whether the values differ, as far as that is known without reading the log."""
         if (self.kind, self.body) != (other.kind, other.body):
             # The same value may be serialized in several ways: a set has no order.
             ours, theirs = (serde.loads_typed((cell.kind, cell.body)) for cell in (self, other))
@@ -132,7 +122,6 @@ class ChannelValue:
 
 
 def cell_of(value: Any, serde: SerializerProtocol, finder: SeqFinder) -> ChannelValue:
-    """A value as a cell."""
     if value is None:
         return ChannelValue(_NOTHING, b"")
     bare, hole = _split(value, finder)
@@ -140,7 +129,6 @@ def cell_of(value: Any, serde: SerializerProtocol, finder: SeqFinder) -> Channel
 
 
 def cell_of_runs(runs: Sequence[SeqRange], serde: SerializerProtocol) -> ChannelValue:
-    """A list of nothing but messages of the log."""
     place, found = 0, list[tuple[int, int, int]]()
     for first, last in runs:
         found.append((place, first, last))
@@ -149,7 +137,6 @@ def cell_of_runs(runs: Sequence[SeqRange], serde: SerializerProtocol) -> Channel
 
 
 def _split(value: Any, finder: SeqFinder) -> tuple[Any, Hole | None]:
-    """A value without its messages, and the holes that they leave."""
     kind = type(value)
     if kind in _SCALARS:
         return value, None
@@ -334,7 +321,7 @@ def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
 
 
 def merged(runs: Sequence[SeqRange]) -> list[SeqRange]:
-    """Runs in their order, those that touch or overlap as one."""
+    """Sort runs, and join those that touch or overlap."""
     found: list[SeqRange] = []
     for first, last in sorted(runs):
         if found and first <= found[-1][1] + 1:

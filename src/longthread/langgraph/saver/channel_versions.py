@@ -7,7 +7,7 @@ from typing import Any
 
 
 def next_version(current: Any) -> Any:
-    """The version after this one, of the same kind: a number, or a text as LangGraph's own savers make it."""
+    """Return the next version, of the same kind: a number, or a text as LangGraph's own savers write it."""
     if current is None:
         return 1
     if not isinstance(current, str):

@@ -14,7 +14,6 @@ from longthread.store.driver import Transaction
 
 
 def where_of(config: RunnableConfig | None, before: RunnableConfig | None, *, user_id: str) -> Where:
-    """Which checkpoints a listing is to find."""
     at = config["configurable"] if config else {}
     thread_id = at.get("thread_id")
     last = named(before) if before else None
@@ -25,7 +24,7 @@ def where_of(config: RunnableConfig | None, before: RunnableConfig | None, *, us
 async def page(
     tx: Transaction, where: Where, wanted: str | None, after: CheckpointRow | None, limit: int
 ) -> list[CheckpointRow]:
-    """The next rows of a listing; of one that names a checkpoint (`wanted`), that alone."""
+    """Return the next rows of a listing; with `wanted`, only that checkpoint."""
     if not wanted or where.thread_id is None or where.ns is None:
         return await checkpoints.page(tx, where, after, limit=limit)
     known = await checkpoints.lock(tx, where.thread_id, user_id=where.user_id) is not None and after is None
@@ -34,7 +33,6 @@ async def page(
 
 
 def is_wanted(row: CheckpointRow, where: Where, wanted: str | None, filter_: Mapping[str, Any] | None) -> bool:
-    """Whether a row is one that the listing asks for."""
     if (where.ns is not None and row.ns != where.ns) or (wanted and row.id != wanted):
         return False
     if not filter_:

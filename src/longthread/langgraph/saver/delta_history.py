@@ -1,4 +1,4 @@
-"""What the tasks of earlier checkpoints have written to a channel: LangGraph makes its delta channels of that."""
+"""The writes of earlier checkpoints' tasks to a channel: LangGraph rebuilds its delta channels from them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DELTA_COUNTERS = "counters_since_delta_snapshot"
 
 
 async def has_delta_messages(tx: Transaction, thread_id: str) -> bool:
-    """Whether the messages of a thread are in a delta channel, as its newest checkpoint says."""
+    """Whether the thread's newest checkpoint has its messages in a delta channel."""
     row = await checkpoints.find(tx, thread_id, "", None)
     return row is not None and "messages" in (row.about.get(DELTA_COUNTERS) or ())
 
 
 async def ancestors(tx: Transaction, row: CheckpointRow) -> AsyncIterator[tuple[CheckpointRow, list[WriteRow]]]:
-    """The checkpoints that this one goes on from, the nearest first, each with the rows of its tasks."""
+    """Yield the checkpoint's ancestors, nearest first, each with its tasks' rows."""
     rows: dict[str, CheckpointRow] = {}
     writes: dict[str, list[WriteRow]] = {}
     seen = {row.id}
@@ -60,8 +60,6 @@ async def _writes(tx: Transaction, page: Sequence[CheckpointRow]) -> dict[str, l
 
 @dataclass(slots=True)
 class _Channel:
-    """What was found of a channel so far: its writes, the newest first, and the value that they go on from."""
-
     writes: list[tuple[str, ChannelValue]]
     seed: ChannelValue | None = None
 
@@ -69,8 +67,8 @@ class _Channel:
 async def channel_history(
     tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol, first_seq: int
 ) -> Mapping[str, DeltaChannelHistory]:
-    """What was written to channels up to this checkpoint since each last had a value of its own. Messages before
-    `first_seq` were deleted by retention."""
+    """Return the writes to channels up to this checkpoint since each last had a value.
+    Messages before `first_seq` were deleted by retention."""
     found = {channel: _Channel([]) for channel in channels}
     open_ = set(channels)
     async for ancestor, rows in ancestors(tx, row):

@@ -1,10 +1,9 @@
-"""Who asked for what is being stored, and whether that one may still be at work.
+"""Tracks which run asked for each store in progress, and whether that run may still be at work.
 
-LangGraph stores in the background, one checkpoint after the other. A run that is broken off while it waits for that
-(cancelled at its end or twice, interrupted from the keyboard) is over, and what it has handed in is stored all the
-same. The next run of the thread must go on from there. So whoever looks for where to go on waits for those stores.
-
-Each look leaves a mark with the task or thread that looked; LangGraph's background work inherits the mark.
+LangGraph stores checkpoints in the background, one after the other. A run that is cancelled or interrupted while it
+waits for them is over, but its checkpoints are stored all the same, and the thread's next run must continue from them.
+So a caller that reads the newest checkpoint first waits for those stores. Each read leaves a mark with its task or
+thread; LangGraph's background work inherits the mark.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _numbers = count(1)
 
 
 class StoreCaller:
-    """A task, or a thread without one, that has looked; `number` says when."""
+    """A task, or a thread without one, that has read; `number` orders the reads."""
 
     __slots__ = ("_task", "_thread", "number")
 
@@ -42,14 +41,14 @@ class StoreCaller:
         self._thread = threading.current_thread() if task is None else None
 
     def may_be_at_work(self) -> bool:
-        """Whether its run may still go on. Not while it asks for something else, nor when it was broken off."""
+        """Whether its run may still go on: not while it reads again, nor after it was cancelled."""
         if self._thread is not None:
             return self._thread.is_alive() and self._thread is not threading.current_thread()
         task = self._task() if self._task is not None else None
         return task is not None and not task.done() and not task.cancelling() and task is not _current_task()
 
     def comes_after(self, other: StoreCaller) -> bool:
-        """Whether the other is an earlier run of the same task or thread: it was over when this one looked."""
+        """Whether `other` is an earlier run of the same task or thread, which was over before this one read."""
         return self._task is other._task and self._thread is other._thread and self.number > other.number
 
 
@@ -57,7 +56,7 @@ _caller: ContextVar[StoreCaller | None] = ContextVar("longthread_caller", defaul
 
 
 class _Store:
-    """Something of a thread that is being stored; for some turns of its loop it is remembered after its end."""
+    """A store in progress; it is remembered for some turns of its loop after its end."""
 
     __slots__ = ("caller", "ended", "loop")
 
@@ -68,13 +67,13 @@ class _Store:
         self.ended.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
 
     def is_of_interest(self) -> bool:
-        """Whether who goes on with the thread waits for it, and for what LangGraph stores next."""
+        """Whether the thread's next run waits for it and for what LangGraph stores next."""
         waits = not self.ended.done() or self.loop is _running_loop()
         return waits and not self.caller.may_be_at_work()
 
 
 class InflightWrites:
-    """What is being stored of each thread, on behalf of whom. Used from all threads and event loops."""
+    """The stores in progress by thread, and their callers. Used from all threads and event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,7 +82,7 @@ class InflightWrites:
 
     @contextmanager
     def one(self, thread_id: str) -> Iterator[None]:
-        """While this is open, something of a thread is being stored."""
+        """Mark a store of the thread as in progress for the block."""
         caller = _caller.get()
         if caller is None:
             yield  # not by a run: those look first
@@ -101,25 +100,25 @@ class InflightWrites:
                 store.loop.call_soon(self._fade, thread_id, store, STEPS)
 
     async def asettle(self, thread_id: str) -> None:
-        """Wait for the stores of runs that are over. The one that asks is known from now on."""
+        """Wait for the stores of runs that are over, and register the caller."""
         while found := self._of_interest(thread_id):
             left = [store.ended for store in found if not store.ended.done()]
             await (_ended(left) if left else asyncio.sleep(0))
         _caller.set(StoreCaller())
 
     def settle(self, thread_id: str) -> None:
-        """The same, without `await`."""
+        """The same as `asettle`, blocking."""
         while left := [store.ended for store in self._of_interest(thread_id) if not store.ended.done()]:
             wait(left)
         _caller.set(StoreCaller())
 
     async def aovertake(self, thread_id: str, ns: str) -> bool:
-        """To be asked before a put: whether a run that is over has put something here since this one looked.
+        """Whether a run that is over has stored a checkpoint since the caller read. Call it before a put.
 
-        It may, for who looks cannot know what LangGraph has not handed in yet. From now on it may not.
+        Such a run may: a reader cannot know what LangGraph has not handed in yet. After this call it may not.
 
         Raises:
-            ThreadConflict: this run is over itself, and a later one has put something here.
+            ThreadConflict: the caller itself is over, and a later run has stored a checkpoint here.
         """
         before, overtakes = self._take_over(thread_id, ns)
         if before:
@@ -127,13 +126,13 @@ class InflightWrites:
         return overtakes
 
     def overtake(self, thread_id: str, ns: str) -> bool:
-        """The same, without `await`."""
+        """The same as `aovertake`, blocking."""
         before, overtakes = self._take_over(thread_id, ns)
         wait(before)
         return overtakes
 
     def _take_over(self, thread_id: str, ns: str) -> tuple[list[Future[None]], bool]:
-        """What still is to be waited for, and whether it is to be left aside."""
+        """Return what to wait for, and whether the put becomes a fork."""
         caller = _caller.get()
         if caller is None:
             return [], False

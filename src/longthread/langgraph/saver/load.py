@@ -1,4 +1,4 @@
-"""Checkpoints read back: from rows to what LangGraph is given."""
+"""Builds LangGraph's checkpoints from rows."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _SENT_ID = f'"{MESSAGE_ID}"'
 
 
 class NotCached(Exception):  # told apart from errors of the product
-    """Something is asked for that is not remembered."""
+    """The cache does not hold what was asked."""
 
 
 @dataclass(slots=True)
 class CheckpointReader:
     """Reads one thread's checkpoints in one snapshot.
 
-    `first_seq` is the thread's first entry in that snapshot: what others see meanwhile is in `memory`.
-    `remembers`: the lists that are read replace those that are remembered. They do so for who goes on from them.
-    Without `tx` nothing can be asked: `NotCached`.
+    `first_seq` is the thread's first entry in that snapshot; `memory` may have newer data. With `remembers`, the lists
+    read replace the cached ones, for the run that continues from them. Without `tx`, a read beyond the cache raises
+    `NotCached`.
     """
 
     tx: Transaction | None
@@ -50,7 +50,7 @@ class CheckpointReader:
     remembers: bool
 
     async def read(self, row: CheckpointRow, rows: Iterable[WriteRow]) -> CheckpointTuple:
-        """The checkpoint of a row, with what its tasks have written since."""
+        """Build the checkpoint of a row, with its tasks' later writes."""
         stored = StoredCheckpoint.from_row(row, self.serde)
         writes = in_order(merged_tasks(stored, rows, row.thread_id).values())
         cells = {
@@ -79,7 +79,6 @@ class CheckpointReader:
         )
 
     async def messages(self, name: tuple[str, str], runs: Sequence[SeqRange]) -> list[BaseMessage]:
-        """The messages of a list that stand at these seqs."""
         runs = _since(runs, self.first_seq)
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
@@ -100,13 +99,11 @@ class CheckpointReader:
 
 @dataclass(slots=True)
 class LogMessages:
-    """Messages of the log, by seq."""
-
     by_seq: Mapping[int, CachedMessage]
     serde: SerializerProtocol
 
     def messages(self, first: int, last: int) -> list[BaseMessage]:
-        """Those of these seqs that there are, each time anew."""
+        """Return new objects for the existing messages with these seqs."""
         found = MessageList(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
         return found.copies(len(found), self.serde)
 
@@ -114,22 +111,15 @@ class LogMessages:
 async def source_of(
     tx: Transaction, thread_id: str, cells: Iterable[ChannelValue], first_seq: int, serde: SerializerProtocol
 ) -> LogMessages:
-    """All messages that values refer to, but for those that retention has deleted: before `first_seq`.
-
-    Raises:
-        RowDamaged: one is not there, or nothing can be made of it.
-    """
+    """Read the messages that values refer to; RowDamaged if one is missing or undecodable.
+    Retention has deleted those before `first_seq`."""
     runs = _since([run for cell in cells for run in cell.runs()], first_seq)
     found = await _messages(tx, thread_id, merged(runs), serde) if runs else MessageList()
     return LogMessages({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
 async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: ChannelValue) -> ChannelValue:
-    """A checkpoint's value, read if it is stored apart.
-
-    Raises:
-        RowDamaged: it is gone, or nothing can be made of it.
-    """
+    """Return a checkpoint's value, read if it is stored separately; RowDamaged if it is missing or undecodable."""
     if cell.stored_by is None:
         return cell
     body = await checkpoints.blob(tx, row.thread_id, row.ns, cell.stored_by, channel)
@@ -141,7 +131,7 @@ async def filled(tx: Transaction, row: CheckpointRow, channel: str, cell: Channe
 
 
 def merged_tasks(stored: StoredCheckpoint, rows: Iterable[WriteRow], thread_id: str) -> dict[str, TaskWrites]:
-    """The tasks of a checkpoint: what was taken in of them, and what they have written since."""
+    """Merge the tasks in a checkpoint's body with their later writes."""
     tasks = dict(stored.tasks)
     for row in rows:
         task = TaskWrites.from_row(row, thread_id)
@@ -155,11 +145,7 @@ def merged_tasks(stored: StoredCheckpoint, rows: Iterable[WriteRow], thread_id: 
 async def _messages(
     tx: Transaction, thread_id: str, runs: Sequence[SeqRange], serde: SerializerProtocol
 ) -> MessageList:
-    """The messages with these seqs, in the order of the runs.
-
-    Raises:
-        RowDamaged: one is not there, or nothing can be made of it.
-    """
+    """Read the messages in the order of the runs; RowDamaged if one is missing or undecodable."""
     among = merged(runs)
     rows = await checkpoints.messages(tx, thread_id, among)
     if len(rows) != sum(last - first + 1 for first, last in among):
@@ -176,7 +162,7 @@ async def _messages(
 async def kept_on_branch(
     tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol
 ) -> MessageList:
-    """The last `count` messages of the branch that ends in `tip`."""
+    """Return the last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
     return messages_of(rows, thread_id, serde)
 
@@ -186,10 +172,10 @@ def _since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
 
 
 def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> MessageList:
-    """The messages of entries' rows.
+    """Decode entries' rows to messages.
 
     Raises:
-        RowDamaged: nothing can be made of one.
+        RowDamaged: one cannot be decoded.
         ValueDamaged: the same, of a class of the application's.
     """
     try:
@@ -218,7 +204,7 @@ def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> MessageList:
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:
-    """JSON values; parsed at once, for that is faster."""
+    """Parse JSON values in one call, which is faster."""
     values: list[Any] = json.loads(f"[{','.join(texts)}]")
     if len(values) != len(texts):
         raise ValueError("it is not one value")
@@ -226,7 +212,7 @@ def _parsed(texts: Sequence[str]) -> list[Any]:
 
 
 def list_of(cell: ChannelValue) -> list[SeqRange] | None:
-    """The runs of a cell that is a list of nothing but messages of the log; else None."""
+    """Return the runs of a list of nothing but messages of the log; None for any other cell."""
     hole = cell.hole
     if not isinstance(hole, MessageGap) or hole.kind != MESSAGES:
         return None

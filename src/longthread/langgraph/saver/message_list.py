@@ -1,4 +1,4 @@
-"""Lists of messages that the log holds, as private copies: a put tells by them what has changed, a load copies them."""
+"""Private copies of the log's message lists: a put finds changes by them, a load copies them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,8 @@ _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 @dataclass(slots=True)
 class CachedMessage:
-    """A private copy of one message, and where it stands. `fields` is its `__dict__`; nothing of it is ever changed.
-
-    Where the fields do not say it all, or cannot be copied, `odd` is the message and `packed` what makes it anew.
-    """
+    """A private copy of one message, with its place. `fields` is its `__dict__` and is never changed.
+    If the fields are not all of it, or cannot be copied, `odd` is the message and `packed` its serialized form."""
 
     type: type[BaseMessage]
     fields: Fields
@@ -49,26 +47,25 @@ class CachedMessage:
 
     @classmethod
     def of_odd(cls, message: BaseMessage, seq: int, parent_seq: int, packed: bytes | None = None) -> CachedMessage:
-        """One whose fields do not say it all."""
         return cls(type(message), message.__dict__, seq, parent_seq, message, packed or pack(message))
 
     def is_like(self, message: BaseMessage) -> bool:
-        """Whether the message is still what this one says."""
+        """Whether the message still equals this copy."""
         if self.odd is not None:
             return alike(self.odd, message)
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
 
     def at_place(self, seq: int, parent_seq: int) -> CachedMessage:
-        """The same at a place. A list may have it at several."""
+        """Copy it to another place: a list may have it at several."""
         return replace(self, seq=seq, parent_seq=parent_seq)
 
     def shown(self) -> BaseMessage:
-        """A message with these very fields: to be looked at, and neither kept nor changed."""
+        """Return a message with these very fields, only to be read."""
         return self.odd if self.odd is not None else showing(self.type, self.fields)
 
     def rebuilt(self, serde: SerializerProtocol) -> BaseMessage:
-        """What makes it anew, made: see `unpack`."""
+        """Build it again from `packed`: see `unpack`."""
         made = unpack(self.packed, serde)
         if made.id is None:
             made.id = self.fields["id"]
@@ -76,7 +73,7 @@ class CachedMessage:
 
 
 class MessageList:
-    """A list of messages. It only grows; what was given away is never seen again here."""
+    """An append-only list of messages, of which nothing is shared with callers."""
 
     def __init__(self, messages: Iterable[CachedMessage] = ()) -> None:
         self.seqs: list[int] = []
@@ -87,7 +84,7 @@ class MessageList:
         self._odd: list[int] = []
         # Of each whole chunk, by its first place, the fields that are lists and objects: bytes are copied faster.
         self._chunks: dict[int, bytes] = {}
-        # One of each class of the application's, by place, and the serializer that last was seen to allow them all.
+        # One message of each of the application's classes, by place, and the serializer that last allowed all of them.
         self._own: dict[type[BaseMessage], int] = {}
         self._allowed_by: SerializerProtocol | None = None
         # One list of messages, or nothing any more.
@@ -100,15 +97,12 @@ class MessageList:
         return len(self.seqs)
 
     def at(self, place: int) -> CachedMessage:
-        """The message at this place."""
         return self._messages[place]
 
     def first(self, count: int) -> MessageList:
-        """A list of the first messages."""
         return MessageList(self._messages[:count])
 
     def extend(self, messages: Iterable[CachedMessage]) -> None:
-        """Append messages."""
         for place, message in enumerate(messages, len(self)):
             self._messages.append(message)
             self.seqs.append(message.seq)
@@ -121,24 +115,22 @@ class MessageList:
                 self._own[message.type], self._allowed_by = place, None
 
     def place_of(self, message_id: str | None) -> int | None:
-        """Where in the list the message of this id is: the last one, if there are several."""
+        """Return the place of the last message with this id."""
         if self._places is None:
             self._places = {message.fields["id"] or "": place for place, message in enumerate(self._messages)}
         return self._places.get(message_id or "")
 
     def hold(self, messages: Sequence[BaseMessage]) -> None:
         """Note that these objects are the first messages, as they are now: see `equal`.
-
-        Only while somebody else has the last of them: whoever has dropped that has mostly dropped them all.
-        """
+        They are held only while the caller has the last of them: a caller that dropped that has mostly dropped all."""
         self._held = held = [list(messages[: max(0, len(messages) - RECENT)])]
         self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if messages else None
 
     def equal(self, messages: Sequence[BaseMessage]) -> int:
-        """How many of `messages`, from their first on, are equal to those kept.
+        """Count how many of `messages`, from the first on, equal the cached ones.
 
-        Objects that are held are taken for what they were, but for the last ones: who changes a message in its place,
-        and does not return another one, does so to a new one.
+        Held objects count as unchanged, but for the last ones: a node that changes a message in place changes a new
+        message.
         """
         held = next(iter(self._held), [])  # it may be dropped at any moment
         count = min(len(messages), len(self))
@@ -146,7 +138,7 @@ class MessageList:
         return same + self.like(messages[same:count], same)
 
     def like(self, messages: Sequence[BaseMessage], place: int) -> int:
-        """How many of `messages`, from their first on, are equal to those kept from `place` on."""
+        """Count how many of `messages`, from the first on, equal the cached ones from `place` on."""
         mine = self._messages[place : place + len(messages)]
         given = messages[: len(mine)]
         # Nearly always they all are, and comparing whole lists is many times faster than message by message.
@@ -158,7 +150,6 @@ class MessageList:
         return next((number for number, (one, other) in pairs if not one.is_like(other)), len(mine))
 
     def runs_of(self, count: int) -> list[SeqRange]:
-        """The seqs of the first `count` messages."""
         if count == len(self):
             return list(self.runs)
         found: list[SeqRange] = []
@@ -167,7 +158,7 @@ class MessageList:
         return found
 
     def starts_with(self, runs: Sequence[SeqRange]) -> int | None:
-        """How many messages the runs are, if the list begins with them; else None."""
+        """Count the messages of the runs if the list begins with them; else None."""
         if not runs:
             return 0
         *whole, (first, last) = runs
@@ -177,11 +168,7 @@ class MessageList:
         return sum(end - start + 1 for start, end in runs)
 
     def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
-        """The first `count` messages, for the caller to keep and to change.
-
-        Raises:
-            ValueError: the serializer does not allow the class of one.
-        """
+        """Copy the first `count` messages; ValueError if the serializer does not allow the class of one."""
         self._expect_allowed(count, serde)
         made = self._made(count)
         for place in self._odd:
@@ -190,8 +177,7 @@ class MessageList:
         return made
 
     def held_copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
-        """The same for who goes on from them, and will give them back: they are held, and what they are now is what
-        they were."""
+        """Copy as `copies` does and hold the copies, for a run that will give them back."""
         self.hold([])
         made = self.copies(count, serde)
         for place in self._odd:
@@ -203,7 +189,7 @@ class MessageList:
         return made
 
     def _expect_allowed(self, count: int, serde: SerializerProtocol) -> None:
-        """What is not read is not stopped by the serializer: it is asked, so that it is as if it were read."""
+        """Ask the serializer, as decoding would: cached messages do not pass through it."""
         if not self._own or self._allowed_by is serde:
             return
         for kind, place in self._own.items():
@@ -212,7 +198,7 @@ class MessageList:
         self._allowed_by = serde if count == len(self) else None
 
     def _made(self, count: int) -> list[BaseMessage]:
-        """Copies of the first messages, which are not checked again. Of odd ones they are not whole."""
+        """Copy the first messages without the serializer's check. Odd ones are incomplete."""
         made: list[BaseMessage] = []
         for first in range(0, count, CHUNK):  # what a processor's cache holds
             chunk = self._messages[first : min(first + CHUNK, count)]
@@ -228,7 +214,7 @@ class MessageList:
         return made
 
     def _containers(self, first: int, chunk: Sequence[CachedMessage]) -> list[Fields]:
-        """Copies of the fields that are lists and objects, of each message of a chunk."""
+        """Copy the fields that are lists and objects, of each message of a chunk."""
         if len(chunk) < CHUNK:
             return list(map(_containers_of, chunk))
         packed = self._chunks.get(first)
@@ -239,7 +225,6 @@ class MessageList:
 
 
 def add_run(runs: list[SeqRange], first: int, last: int) -> None:
-    """Append seqs to runs of them."""
     if runs and runs[-1][1] == first - 1:
         runs[-1] = (runs[-1][0], last)
     else:
@@ -247,13 +232,12 @@ def add_run(runs: list[SeqRange], first: int, last: int) -> None:
 
 
 def seqs_of(runs: Iterable[SeqRange]) -> Iterator[int]:
-    """The seqs of runs, one by one."""
     for first, last in runs:
         yield from range(first, last + 1)
 
 
 def private(message: BaseMessage, seq: int, parent_seq: int) -> CachedMessage:
-    """A message of which nothing is shared with the one that is given."""
+    """Copy a message so that nothing is shared with it."""
     if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
         return CachedMessage.of_odd(copy_of(message), seq, parent_seq)
     return CachedMessage(type(message), copied(message.__dict__), seq, parent_seq)

@@ -1,4 +1,4 @@
-"""What tasks have written, on its way into the transaction of the checkpoint behind it."""
+"""Task writes that wait for the transaction of the next checkpoint."""
 
 from __future__ import annotations
 
@@ -20,36 +20,30 @@ class Pending:
         self._stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     def settle(self, *, stored: bool) -> None:
-        """Tell whoever waits for it how it ended, unless that is told already."""
         with suppress(asyncio.InvalidStateError):
             self._stored.set_result(stored)
 
     def refuse(self, error: Exception) -> None:
-        """Tell whoever waits for it why it is not stored."""
         self._stored.set_exception(error)
 
     async def ended(self) -> bool:
-        """Whether it was stored, once that is known."""
+        """Wait for the result: whether it was stored."""
         return await self._stored
 
 
 class PendingWrites:
     """Writes that were handed in in this turn of the event loop.
 
-    LangGraph hands in what a task has written and the checkpoint behind it in the same turn, each in a task of the
-    loop's own. So the writes wait for the end of the turn, and one transaction stores both. Where no checkpoint comes
-    (another task still runs, or one was interrupted) they are stored alone.
+    LangGraph hands in a task's writes and the next checkpoint in the same turn, each in a task of the loop's own. So
+    writes wait for the end of the turn, and one transaction stores both. Without a checkpoint (another task still runs,
+    or one was interrupted) they are stored alone.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[Key, list[Pending]] = {}
 
     async def are_taken(self, key: Key, given: WritesRequest) -> bool:
-        """Wait for the end of the turn, and for the put that has taken the writes, if one has; whether they are stored.
-
-        Raises:
-            LongthreadError: the put was told why they cannot be.
-        """
+        """Wait for the turn's end and a put that takes the writes; whether they are stored. Raises the put's error."""
         pending = Pending(given)
         self._waiting.setdefault(key, []).append(pending)
         stored = False
@@ -61,7 +55,7 @@ class PendingWrites:
         return stored
 
     def take(self, key: Key) -> list[Pending]:
-        """What waits for a checkpoint that goes on from this one. Whoever takes it settles it."""
+        """Remove and return the writes that wait for a checkpoint's child. The caller settles them."""
         return self._waiting.pop(key, [])
 
     def _is_withdrawn(self, key: Key, pending: Pending) -> bool:

@@ -1,4 +1,4 @@
-"""Where the messages of a list stand in the log: found there, or about to be written."""
+"""Finds the places of a list's messages in the log, and appends new ones."""
 
 from __future__ import annotations
 
@@ -23,24 +23,20 @@ FEW = 16
 
 @dataclass(frozen=True, slots=True)
 class TakenMessage:
-    """A message as it was at one moment, and the draft of that: LangGraph may go on to change it while it is stored."""
+    """A copy of a message and its draft: LangGraph may change the message while it is stored."""
 
     message: CachedMessage
     draft: Draft
 
     @classmethod
     def of(cls, message: BaseMessage) -> TakenMessage:
-        """The message as it is now."""
         taken = private(message, 0, 0)
         return cls(taken, draft_of(taken.shown()))
 
 
 @dataclass(slots=True)
 class LogGrowth:
-    """A thread's log while a transaction makes it grow: its tip, its number of entries, and rows not yet written.
-
-    The rows wait for each other, for they are written in one statement at the end.
-    """
+    """A thread's log within a transaction: its tip, its number of entries, and rows to be written in one statement."""
 
     tx: Transaction
     thread: Locked
@@ -59,14 +55,14 @@ class LogGrowth:
         self.tip, self.size = self.thread.tip, self.thread.size
 
     async def find(self, ids: Sequence[str]) -> dict[str, Entry]:
-        """Those entries that there are of these ids; none that were added here."""
+        """Return the stored entries with these ids; none that were added here."""
         if self.guesses and len(ids) <= FEW:
             await log.expect_no_entries(self.tx, self.thread.id, ids)
             return {}
         return await log.find_entries(self.tx, self.thread.id, ids)
 
     async def add(self, taken: TakenMessage, parent: int, *, is_free: bool) -> CachedMessage:
-        """Add an entry behind `parent`. `is_free`: no entry has the draft's id."""
+        """Append an entry after `parent`. `is_free`: no entry has the draft's id."""
         draft = taken.draft
         if is_free and draft.id not in self._ids:
             self.size += 1
@@ -81,13 +77,12 @@ class LogGrowth:
         return made
 
     def name(self, messages: Sequence[BaseMessage]) -> None:
-        """List a thread that has no title by the first question among these messages."""
+        """Title an untitled thread by the first question among these messages."""
         if self.thread.untitled and self.title is None:
             asked = (draft_of(message).text for message in messages if isinstance(message, HumanMessage))
             self.title = next((title_of(text) for text in asked if text.strip()), None)
 
     async def flush(self) -> None:
-        """Write what waits."""
         if self.rows:
             await checkpoints.add_entries(self.tx, self.rows)
             self.rows = []
@@ -97,14 +92,14 @@ class LogGrowth:
 
 @dataclass(slots=True)
 class PlacedList:
-    """A list whose messages all have their place: the first `count` of `base` and then `more`."""
+    """A list whose messages all have a place: the first `count` of `base`, then `more`."""
 
     base: MessageList
     count: int
     more: list[CachedMessage]
 
     def kept(self, base: MessageList | None) -> MessageList:
-        """The list as it is remembered. It is `base` itself, grown, where that is still what it was."""
+        """Return the list for the cache: `base` itself, extended, if it has not changed."""
         if base is self.base and len(base) == self.count:
             base.extend(self.more)
             return base
@@ -114,7 +109,6 @@ class PlacedList:
 
     @property
     def runs(self) -> list[SeqRange]:
-        """The seqs of the list."""
         runs = self.base.runs_of(self.count)
         for message in self.more:
             add_run(runs, message.seq, message.seq)
@@ -125,12 +119,10 @@ class PlacedList:
 class ListPlacement:
     """Gives the messages of one list their places, in the transaction that stores the list.
 
-    A message that the log has keeps its entry, and others are added behind the message before them. The list that is
-    the thread's conversation (`leads`) moves the tip to its last message, and the tip's branch then reads like the
-    list, save for messages that the list leaves out: they stay in the log and on the branch. So a message behind an
-    edited one is written again, as the edit's descendant; the entries on the branch from before the edit stay.
-
-    `known` is a list of the thread's whose places are known: the one that was stored or read last.
+    A message of the log keeps its entry; others are appended after the message before them. The list of the thread's
+    conversation (`leads`) moves the tip to its last message. The tip's branch then reads like the list; messages that
+    the list leaves out stay in the log and on the branch. So a message after an edited one is written again, as the
+    edit's descendant. `known` is the thread's list that was stored or read last.
     """
 
     growth: LogGrowth
@@ -138,7 +130,7 @@ class ListPlacement:
     leads: bool
 
     async def place(self, rest: Sequence[BaseMessage], count: int) -> PlacedList:
-        """The place of each message: the first `count` are those that are known first, and `rest` come behind them."""
+        """Place each message: the first `count` of the known list, then `rest`."""
         more: list[CachedMessage] = []
         before = self.known.at(count - 1) if count else None
         there = await self._look_up(rest)
@@ -157,19 +149,18 @@ class ListPlacement:
         return PlacedList(self.known, count, more)
 
     async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[TakenMessage, Entry | None]]:
-        """Those messages that are not known, and the entries that have their ids."""
         unknown = [message for message in messages if self._same(message) is None]
         taken = {id(message): TakenMessage.of(message) for message in unknown}
         found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
         return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
 
     async def _look_again(self, message: BaseMessage) -> tuple[TakenMessage, Entry | None]:
-        """The same of one that is known, and does not stand behind the one before it."""
+        """Find the entry of a known message that does not follow the one before it."""
         taken = TakenMessage.of(message)
         return taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id)
 
     def _same(self, message: BaseMessage) -> CachedMessage | None:
-        """The message of this id that is known, if it is still the same."""
+        """Return the known message of this id, if it has not changed."""
         place = self.known.place_of(message.id)
         known = self.known.at(place) if place is not None else self.growth.new.get(message.id or "")
         return known if known is not None and known.is_like(message) else None
@@ -200,7 +191,7 @@ class ListPlacement:
         return await self.growth.add(taken, parent, is_free=entry is None)
 
     def _parent_of_first(self, taken: TakenMessage, entry: Entry | None) -> int:
-        """Where a list begins whose first message is new: beside the entry that it is an edit of, or at the root."""
+        """Return the parent of a new first message: that of the entry it edits, or the root."""
         place = self.known.place_of(taken.message.fields["id"])
         if place is not None:
             return self.known.at(place).parent_seq

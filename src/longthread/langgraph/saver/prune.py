@@ -1,4 +1,4 @@
-"""Checkpoints that go: those of runs that are taken back, and those that nobody needs any more."""
+"""Deletes checkpoints: of given runs, or all that are no longer needed."""
 
 from __future__ import annotations
 
@@ -26,23 +26,20 @@ _MOST_NAMED = 5
 
 @dataclass(slots=True)
 class DamagedThreads:
-    """Threads that are left as they are while others are done, for something of them cannot be read."""
+    """Threads that are skipped because something of them cannot be read, while others are done."""
 
     errors: dict[str, RowDamaged] = field(default_factory=dict)
 
     @contextmanager
     def left(self, thread_id: str) -> Iterator[None]:
-        """Does something with a thread in its block. Damage of it is kept for later."""
+        """Collect the damage that the block finds in a thread."""
         try:
             yield
         except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
             self.errors.setdefault(thread_id, error)
 
     def tell(self) -> None:
-        """
-        Raises:
-            RowDamaged: there are such threads. It says what is damaged of one, and names the others.
-        """
+        """Raise RowDamaged if threads were skipped: it describes one, and names the others."""
         if not self.errors:
             return
         first = next(iter(self.errors.values()))
@@ -58,10 +55,10 @@ class DamagedThreads:
 
 
 async def prune(tx: Transaction, thread: Locked, strategy: Strategy, serde: SerializerProtocol) -> None:
-    """Delete a thread's checkpoints, but for the newest of each namespace when the strategy is `keep_latest`.
+    """Delete a thread's checkpoints, but for the newest of each namespace if the strategy is `keep_latest`.
 
-    Of those before it, the ones stay that its delta channels are made of. A call of a subgraph goes with the root's
-    checkpoint that it was made from. The messages stay in the log.
+    Earlier ones stay if those need them for their delta channels. A subgraph's checkpoint goes with the root's that
+    called it. The messages stay in the log.
     """
     if strategy == "keep_latest":
         surplus = await CheckpointKeeper(serde).surplus(tx, thread.id, keep=1, before=None)
@@ -75,7 +72,7 @@ async def prune(tx: Transaction, thread: Locked, strategy: Strategy, serde: Seri
 
 
 async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str], serde: SerializerProtocol) -> None:
-    """Delete the checkpoints of runs from a thread, and lead the conversation back to where it was before them."""
+    """Delete the runs' checkpoints from a thread, and move its tip back to where it was before them."""
     thread_id = thread.id
     rows = [row for run_id in run_ids for row in await checkpoints.of_run(tx, thread_id, run_id)]
     if not rows:
@@ -92,7 +89,6 @@ async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str
 
 
 async def _end(tx: Transaction, thread_id: str, serde: SerializerProtocol) -> int | None:
-    """The last message of the newest checkpoint's conversation."""
     ns, channel = CONVERSATION
     row = await checkpoints.find(tx, thread_id, ns, None)
     cell = StoredCheckpoint.from_row(row, serde).cells.get(channel) if row is not None else None
@@ -111,7 +107,7 @@ async def _tidy(tx: Transaction, thread_id: str, ns: str, serde: SerializerProto
 
 
 def _apart(rows: Iterable[CheckpointRow], serde: SerializerProtocol) -> Iterable[tuple[int, str]]:
-    """The large values that checkpoints have, by number and channel."""
+    """Yield the separately stored values of checkpoints, by number and channel."""
     for row in rows:
         for channel, cell in StoredCheckpoint.from_row(row, serde).cells.items():
             if cell.stored_by is not None:

@@ -1,4 +1,4 @@
-"""A checkpoint on its way into the store: its lists of messages into the log, its other values into cells."""
+"""Stores a checkpoint: its lists of messages in the log, its other values in cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longthread.store.driver import CHANGED
 
 @dataclass(slots=True)
 class CheckpointPut:
-    """One put, inside of its transaction. Nothing is remembered of it before `remember`, when it has been committed."""
+    """One put within its transaction. Call `remember` after the commit: nothing is cached before."""
 
     growth: LogGrowth
     memory: CachedThread
@@ -39,11 +39,7 @@ class CheckpointPut:
     parent_n: int | None = None
 
     async def put(self, given: PutRequest) -> None:
-        """Store the checkpoint, and the entries that are new with it.
-
-        Raises:
-            ThreadConflict: the conversation was extended by somebody else than the run.
-        """
+        """Store the checkpoint and its new entries; ThreadConflict if another writer extended the conversation."""
         parent_id = given.parent_id
         base = await self._parent(parent_id)
         await self._place_lists(given)
@@ -65,11 +61,9 @@ class CheckpointPut:
 
     @property
     def head(self) -> NewestCheckpoint | None:
-        """The newest checkpoint before this one."""
         return self.place.head
 
     def remember(self) -> None:
-        """Note what has been stored."""
         self.memory.thread, self.memory.incarnation = self.growth.thread, self.growth.thread.incarnation
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
@@ -86,7 +80,6 @@ class CheckpointPut:
             self.memory.newest.put(self.ns, stored)
 
     async def _parent(self, parent_id: str | None) -> StoredCheckpoint | None:
-        """The checkpoint that this one goes on from, if it is there."""
         parent = self._newest(parent_id)
         if parent is None and parent_id is not None:
             row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent_id)
@@ -95,7 +88,7 @@ class CheckpointPut:
         return parent
 
     def _newest(self, parent_id: str | None) -> StoredCheckpoint | None:
-        """The checkpoint that this one goes on from, if it is the newest and was put by this process."""
+        """Return the parent, if it is the newest and this process put it."""
         newest, head = self.memory.newest.get(self.ns), self.head
         if newest is None or head is None:
             return None
@@ -103,7 +96,7 @@ class CheckpointPut:
 
     async def _place_lists(self, given: PutRequest) -> None:
         lists = given.lists
-        # The conversation first: entries that other channels share with it then stand where it has them.
+        # The conversation goes first: other channels then refer to its entries.
         for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
             messages, leads = lists[name[1]], name == CONVERSATION
             kept = self.memory.lists.get(name)
@@ -118,7 +111,7 @@ class CheckpointPut:
                 self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(rest, count)
 
     def _cells(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> dict[str, ChannelValue]:
-        """The checkpoint's values. Those that have not changed are the parent's."""
+        """Build the checkpoint's values; unchanged ones are the parent's."""
         cells = dict[str, ChannelValue]()
         for channel in {**given.versions, **given.values}:
             cell = parent.cells.get(channel) if parent is not None and channel not in given.new else None
@@ -141,10 +134,10 @@ class CheckpointPut:
         return cell_of(value, self.serde, self.memory.finder(self.growth.new))
 
     async def _put_again(self, stored: StoredCheckpoint, row: CheckpointRow, n: int) -> None:
-        """Store a checkpoint that was stored before, in its place. What its tasks have written since stays.
+        """Replace a checkpoint that was stored before. Its tasks' later writes stay.
 
-        Its values are in its body: later checkpoints may have those that it stored apart. Those that checkpoints before
-        it have stored are only named, as with any other.
+        Its values go into its body: later checkpoints may refer to those that it stored separately.
+        References to earlier checkpoints' values stay references.
         """
         for channel, cell in stored.cells.items():
             if cell.stored_by is not None and cell.stored_by >= n:
@@ -157,7 +150,7 @@ class CheckpointPut:
         self.growth.thread = await checkpoints.renew(self.growth.tx, self.growth.thread)
 
     async def _take_out_tasks(self, row: CheckpointRow) -> None:
-        """Give the tasks in the body of a checkpoint rows again: the body that it gets has none."""
+        """Move the tasks in a checkpoint's body back to rows: its new body has none."""
         tx, thread_id, at = self.growth.tx, row.thread_id, (row.ns, row.id)
         there = await checkpoints.find(tx, thread_id, *at)
         in_body = StoredCheckpoint.from_row(there, self.serde).tasks if there is not None else {}
@@ -169,8 +162,8 @@ class CheckpointPut:
             await store(tx, thread_id, task.row(*at))
 
     async def _settled(self, parent_id: str | None) -> _Settled | None:
-        """The checkpoint that this one goes on from, with what its tasks have written taken in, and with references to
-        the messages that the log has by now. Only where this process has put it, and nothing else goes on from it."""
+        """Return the parent with its tasks' writes and with references to new entries.
+        Only if this process put it and nothing else continues from it."""
         parent, head = self._newest(parent_id), self.head
         if parent is None or head is None or head.writes != parent.writes or self._has_more_of(parent):
             if self.tasks:
@@ -191,7 +184,7 @@ class CheckpointPut:
         return _Settled(stored, [task.id for task in taken], list(inline), large)
 
     def _has_more_of(self, parent: StoredCheckpoint) -> bool:
-        """Whether a task has written before. Whether it may do so again is looked at where that is stored alone."""
+        """Whether a task has written before; further writes of it are checked when stored alone."""
         return len({*parent.tasks, *(task.id for task in self.tasks)}) < len(parent.tasks) + len(self.tasks)
 
     async def _store_settled(self, settled: _Settled) -> None:
@@ -203,10 +196,7 @@ class CheckpointPut:
         await checkpoints.put_blobs(tx, thread_id, self.ns, stored.n, _blobs(stored, settled.large))
 
     async def _tasks(self, parent: StoredCheckpoint) -> list[TaskWrites]:
-        """What tasks of the parent have written that is in rows, whichever process has put those.
-
-        Where it is what is remembered, the messages in it can still be told.
-        """
+        """Return the rows of the parent's tasks, by any process; the cached one where it is equal, for its messages."""
         if not self.place.tasks:
             return []
         known = self.memory.tasks.get((self.ns, parent.id)) or {}
@@ -219,7 +209,7 @@ class CheckpointPut:
         ]
 
     def _seq_of(self, inline: InlineMessage) -> int | None:
-        """The entry that an inline message has become: its own id may have been given to it since."""
+        """Return the entry of an inline message, whose id may have been assigned since."""
         message, fields = inline.message, inline.fields
         if message is None or fields is None or not message.id or fields["id"] not in (None, message.id):
             return None
@@ -238,8 +228,8 @@ class CheckpointPut:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """A parent as it is stored again: `taken` are the tasks whose rows go, `inline` the values that are small now, and
-    `large` those that are stored apart anew."""
+    """A parent to be stored again: `taken` are the tasks whose rows go, `inline` the values that are small now,
+    and `large` those that are stored separately again."""
 
     stored: StoredCheckpoint
     taken: Sequence[str]
@@ -248,5 +238,4 @@ class _Settled:
 
 
 def _blobs(stored: StoredCheckpoint, cells: Mapping[str, ChannelValue]) -> dict[str, bytes]:
-    """Those of the values that the checkpoint itself stores apart."""
     return {channel: blob_of(cell) for channel, cell in cells.items() if cell.stored_by == stored.n}

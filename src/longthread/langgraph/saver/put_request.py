@@ -1,4 +1,4 @@
-"""What a saver is given to store, as it was at that moment: LangGraph goes on to change some of it in place."""
+"""Copies of what a saver is given to store: LangGraph changes some of it in place later."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 
 @dataclass(frozen=True, slots=True)
 class PutRequest:
-    """A checkpoint that is to be stored. Nothing of it is shared with the caller, but for the messages in `lists`.
-
-    `cells` are the values that are not such lists. They refer to what `memory` knew of the log.
-    """
+    """A checkpoint to store. Only the messages in `lists` are shared with the caller.
+    `cells` are all other values; they refer to the log as `memory` knew it."""
 
     config: RunnableConfig
     id: str
@@ -58,7 +56,7 @@ class PutRequest:
         memory: CachedThread,
         serde: SerializerProtocol,
     ) -> PutRequest:
-        """What `put` is called with. `memory` is what is remembered of the thread, as far as that is right."""
+        """Copy the arguments of `put`. `memory` is the thread's cache, which may be out of date."""
         values = dict(checkpoint["channel_values"])
         lists = {
             name: value.copy()
@@ -85,11 +83,11 @@ class PutRequest:
 
     @property
     def parent_id(self) -> str | None:
-        """The checkpoint that it goes on from: the very object that the caller names."""
+        """The parent's id: the caller's very object."""
         return named(self.config)
 
     def referring_to(self, memory: CachedThread, serde: SerializerProtocol) -> PutRequest:
-        """The same, with references to what this memory knows, which is right."""
+        """Return a copy that refers to the log as this verified cache knows it."""
         if memory is self.memory and memory.first_seq == self.first_seq:
             return self
         finder = memory.finder()
@@ -99,8 +97,6 @@ class PutRequest:
 
 @dataclass(frozen=True, slots=True)
 class WritesRequest:
-    """What a task has written that is to be stored."""
-
     config: RunnableConfig
     writes: Sequence[tuple[str, Any]]
     task: TaskWrites
@@ -118,12 +114,11 @@ class WritesRequest:
         memory: CachedThread,
         serde: SerializerProtocol,
     ) -> WritesRequest:
-        """What `put_writes` is called with."""
         task = TaskWrites.of(task_id, task_path, writes, serde, memory.finder())
         return cls(config, list(writes), task, memory, memory.first_seq)
 
     def task_for(self, memory: CachedThread, serde: SerializerProtocol) -> TaskWrites:
-        """The task with references to what this memory knows, which is right."""
+        """Return the task, with references by this verified cache."""
         if memory is self.memory and memory.first_seq == self.first_seq:
             return self.task
         return TaskWrites.of(self.task.id, self.task.path, self.writes, serde, memory.finder())
@@ -134,7 +129,7 @@ def _are_messages(values: list[Any]) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether every encoder writes it alike."""
+    """Whether every encoder writes the value alike."""
     return type(value) in _FLAT or (type(value) is dict and _FLAT.issuperset(map(type, value.values())))
 
 

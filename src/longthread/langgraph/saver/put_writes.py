@@ -1,4 +1,4 @@
-"""What a task has written, on its way into the store before its step is over."""
+"""Stores a task's writes before its step is over."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _UPDATE = f"~{INTERRUPT}"
 
 @dataclass(frozen=True, slots=True)
 class WritesPut:
-    """One put of a task's writes, inside of its transaction.
+    """One put of a task's writes, within its transaction.
 
-    `goes_on`: the run goes on from the newest checkpoint, and is no replay of an older one: who else has written other
-    things for the same task does so too, and is its rival. `seen` are the channels of which the run knows that
-    tasks have written to them here.
+    `goes_on`: the run continues the newest checkpoint and replays no older one: another writer of the same task is then
+    its rival. `seen` are the channels of which the run knows task writes here.
     """
 
     tx: Transaction
@@ -44,11 +43,7 @@ class WritesPut:
     seen: frozenset[str] = frozenset()
 
     async def put(self, task: TaskWrites) -> Callable[[], None]:
-        """Store it; what is to be remembered of it when it has been committed.
-
-        Raises:
-            ThreadConflict: a rival was faster.
-        """
+        """Store it, and return the cache update for after the commit; ThreadConflict if a rival was faster."""
         grown = await self._grown(task)
         body = grown.body(passing=True) if grown is not None else b""
         if grown is None or len(body) > TASK_BYTES or self.place.head is None:
@@ -58,7 +53,7 @@ class WritesPut:
         return lambda: self.memory.newest.put(self.ns, grown)
 
     async def _grown(self, task: TaskWrites) -> StoredCheckpoint | None:
-        """The checkpoint with the task in its body, where this process has put it and knows all of it."""
+        """Return the checkpoint with the task in its body, if this process put it and knows all of it."""
         newest = None if self.place.tasks else self._newest()
         if newest is None:
             return None
@@ -66,7 +61,7 @@ class WritesPut:
         rest = await self._rest(there, task)
         if rest is None:
             return newest
-        # What is replaced goes into a row: a body with as many writes as before would be taken for the one before.
+        # Replaced writes go into a row: the cache compares bodies by their number of writes.
         return None if there is not None and there.is_replaced_by(rest) else newest.with_task(rest)
 
     async def _put_in_row(self, task: TaskWrites) -> Callable[[], None]:
@@ -86,7 +81,7 @@ class WritesPut:
         return lambda: self.memory.keep_task(name, there)
 
     def _newest(self) -> StoredCheckpoint | None:
-        """The checkpoint, where it is the newest, and this process has put it and knows all of its body."""
+        """Return the checkpoint, if it is the newest, and this process put it and knows its whole body."""
         newest, head = self.memory.newest.get(self.ns), self.place.head
         if (
             newest is None
@@ -97,7 +92,6 @@ class WritesPut:
         return newest
 
     async def _merged(self, task_id: str, in_row: TaskWrites | None) -> TaskWrites | None:
-        """All that a task has written here: what the checkpoint has taken in of it, and what its row holds."""
         head = self.place.head
         if head is None or head.id != self.checkpoint_id or not head.writes:
             return in_row
@@ -113,12 +107,8 @@ class WritesPut:
         return merged
 
     async def _rest(self, there: TaskWrites | None, task: TaskWrites) -> TaskWrites | None:
-        """What is to be written. Where the checkpoint that the task leads to holds values itself, these need not be.
-
-        Raises:
-            ThreadConflict: a rival has written here.
-        """
-        # What a command says for no task is handed in again with what it says anew.
+        """Return what to write, without values that the next checkpoint holds; ThreadConflict if a rival wrote here."""
+        # A command's writes without a task are handed in again with its new ones.
         if not self.goes_on or task.id == NULL_TASK_ID or there is None:
             return task
         with Decoding(self.place.thread.id, "what a task has written to checkpoint", self.checkpoint_id, ValueDamaged):
@@ -129,26 +119,25 @@ class WritesPut:
         if task.path.startswith(_UPDATE):
             if not await self._are_made_of_writes(written | task.channels(contradicted)):
                 return task
-            # Two that write the same besides are rivals, wherever that has its place.
+            # Two that also write the same channels are rivals, wherever those are stored.
             if self._knows_of(written | (there.channels() & task.channels())):
                 return task.besides(there, contradicted, self.seen)
         raise ThreadConflict(thread=self.place.thread.id)
 
     def _knows_of(self, written: set[str]) -> bool:
-        """Whether an update of the newest state found there what it contradicts: of a task that is over, or of an
-        update that failed.
+        """Whether an update of the newest state saw the writes that it contradicts.
 
-        LangGraph puts the whole value of each channel that it found written to into the update's own checkpoint. If the
-        one before has not failed, but comes late, its checkpoint is refused.
+        They are of a finished task or of a failed update. LangGraph puts the whole value of each channel that it saw
+        written into the update's own checkpoint. If the earlier update is only late, its checkpoint is refused.
         """
         is_newest = self.place.head is not None and self.place.head.id == self.checkpoint_id
         return _FORKS and is_newest and written <= self.seen
 
     async def _are_made_of_writes(self, channels: set[str]) -> bool:
-        """Whether the next checkpoint may read one of the channels in what was written here, and not hold its value.
+        """Whether the next checkpoint may need one of these channels' writes, and not hold its value.
 
-        Where none is so, an update of the state is told from a rival's by its checkpoint. What is there may have been
-        written by an update that failed: LangGraph hands in what an update writes before it is applied.
+        If not, an update is told from a rival's by its checkpoint. The writes may be of a failed update: LangGraph
+        hands in what an update writes before it is applied.
         """
         row = await checkpoints.find(self.tx, self.place.thread.id, self.ns, self.checkpoint_id)
         stored = StoredCheckpoint.from_row(row, self.serde) if row is not None else None

@@ -1,4 +1,4 @@
-"""A checkpoint and what its tasks have written, as rows hold them."""
+"""The row form of a checkpoint and of its tasks' writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INLINE_BYTES = 256
 
 @dataclass(slots=True)
 class TaskWrites:
-    """What one task has written, by index: a negative one is replaced by the next of its kind, others are kept."""
+    """One task's writes by index: a later write replaces a negative index; otherwise the first one stays."""
 
     id: str
     path: str
@@ -35,14 +35,12 @@ class TaskWrites:
     def of(
         cls, task_id: str, path: str, writes: Sequence[tuple[str, Any]], serde: SerializerProtocol, finder: SeqFinder
     ) -> TaskWrites:
-        """What a task hands in at once."""
         task = cls(task_id, path)
         for number, (channel, value) in enumerate(writes):
             task._add(WRITES_IDX_MAP.get(channel, number), channel, cell_of(value, serde, finder))
         return task
 
     def merge(self, later: TaskWrites) -> None:
-        """Take in what the same task has handed in later."""
         for index, (channel, cell) in later.items.items():
             self._add(index, channel, cell)
 
@@ -51,16 +49,15 @@ class TaskWrites:
             self.items[index] = channel, cell
 
     def contradicted(self, other: TaskWrites, serde: SerializerProtocol) -> set[int]:
-        """Where the other says something else, and what was said first is kept."""
+        """Return the indexes where `other` has another value and the first one stays."""
         both = [index for index in self.items.keys() & other.items.keys() if index >= 0]
         return {index for index in both if self.items[index][1].differs(other.items[index][1], serde)}
 
     def channels(self, indexes: Iterable[int] | None = None) -> set[str]:
-        """The channels that it has written to there; or anywhere."""
         return {self.items[index][0] for index in (self.items if indexes is None else indexes)}
 
     def besides(self, there: TaskWrites, contradicted: Set[int], known: Set[str]) -> TaskWrites | None:
-        """What it has written to channels that are not known, to be kept along with what is there."""
+        """Return the writes to unknown channels, to be stored along with what is there."""
         free = max([*self.items, *there.items]) + 1
         items = {
             index if index not in contradicted else free + index: item
@@ -70,28 +67,23 @@ class TaskWrites:
         return TaskWrites(self.id, self.path, items) if items else None
 
     def is_replaced_by(self, other: TaskWrites) -> bool:
-        """Whether something of it would be replaced, were the other one merged into it."""
+        """Whether merging `other` would replace a write."""
         return any(index < 0 for index in self.items.keys() & other.items.keys())
 
     def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> TaskWrites:
-        """The task with references to those inline messages that the log holds by now; the same, if there is none."""
+        """Replace inline messages that the log holds now by references; return itself if there is none."""
         items = {index: (channel, cell.settled(seq_of)) for index, (channel, cell) in self.items.items()}
         same = all(items[index][1] is cell for index, (_, cell) in self.items.items())
         return self if same else TaskWrites(self.id, self.path, items)
 
     def row(self, ns: str, checkpoint_id: str) -> WriteRow:
-        """The task's row."""
         parts: list[bytes] = []
         items = self._items(parts)
         return WriteRow(ns, checkpoint_id, self.id, self.path, len(items), pack_body(items, parts))
 
     @classmethod
     def from_row(cls, row: WriteRow, thread_id: str) -> TaskWrites:
-        """The task of a row.
-
-        Raises:
-            RowDamaged: nothing can be made of it.
-        """
+        """Decode a task's row; RowDamaged if that fails."""
         with Decoding(thread_id, "what a task has written to checkpoint", row.checkpoint_id):
             items, parts = unpack_body(row.body)
             return cls(row.task_id, row.task_path, _read_items(items, _Taker(parts)))
@@ -108,7 +100,7 @@ def _read_items(items: Iterable[Any], take: _Taker) -> dict[int, tuple[str, Chan
 
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[tuple[str, int, str, ChannelValue]]:
-    """What tasks have written, in the order in which a run applies it: the task's id, index, channel and value."""
+    """Return writes in the order in which a run applies them: task id, index, channel and value."""
     writes = [
         (writes_sort_key(task.path, task.id, index), channel, cell)
         for task in tasks
@@ -120,11 +112,8 @@ def in_order(tasks: Iterable[TaskWrites]) -> list[tuple[str, int, str, ChannelVa
 
 @dataclass(slots=True)
 class StoredCheckpoint:
-    """A checkpoint. `slim` is what it holds besides its channels' values, serialized; `versions` those of its channels.
-
-    `tasks` are those whose writes were taken in. A cell that was stored apart, and that nothing is to be done with, is
-    but a stub.
-    """
+    """A checkpoint. `slim` is its serialized rest besides values; `versions` are those of its channels.
+    `tasks` are those in its body. A separately stored cell that is not needed is a stub."""
 
     n: int
     id: str
@@ -134,17 +123,12 @@ class StoredCheckpoint:
     tasks: dict[str, TaskWrites] = field(default_factory=dict)
 
     def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
-        """The checkpoint, without its values, made anew."""
         kind, body = self.slim
         found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
         return {**found, "id": self.id}
 
     def body(self, *, passing: bool = False) -> bytes:
-        """The body of its row. Values that are stored apart are only named.
-
-        Args:
-            passing: it is replaced by the next put.
-        """
+        """Serialize its row's body; separately stored values are named. `passing`: the next put replaces it."""
         kind, slim = self.slim
         parts = [slim]
         head: dict[str, Any] = {"slim": [kind, len(slim)]}
@@ -157,7 +141,6 @@ class StoredCheckpoint:
         return pack_body(head, parts, passing=passing)
 
     def with_task(self, task: TaskWrites) -> StoredCheckpoint:
-        """The checkpoint with what one of its tasks has written besides."""
         there = self.tasks.get(task.id)
         merged = TaskWrites(task.id, there.path, dict(there.items)) if there is not None else task
         if there is not None:
@@ -165,7 +148,7 @@ class StoredCheckpoint:
         return self._with(self.cells, {**self.tasks, task.id: merged})
 
     def settled(self, seq_of: Callable[[InlineMessage], int | None]) -> StoredCheckpoint:
-        """The checkpoint with references to those inline messages that the log holds by now; the same, if none."""
+        """Replace inline messages that the log holds now by references; return itself if there is none."""
         tasks = {name: task.settled(seq_of) for name, task in self.tasks.items()}
         cells = {name: cell.settled(seq_of) for name, cell in self.cells.items()}
         same = all(tasks[name] is task for name, task in self.tasks.items())
@@ -178,17 +161,13 @@ class StoredCheckpoint:
 
     @property
     def writes(self) -> int:
-        """How many writes of its tasks are in its body. As long as the thread is not renewed, nothing in there is
-        replaced while it is the newest: bodies with as many hold the same."""
+        """The number of task writes in its body. Unless the thread is renewed, nothing in the newest body
+        is replaced: bodies with equal numbers are equal."""
         return sum(len(task.items) for task in self.tasks.values()) if self.tasks else 0
 
     @classmethod
     def from_row(cls, row: CheckpointRow, serde: SerializerProtocol) -> StoredCheckpoint:
-        """The checkpoint of a row. Values that are stored apart are stubs.
-
-        Raises:
-            RowDamaged: nothing can be made of it.
-        """
+        """Decode a checkpoint's row, with stubs for separate values; RowDamaged if that fails."""
         with Decoding(row.thread_id, "checkpoint", row.id):
             head, parts = unpack_body(row.body)
             take = _Taker(parts)
@@ -204,23 +183,20 @@ class StoredCheckpoint:
 
 
 def stub(stored_by: int) -> ChannelValue:
-    """A value that is stored apart, without what it is."""
     return ChannelValue("", b"", None, stored_by)
 
 
 def is_large(cell: ChannelValue) -> bool:
-    """Whether a value is to be stored apart. What messages are in it mostly become references before long."""
+    """Whether to store a value separately. With inline messages the limit is higher: they mostly become references."""
     return cell.size > (INLINE_BYTES if not cell.has_inline else TASK_BYTES)
 
 
 def blob_of(cell: ChannelValue) -> bytes:
-    """A value that is stored apart."""
     parts: list[bytes] = []
     return pack_body(cell.to_json(parts), parts)
 
 
 def cell_of_blob(body: bytes, stored_by: int) -> ChannelValue:
-    """The value that `blob_of` was given."""
     data, parts = unpack_body(body)
     cell = ChannelValue.from_json(data, _Taker(parts))
     cell.stored_by = stored_by
@@ -232,7 +208,6 @@ def _read_cell(data: Any, take: _Taker) -> ChannelValue:
 
 
 def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
-    """What a checkpoint holds besides its channels' values, serialized."""
     slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
     try:
         text = dumped(slim)
@@ -244,8 +219,6 @@ def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[s
 
 
 class _Taker:
-    """Hands out a body's bytes, one piece after the other."""
-
     def __init__(self, parts: memoryview) -> None:
         self._parts = parts
         self._at = 0

@@ -1,4 +1,4 @@
-"""Which checkpoints of a thread may go: what those that stay are made of is known only here."""
+"""Finds the checkpoints of a thread that may be deleted, and what the remaining ones need."""
 
 from __future__ import annotations
 
@@ -22,17 +22,12 @@ _PAGE = 64
 
 
 class CheckpointKeeper:
-    """Finds the checkpoints that may go, and the entries that the others refer to."""
-
     def __init__(self, serde: SerializerProtocol | None = None) -> None:
         self._serde = serde or JsonPlusSerializer()
 
     async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
-        """Checkpoints of a thread that may go: in each namespace those before the newest `keep` (None: none), if they
-        were made before a moment, and are not what the delta channels of one that stays are made of.
-
-        A call of a subgraph goes with the root's checkpoint that it was made from.
-        """
+        """Find deletable checkpoints: older than the newest `keep` of each namespace (None: none) and than `before`.
+        Those that a remaining delta channel needs stay. A subgraph's checkpoint goes with the root's that called it."""
         staying: dict[str, Staying] = {}
         over: list[str] = []
         for ns in await checkpoints.namespaces(tx, thread_id):
@@ -53,7 +48,7 @@ class CheckpointKeeper:
         return Surplus(staying, tuple(over), tuple(blobs))
 
     async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
-        """The first entry that checkpoints which stay refer to."""
+        """Return the first entry that the remaining checkpoints refer to."""
         first: int | None = None
         for ns, kept in staying.items():
             async for row, writes in _rows(tx, thread_id, ns, kept):
@@ -69,7 +64,7 @@ class CheckpointKeeper:
             parent_id = newest.about.get("parents", {}).get("")
         if ":" not in newest.ns or parent_id is None or root is None:
             return False
-        # A call may be stored before the checkpoint that it was made from.
+        # A subgraph's checkpoint may be stored before the root's that called it.
         parent = await checkpoints.find(tx, newest.thread_id, "", parent_id)
         return parent is not None and parent.n < root.first
 
@@ -88,7 +83,7 @@ class CheckpointKeeper:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     async def _first_needed(self, tx: Transaction, row: CheckpointRow) -> int:
-        """The first checkpoint that this one's delta channels are made of."""
+        """Return the first checkpoint that this one's delta channels need."""
         open_ = set(row.about.get(DELTA_COUNTERS, ())) - StoredCheckpoint.from_row(row, self._serde).cells.keys()
         first = row.n
         if open_:
@@ -100,7 +95,6 @@ class CheckpointKeeper:
         return first
 
     async def _unwanted(self, tx: Transaction, thread_id: str, ns: str, kept: Staying) -> list[tuple[int, str]]:
-        """The large values that no checkpoint has which stays."""
         there = await tx.fetch("select_blob_names", thread_id=thread_id, ns=ns)
         unwanted = {(int(row["n"]), str(row["channel"])) for row in there if row["n"] < kept.first}
         if unwanted:
@@ -113,7 +107,6 @@ class CheckpointKeeper:
 
 
 async def _down(tx: Transaction, thread_id: str, ns: str) -> AsyncIterator[CheckpointRow]:
-    """A namespace's checkpoints, the newest first."""
     last: int | None = None
     while page := await checkpoints.before(tx, thread_id, ns, last, limit=1 if last is None else _PAGE):
         for row in page:
@@ -124,7 +117,6 @@ async def _down(tx: Transaction, thread_id: str, ns: str) -> AsyncIterator[Check
 async def _rows(
     tx: Transaction, thread_id: str, ns: str, kept: Staying
 ) -> AsyncIterator[tuple[CheckpointRow, list[WriteRow]]]:
-    """The checkpoints that stay, with what their tasks have written."""
     async for row in _down(tx, thread_id, ns):
         if row.n < kept.first:
             return

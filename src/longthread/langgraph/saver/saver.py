@@ -48,7 +48,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         user_id: str = "default",
         serde: SerializerProtocol | None = None,
     ) -> None:
-        """A saver over a store that is open already, on the running event loop.
+        """Use a store that is already open on the running event loop.
 
         Raises:
             InvalidInput: it is no store.
@@ -76,15 +76,11 @@ class LongthreadSaver(AsyncLongthreadSaver):
 
     @property
     def backing(self) -> Backend:
-        """The store that it is over, and the loop on which that runs: what others of Longthread share with it."""
+        """The store and its event loop, shared with other parts of Longthread."""
         return Backend(self._store, self._home, self._user_id)
 
     def setup(self) -> Awaitable[None]:
-        """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
-
-        Raises:
-            SaverClosed: the saver was closed.
-        """
+        """Do nothing: opening a store migrates it. May be awaited or called plainly; SaverClosed if it is closed."""
         self._home.require_open()
         return done()
 
@@ -106,7 +102,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        # Never closed by hand: its loop closes it when it is dropped, from whichever thread.
+        # Never closed explicitly: its loop closes it when it is garbage-collected, on whichever thread.
         found = super().alist(config, filter=filter, before=before, limit=limit)
         count = 1
         while batch := self._home.call("list", several, found, count):
@@ -205,7 +201,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
 
     def _leaving_aside(self, place: NamespaceKey, config: RunnableConfig) -> RunnableConfig:
-        """The same put as a fork: what has been put since it looked is a run's that was over by then."""
+        """Turn the put into a fork: a run that was over has stored a checkpoint since this one read."""
         parent_id = named(config)
         if parent_id is None:
             self._parents.began(place)

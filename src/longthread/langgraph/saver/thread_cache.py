@@ -1,4 +1,4 @@
-"""What a saver remembers of threads, so that it need not read and compare them anew. All of it may be forgotten."""
+"""What a saver caches of threads, to read and compare less. Any of it may be dropped."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ CONVERSATION: CheckpointName = ("", "messages")
 
 @dataclass(slots=True)
 class CachedThread:
-    """One thread. `incarnation` tells it from a later one of the same id; None: not known yet.
-
-    What is remembered has been committed: nothing of a transaction is noted here before its end.
-    """
+    """One thread's cache, of committed data only. `incarnation` tells threads of one id apart; None: unknown."""
 
     incarnation: str | None = None
     first_seq: int = 1
@@ -52,55 +49,51 @@ class CachedThread:
     """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
 
     def keep_task(self, name: CheckpointName, task: TaskWrites) -> None:
-        """Remember what a task's row holds."""
         self.tasks.put(name, {**(self.tasks.get(name) or {}), task.id: task})
 
     def drop_before(self, seq: int) -> None:
-        """Forget the lists that hold entries from before this one: retention has deleted those."""
+        """Drop the lists with entries before `seq`, which retention has deleted."""
         for name, kept in self.lists.items():
             if any(first < seq for first, _ in kept.runs):
                 self.lists.pop(name)
 
     def place(self, ns: str, checkpoint_id: str | None) -> PutPlace | None:
-        """Where to store what goes on from a checkpoint, or what its tasks have written, if this process has put it and
-        nothing since: unless somebody else has."""
+        """Return where to store a checkpoint's child or task writes, if this process made the last put.
+        Another process may have made a later one."""
         newest = self.newest.peek(ns)
         if self.thread is None or newest is None or newest.id != checkpoint_id or self.tasks.get((ns, newest.id)):
             return None
         return PutPlace(self.thread, NewestCheckpoint(newest.n, newest.id, newest.writes), None, False)
 
     def finder(self, new: dict[str, CachedMessage] | None = None) -> SeqLookup:
-        """Finds the messages that are remembered, the conversation's first; and those in `new`, by id. From any thread:
-        others may remember and forget lists meanwhile."""
+        """Find cached messages, the conversation's first, and those in `new`, by id.
+        From any thread: others may change the lists meanwhile."""
         lists = sorted(self.lists.items(), key=lambda each: each[0] != CONVERSATION)
         return SeqLookup([kept for _, kept in lists], new or {}, self.first_seq)
 
 
 class ThreadCache:
-    """All threads of a saver."""
-
     def __init__(self) -> None:
         self._threads = LRU[str, CachedThread](THREADS, most_size=MESSAGES, size=_size)
         self._seen = LRU[str, bool](SEEN)
 
     def has_seen(self, thread_id: str) -> bool:
-        """Whether the thread was there once: if it is not there now, it has been deleted."""
+        """Whether the thread existed before: if it is missing now, it was deleted."""
         return thread_id in self._seen
 
     def peek(self, thread_id: str) -> CachedThread:
-        """What is known of a thread, which may not be right any more. From any thread of the process."""
+        """Return a thread's cache, which may be out of date. From any thread of the process."""
         return self._threads.peek(thread_id) or CachedThread()
 
     def see(self, thread_id: str, memory: CachedThread) -> None:
-        """The thread is there, and has been committed: note how much is remembered of it now, unless it was forgotten
-        meanwhile. The threads that were used least recently are forgotten, as far as it is too much."""
+        """Count a thread's cache after a commit, unless it was dropped meanwhile, and evict the least recently used."""
         self._seen.put(thread_id, True)
         if self._threads.peek(thread_id) is memory:
             self._threads.put(thread_id, memory)
 
     def of_locked(self, thread: Locked) -> CachedThread:
-        """A thread as the database has it. What is known of an earlier thread of the same id is forgotten; where
-        checkpoints were replaced or taken back, all but the messages."""
+        """Return the cache of a locked thread. That of an earlier thread of the same id is dropped;
+        if checkpoints were replaced or reverted, all but the messages."""
         memory = self._threads.get(thread.id)
         if memory is None or memory.incarnation not in (None, thread.incarnation):
             memory = self._renewed(memory, thread)
@@ -110,7 +103,7 @@ class ThreadCache:
         return memory
 
     def _renewed(self, memory: CachedThread | None, thread: Locked) -> CachedThread:
-        """Another one in the place of this one, which somebody may be storing with still."""
+        """Replace a cache that a store in progress may still use."""
         renewed = CachedThread()
         if memory is not None and memory.thread is not None and memory.thread.born == thread.born:
             for name, kept in memory.lists.items():
@@ -120,8 +113,7 @@ class ThreadCache:
 
     @contextmanager
     def unless_it_fails(self, thread_id: str) -> Iterator[None]:
-        """Something is stored in its block. If that fails the thread is forgotten: what was prepared may be half of it,
-        and whether it was committed is not known for certain."""
+        """Drop the thread's cache if the block fails: it may be half updated, and the commit is uncertain."""
         try:
             yield
         except ThreadNotFound:
@@ -131,32 +123,30 @@ class ThreadCache:
             raise
 
     def forget(self, thread_id: str) -> None:
-        """A thread is not there any more."""
         self._threads.pop(thread_id)
 
 
 @dataclass(slots=True)
 class SeqLookup:
-    """Tells where messages stand that are remembered. Entries before `first_seq` are gone."""
+    """Finds the seqs of cached messages. Entries before `first_seq` are deleted."""
 
     lists: Sequence[MessageList]
     new: dict[str, CachedMessage]
     first_seq: int
 
     def seqs(self, items: Sequence[Any]) -> list[int | None]:
-        """Of each of these that is a message that the log holds, its seq."""
         found: list[int | None] = []
         stretch = 1
         while len(found) < len(items):
             at = len(found)
             places = self._stretch(items[at : at + stretch])
             found += places
-            # Messages that follow one another mostly do so in the log too: look at twice as many the next time.
+            # Neighbours in one list are mostly neighbours in the log: double the next stretch.
             stretch = 2 * stretch if len(places) == stretch else 1
         return [seq if seq is not None and seq >= self.first_seq else None for seq in found]
 
     def _stretch(self, items: Sequence[Any]) -> list[int | None]:
-        """Where the first items stand that follow one another somewhere; at least one is told."""
+        """Return the seqs of the first items that are neighbours in a list; at least one."""
         first = items[0]
         if not isinstance(first, BaseMessage) or not first.id:
             return [None]
@@ -173,5 +163,4 @@ class SeqLookup:
 
 
 def _size(memory: CachedThread) -> int:
-    """How many messages are remembered of a thread."""
     return sum(len(kept) for _, kept in memory.lists.items())

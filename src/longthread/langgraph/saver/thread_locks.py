@@ -1,4 +1,4 @@
-"""Writers of one process on one thread: one after the other, in the order in which they came."""
+"""Serializes the writers of one process on one thread, in their order of arrival."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ RECENT = 64
 
 
 class ThreadLocks:
-    """The threads that are being written to.
+    """Locks of the threads being written.
 
-    The database would have them wait as well. But who comes after another of the same process knows what has become of
-    the thread, and need not look: LangGraph stores what a task has written and the checkpoint behind it side by side.
+    The database would serialize them too. But the next writer of the same process already has the thread's new state:
+    LangGraph stores a task's writes and the next checkpoint side by side.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class ThreadLocks:
         self._recent: deque[asyncio.Lock] = deque(maxlen=RECENT)
 
     def of(self, thread_id: str) -> asyncio.Lock:
-        """The lock of a thread. There is one at least as long as somebody has it."""
+        """Return a thread's lock. It exists at least as long as somebody holds it."""
         lock = self._locks.get(thread_id)
         if lock is None:
             lock = self._locks[thread_id] = asyncio.Lock()
