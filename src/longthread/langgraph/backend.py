@@ -1,4 +1,4 @@
-"""What a saver and its companions share: an open store, and the event loop on which it runs. And how one is opened."""
+"""The open store and the event loop that a saver and its companions share, and how a store is opened."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longthread.store.open import open_store
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """An open store, the portal to the event loop on which it was opened, and whose data is seen."""
+    """An open store, the portal to its event loop, and the user whose data is visible."""
 
     store: Driver
     home: Portal
@@ -34,11 +34,7 @@ class BackendUser(Protocol):
 
 
 def expect_backed(given: Any, whose: str) -> None:
-    """Make sure that something is a saver, or a store of items.
-
-    Raises:
-        InvalidInput: it is neither; `whose` names what it was given to.
-    """
+    """Raise InvalidInput unless `given` is a saver or a store of items; `whose` names the argument's owner."""
     if not isinstance(getattr(given, "backing", None), Backend):
         kind = (
             "one that is not open yet"
@@ -52,11 +48,7 @@ def expect_backed(given: Any, whose: str) -> None:
 
 
 def expect_store(given: Any, whose: str) -> None:
-    """Make sure that something is a store that is open.
-
-    Raises:
-        InvalidInput: it is another thing, such as a path, or a connection as LangGraph's own savers take.
-    """
+    """Raise InvalidInput unless `given` is an open store: LangGraph's own savers take paths and connections here."""
     if not callable(getattr(given, "reading", None)):
         raise InvalidInput(
             reason=f"{whose} needs an open store, and was given something of type {type(given).__name__}. From a path "
@@ -68,7 +60,7 @@ B = TypeVar("B", bound=BackendUser)
 
 
 class BackendOpener(Generic[B]):
-    """A saver or store to be: `with` opens it on a thread of its own, `async with` on the running event loop."""
+    """Opens a saver or store: `with` on a thread of its own, `async with` on the running event loop."""
 
     def __init__(self, address: str, make: Callable[[Driver], B], *, name: str) -> None:
         self._address = address
@@ -79,7 +71,7 @@ class BackendOpener(Generic[B]):
 
     def __enter__(self) -> B:
         with ExitStack() as stack:
-            # psycopg does not run on the loop that Windows would choose.
+            # psycopg cannot run on the loop that Windows uses by default.
             options = {"loop_factory": asyncio.SelectorEventLoop}
             thread = stack.enter_context(start_blocking_portal("asyncio", options, name=self._name))
             made = stack.enter_context(thread.wrap_async_context_manager(self._opened()))
@@ -113,7 +105,6 @@ class BackendOpener(Generic[B]):
 
 
 def done() -> Awaitable[None]:
-    """What may be awaited and need not be."""
     return _Done()
 
 

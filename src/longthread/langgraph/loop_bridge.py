@@ -1,4 +1,4 @@
-"""How callers on other threads and other event loops reach what lives on one event loop."""
+"""Calls from other threads and event loops into the event loop of a store."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _ENDED = "the event loop that it was opened on has ended."
 
 
 class Portal:
-    """The event loop on which a store was opened: its coroutines run there and nowhere else.
+    """The event loop on which a store was opened: its coroutines run only there.
 
-    Without a running loop where the portal is made, it is the loop of the first coroutine that is awaited through it.
-    Whoever stops waiting, cancelled or interrupted, breaks the work off and goes on when it has ended: what it was
-    about to store is stored by then, or never.
+    If no loop runs when the portal is created, the loop of the first coroutine awaited through it is used. A caller
+    that is cancelled or interrupted cancels the work and waits for its end: it is stored by then, or never.
     """
 
     def __init__(self) -> None:
@@ -41,15 +40,10 @@ class Portal:
 
     @property
     def here(self) -> bool:
-        """Whether the caller runs on the portal's loop."""
         return self._loop is not None and _running_loop() is self._loop
 
     def require_open(self) -> None:
-        """Make sure that calls still get through.
-
-        Raises:
-            SaverClosed: the portal was closed, or is another process's.
-        """
+        """Raise SaverClosed if the portal was closed or belongs to another process."""
         if self._closed:
             raise SaverClosed(reason="its block has ended.")
         if os.getpid() != self._process:
@@ -57,22 +51,18 @@ class Portal:
             raise SaverClosed(reason="this process was forked off after it was opened. Open one in each process.")
 
     def require_callable(self, method: str) -> None:
-        """Make sure that this thread can wait for the loop.
+        """Check that this thread can wait for the loop; `method` names the caller in the message.
 
         Raises:
-            CalledOnItsLoop: it would wait for itself; `method` is what the message calls it.
-            SaverClosed: the portal was closed, or is another process's.
+            CalledOnItsLoop: the thread would wait for itself.
+            SaverClosed: the portal was closed, or belongs to another process.
         """
         self.require_open()
         if self.here:
             raise CalledOnItsLoop(method=method)
 
     async def run(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Await `work(…)` on the portal's loop, from any loop.
-
-        Raises:
-            SaverClosed: the portal was closed, or its loop has ended.
-        """
+        """Await `work(…)` on the portal's loop, from any loop; SaverClosed if the portal or its loop is closed."""
         self.require_open()
         self._loop = self._loop or asyncio.get_running_loop()
         if self.here:
@@ -85,7 +75,7 @@ class Portal:
         """Run `work(…)` on the portal's loop and wait for it, from any thread but the loop's own.
 
         Raises:
-            CalledOnItsLoop: it would wait for itself; `method` is what the message calls it.
+            CalledOnItsLoop: the thread would wait for itself; `method` names the caller in the message.
             SaverClosed: the portal was closed, or its loop does not run.
         """
         self.require_callable(method)
@@ -99,36 +89,35 @@ class Portal:
                     sent.wait()
 
     def start(self, work: Callable[P, Coroutine[Any, Any, None]], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Do `work(…)` in the background on the portal's loop, from any thread; whether that can be, now.
+        """Start `work(…)` in the background on the portal's loop, from any thread; return whether it was started.
 
-        Nobody waits for it, so it raises nothing that somebody should know. When the portal is closed, it is cancelled
-        after `GRACE_SECONDS`.
+        Nobody waits for it, so `work` must handle its own errors. Closing the portal cancels it after `GRACE_SECONDS`.
         """
         if self._closed or self._loop is None or not self._loop.is_running() or os.getpid() != self._process:
             return False
-        # Nothing of the caller's goes along: what is done here is no part of what it traces or streams.
+        # No context of the caller: this work is not part of what it traces or streams.
         self._loop.call_soon_threadsafe(self._begin_behind, lambda: work(*args, **kwargs), context=Context())
         return True
 
     def at_close(self, closer: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Await `closer()` on the portal's loop when it is closed: of what works on its own behind those who called."""
+        """Register `closer()`, which stops background work; it is awaited on the portal's loop at close."""
         self._closers.append(closer)
 
     async def pause(self, seconds: float) -> bool:
-        """Wait in the background; False when the portal is being closed, and whoever waits is to come to its end."""
+        """Sleep in the background; False when the portal is being closed and the caller must end."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
         return not self._closed
 
     async def settle(self) -> None:
-        """Wait for what goes on in the background. To be awaited on the portal's loop."""
+        """Wait for the background work. Await it on the portal's loop."""
         await asyncio.sleep(0)  # what has just been started begins
         while self._behind:
             await asyncio.wait(self._behind)
 
     async def close(self) -> None:
-        """Let what has begun come to its end, and take nothing more. To be awaited on the portal's loop."""
+        """Accept no more work, and wait for what has begun. Await it on the portal's loop."""
         self._closed = True
         self._closing.set()
         await self._close_behind()
@@ -175,29 +164,27 @@ class Portal:
 
 
 class _Sent(Generic[T]):
-    """Work on its way to a loop, and its result on the way back."""
-
     def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self.result: Future[T] = Future()
         self._work = work
         self._loop = loop
         self._task: asyncio.Task[T] | None = None
-        # Nobody else may end it: it ends when the work does.
+        # Shielded: it ends when the work does.
         self.result.set_running_or_notify_cancel()
 
     def begin(self) -> asyncio.Task[T]:
-        """On the loop: do the work."""
+        """Start the work. Called on the loop."""
         self._task = self._loop.create_task(self._work)
         self._task.add_done_callback(self._finish)
         return self._task
 
     def cancel(self) -> None:
-        """From anywhere: break the work off. The result comes when it has ended."""
+        """Cancel the work, from any thread. The result comes when it has ended."""
         with suppress(RuntimeError):  # the loop was closed, which whoever waits will find out
             self._loop.call_soon_threadsafe(self._cancel)
 
     def wait(self) -> T:
-        """From another thread: wait for the result."""
+        """Wait for the result, from another thread."""
         while True:
             try:
                 return self.result.result(timeout=ALIVE_SECONDS)
@@ -207,12 +194,11 @@ class _Sent(Generic[T]):
                 self.require_loop()
 
     def require_loop(self) -> None:
-        """On a loop that has stopped, nobody would ever finish it: make sure that it has a result then."""
+        """Set an error as the result if the loop has stopped: nothing else would ever finish it."""
         if not self._loop.is_running():
             self.refuse(_ENDED)
 
     def refuse(self, reason: str) -> None:
-        """The work is not done, or not to its end."""
         if self._task is None:
             self._work.close()
         with suppress(InvalidStateError):  # it has come to its end meanwhile
@@ -233,7 +219,7 @@ class _Sent(Generic[T]):
 
 
 async def several(items: AsyncIterator[T], count: int) -> list[T]:
-    """The next `count` items, fewer at the end: one trip through the portal for all of them."""
+    """Return the next `count` items, fewer at the end, in one call through the portal."""
     found: list[T] = []
     async for item in items:
         found.append(item)
@@ -245,7 +231,7 @@ async def several(items: AsyncIterator[T], count: int) -> list[T]:
 async def _to_its_end(
     result: asyncio.Future[T], cancel: Callable[[], Any], look: Callable[[], None] | None = None
 ) -> T:
-    """The result, when it is there. Who is cancelled meanwhile cancels the work, once, and waits for its end too."""
+    """Wait for the result. A cancelled caller cancels the work once, and still waits for its end."""
     cancelled: asyncio.CancelledError | None = None
     while not result.done():
         try:

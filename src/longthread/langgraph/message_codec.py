@@ -1,4 +1,4 @@
-"""LangChain messages as entries of the log, and back without loss."""
+"""Converts LangChain messages to entries of the log, and back without loss."""
 
 from __future__ import annotations
 
@@ -71,11 +71,10 @@ _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
-    """A message as a draft. `message_of` on the entry gives an equal message.
+    """Convert a message to a draft; `message_of` on its entry gives an equal message.
 
-    Text that no database holds (NUL, halves of surrogate pairs) is U+FFFD in the draft, and exact in its payload.
-    Arguments of calls that JSON does not give back as they are, are told in the draft, and are themselves in its
-    payload.
+    Text that no database holds (NUL, lone surrogates) is U+FFFD in the draft and exact in its payload. So are call
+    arguments that JSON would change: approximate in the draft, exact in the payload.
     """
     role = ROLES.get(type(message), "user")
     note = note_in(message.__dict__)
@@ -100,15 +99,15 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
 
 
 def _field(message: BaseMessage, name: str) -> Any:
-    # To ask a message for an attribute that its class lacks takes as long as much of the rest of a draft.
+    # Looking up an attribute that a message's class lacks is slow.
     return message.__dict__[name] if name in message.__dict__ else (message.__pydantic_extra__ or {}).get(name)
 
 
 def message_of(entry: Entry | Draft) -> BaseMessage:
-    """The message that an entry was made from, with the id that it had.
+    """Restore the message that an entry was made from, with its id.
 
     Raises:
-        RowDamaged: nothing can be made of its payload.
+        RowDamaged: its payload cannot be decoded.
         ValueDamaged: the same, of a class of the application's.
     """
     try:
@@ -123,7 +122,7 @@ def message_of(entry: Entry | Draft) -> BaseMessage:
 
 
 def damage_of(payload: bytes | None) -> type[RowDamaged]:
-    """What it is called that nothing can be made of a payload: a class of the application's may have changed."""
+    """Return the error class for an undecodable payload: an application's class may have changed."""
     own = payload and is_packed(payload) and not payload.startswith(PACKED + PACKED_JSON.encode())
     return ValueDamaged if own else RowDamaged
 
@@ -135,12 +134,12 @@ def read_message(
     sent_id: str | None,
     serde: SerializerProtocol,
 ) -> BaseMessage | tuple[type[BaseMessage], Fields]:
-    """The message of an entry's row: its class and fields, or the message itself where these do not say it all.
+    """Return an entry's message, or its class and fields where these are all of it.
 
     Args:
         calls: its tool calls, which become the message's.
-        rest: what its payload holds, unless that is packed.
-        sent_id: the id that the message had, where the entry has another.
+        rest: the content of its payload, unless that is packed.
+        sent_id: the message's id, where the entry has another.
         serde: see `unpack`.
     """
     if rest is None and row["payload"]:
@@ -154,12 +153,12 @@ def read_message(
 
 
 def build(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
-    """A message of these very fields, as they are: nothing is checked or completed. Containers are copied."""
+    """Build a message of these fields without validation. Containers are copied."""
     return showing(cls, copied(fields))
 
 
 def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
-    """The same with the fields themselves, which are not copied."""
+    """Build a message of these fields without validation or copies."""
     message: BaseMessage = object.__new__(cls)
     _set_dict(message, fields)
     _set_fields_set(message, set(fields))
@@ -169,7 +168,7 @@ def showing(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
 
 
 def copied(value: Any) -> Any:
-    """A copy of lists and objects, whatever they hold else being the same."""
+    """Copy lists and objects recursively; share all other values."""
     kind = type(value)
     if kind is dict:
         fields = value.copy()
@@ -183,11 +182,7 @@ def copied(value: Any) -> Any:
 
 
 def pack(message: BaseMessage) -> bytes:
-    """A whole message as bytes; `unpack` gives an equal one.
-
-    Raises:
-        MessageNotStorable: it holds something that can be written down in no way.
-    """
+    """Serialize a whole message for `unpack`; MessageNotStorable if it cannot be serialized."""
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
         body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
@@ -198,20 +193,16 @@ def pack(message: BaseMessage) -> bytes:
 
 
 def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
-    """The message that `pack` was given.
+    """Restore the message that `pack` was given; ValueError if that fails.
 
-    Args:
-        serde: makes objects of the classes that it allows. Whatever else it does, such as encrypting, it does not do to
-            messages: these are always written in the same way, so that everybody can read them.
-
-    Raises:
-        ValueError: it makes no message of it.
+    `serde` restores objects of the classes that it allows. It does nothing else to messages, such as encrypting: these
+    are always written in the same form, so that every reader can decode them.
     """
     kind, body = packed[1:].split(PACKED, 1)
     if kind.startswith(PACKED_JSON.encode()):
         cls = _NAMED[kind.decode().removeprefix(PACKED_JSON)]
         return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
-    # Not as a subclass may have it: it was not written as that writes.
+    # The base class's method: the message was not written as a subclass might write it.
     message = JsonPlusSerializer.loads_typed(_plain(serde), (kind.decode().removeprefix(_VEILED), body))
     if not isinstance(message, BaseMessage):
         raise ValueError(f"its class is not there or not allowed, the serializer makes {type(message).__name__} of it")
@@ -221,11 +212,7 @@ def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
 
 
 def copy_of(message: BaseMessage) -> BaseMessage:
-    """A copy of which nothing is shared with the message.
-
-    Raises:
-        MessageNotStorable: it can be neither copied nor read again.
-    """
+    """Deep-copy a message; MessageNotStorable if it can be neither copied nor serialized."""
     with suppress(*UNREADABLE, copy.Error):
         return copy.deepcopy(message)
     try:
@@ -235,14 +222,13 @@ def copy_of(message: BaseMessage) -> BaseMessage:
 
 
 def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
-    """The part of a saver's serializer that knows which classes are allowed."""
+    """Return the part of a saver's serializer that knows the allowed classes."""
     while isinstance(serde, EncryptedSerializer):
         serde = serde.serde
     return serde if isinstance(serde, JsonPlusSerializer) else _SERDE
 
 
 def _serialized(message: BaseMessage) -> tuple[str, bytes]:
-    """A message that JSON cannot hold, as the serializer writes it."""
     fields = message.__dict__ | (message.__pydantic_extra__ or {})
     kind = ""
     try:
@@ -255,7 +241,7 @@ def _serialized(message: BaseMessage) -> tuple[str, bytes]:
 
 
 def _is_odd(value: Any) -> bool:
-    """Whether it holds halves of surrogate pairs, which the serializer replaces, or numbers that it refuses."""
+    """Whether it holds lone surrogates, which the serializer replaces, or numbers that it refuses."""
     if isinstance(value, str):
         return not value.isascii() and _HALVES.search(value) is not None
     if isinstance(value, int):
@@ -266,7 +252,7 @@ def _is_odd(value: Any) -> bool:
 
 
 def _veiled(value: Any) -> Any:
-    """The value with every text as its bytes, a letter each, and large numbers as text that no other is then."""
+    """Encode every text as its bytes, a letter each, and large numbers as text that no other text equals."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -279,7 +265,7 @@ def _veiled(value: Any) -> Any:
 
 
 def _unveiled(value: Any) -> Any:
-    """What `_veiled` was given."""
+    """Invert `_veiled`."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -299,12 +285,12 @@ def _with_extra(cls: type[BaseMessage], fields: Fields) -> BaseMessage:
 
 
 def _text(message: BaseMessage) -> str:
-    # `text` makes a new string of one that is there already: of a long one, that is to be had without.
+    # `text` copies the string, which is slow for a long one.
     return message.content if type(message.content) is str else str(message.text)
 
 
 def _payload(message: BaseMessage, text: str, calls: Calls, metadata: Fields) -> tuple[bytes | None, Fields] | None:
-    """As `payload_of` has it. None: the whole message must be packed, as one of another class."""
+    """Build a payload, see `payload_of`; None: the whole message must be packed, as one of another class."""
     role = ROLES.get(type(message))
     if role is None or message.__dict__.keys() != BLANK[role].keys():
         return None

@@ -1,4 +1,4 @@
-"""Take over what LangGraph's own savers have kept: every thread, namespace, checkpoint and write."""
+"""Import every thread, namespace, checkpoint and write of LangGraph's own savers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PendingWrite = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProgress:
-    """How far an import is: checkpoints looked at, of how many, and the thread of the last one."""
+    """The progress of an import: checkpoints read, their total, and the current thread."""
 
     done: int
     total: int
@@ -29,7 +29,7 @@ class CheckpointProgress:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What is here after an import. `already` counts the checkpoints that an earlier one had brought."""
+    """The result of an import. `already` counts the checkpoints that an earlier import had stored."""
 
     threads: int
     checkpoints: int
@@ -42,18 +42,15 @@ async def import_langgraph(
 ) -> Imported:
     """Copy all checkpoints of a SqliteSaver (a file) or a PostgresSaver (a `postgresql://` URL) into the saver's store.
 
-    Threads keep their ids and become those of the saver's user. What is here already stays as it is, so an import that
-    was broken off is finished by another. The other database is read in one snapshot and not changed; writes in it
-    that belong to no checkpoint are left, for no graph can read them. At the end both sides are counted.
-
-    Args:
-        progress: called after each checkpoint.
+    Threads keep their ids and get the saver's user. Existing checkpoints are not changed, so run an interrupted import
+    again to finish it. The source is read in one snapshot and not changed. Writes without a checkpoint are skipped,
+    because no graph can read them. At the end both sides are counted.
 
     Raises:
         NotACheckpointDatabase: there is nothing to import at the address; the message says why.
         ExtraMissing: the package of the stock saver is not installed.
-        ImportIncomplete: something could not be read there, or is not here at the end; the message says what.
-        StoreError: a database failed. Nothing that was imported before is lost.
+        ImportIncomplete: something could not be read or is missing at the end; the message says what.
+        StoreError: a database failed. What was imported before is stored.
     """
     async with open_stock(address) as stock:
         threads = await _threads(stock, address)
@@ -84,7 +81,7 @@ class _Taking:
     failures: list[str] = field(default_factory=list)
 
     async def take(self, thread_id: str) -> None:
-        """Bring what is missing of a thread, oldest first: what comes last is its newest state."""
+        """Import what is missing of a thread, oldest first: the last one stored is its newest state."""
         wanted = await self.stock.checkpoints(thread_id)
         here = await self._here(thread_id)
         done = {address.key for address in wanted if here.get(address.key, -1) >= address.writes}
@@ -94,7 +91,7 @@ class _Taking:
             if address.key in done:
                 self._told(thread_id, address)
             else:
-                # Now it would become the newest state of the thread.
+                # It would become the thread's newest state.
                 self._fail(
                     f"checkpoint {address.id} of thread {thread_id} is missing before others that are here: the thread "
                     "was pruned here, or the checkpoint could not be read."
@@ -126,7 +123,7 @@ class _Taking:
     async def _bring(self, thread_id: str, address: CheckpointAddress, stored: set[tuple[str, str, Any]]) -> None:
         found = await self.stock.read(thread_id, address)
         paths = await self.stock.paths(thread_id, address) if address.writes else {}
-        # The writes first: a checkpoint that is here is here with all of them.
+        # Writes go first: a stored checkpoint then always has all of them.
         for task_id, writes in _by_task(found):
             await self.saver.aput_writes(found.config, writes, task_id, paths.get(task_id, ""))
         versions = found.checkpoint["channel_versions"]
@@ -139,7 +136,6 @@ class _Taking:
         stored |= {(address.ns, channel, version) for channel, version in new.items()}
 
     async def _here(self, thread_id: str) -> dict[tuple[str, str], int]:
-        """The number of writes of each checkpoint of a thread that is here."""
         async with self.saver._store.reading() as tx:
             rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id, user_id=self.saver._user_id)
         return {(row["ns"], row["id"]): row["writes"] for row in rows}
@@ -154,7 +150,7 @@ class _Taking:
 
 
 def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[PendingWrite]]]:
-    """The writes as their tasks have put them. Errors, interrupts and their like are numbered apart from the rest."""
+    """Group writes by task. LangGraph numbers errors, interrupts and the like separately."""
     for task_id, writes in groupby(found.pending_writes or [], key=lambda write: write[0]):
         all_of_task = [(channel, value) for _, channel, value in writes]
         for special in (False, True):
@@ -163,4 +159,4 @@ def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[PendingWrite]]]
 
 
 def _ignore(progress: CheckpointProgress) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress."""

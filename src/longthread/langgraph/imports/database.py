@@ -1,4 +1,4 @@
-"""Take over whatever another program has kept: its database is recognised, read in one snapshot, and not changed."""
+"""Import another program's database: detect its kind and read it in one snapshot, without changes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ImportProgress = Callable[[int, int, str], None]
 
 
 class Import:
-    """One database on its way into a store.
+    """The import of one database.
 
     Args:
         address: a SQLite file or a `postgresql://` URL.
-        user: whose the threads become that say of no user.
-        takes_over: all become that user's.
+        user: the owner of threads that name no user.
+        takes_over: give all threads to that user.
     """
 
     def __init__(self, address: str, *, user: str, takes_over: bool = False) -> None:
@@ -36,11 +36,11 @@ class Import:
         self._takes_over = takes_over
 
     async def look(self, progress: ImportProgress) -> tuple[DatabaseKinds, ImportReport]:
-        """What it holds, what would be taken and what cannot be; nothing is written.
+        """Report what the database holds, what can be imported and what cannot; write nothing.
 
         Raises:
-            NothingToImport: there is nothing that could be taken; the message says why.
-            ExtraMissing: a package is not installed that reads it.
+            NothingToImport: nothing can be imported; the message says why.
+            ExtraMissing: a package that reads it is not installed.
             StoreError: the database failed.
         """
         async with _opened(self._address) as foreign:
@@ -53,7 +53,7 @@ class Import:
         return kinds, report
 
     async def check(self) -> DatabaseKinds:
-        """Make sure that there is something to take, before a store is made for it; raises as `look` does."""
+        """Check that there is something to import, before a store is created; raises as `look` does."""
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
         if kinds.checkpoints:
@@ -62,11 +62,9 @@ class Import:
         return kinds
 
     async def into(self, store: Driver, progress: ImportProgress) -> tuple[DatabaseKinds, ImportReport]:
-        """Take everything. Each conversation comes whole or not at all, and what is here already stays: an import that
-        was broken off is finished by another. At the end both sides are counted.
+        """Import everything, each conversation whole or not at all; raises as `look` does.
 
-        Raises:
-            As `look` does. What was taken before a database failed stays.
+        Existing data is not changed, and what was imported before a failure stays: run an interrupted import again.
         """
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
@@ -139,7 +137,6 @@ class Import:
 
 @asynccontextmanager
 async def _opened(address: str) -> AsyncIterator[Foreign]:
-    """The other database."""
     async with AsyncExitStack() as stack:
         try:
             foreign = await stack.enter_async_context(open_foreign(address))
@@ -149,7 +146,7 @@ async def _opened(address: str) -> AsyncIterator[Foreign]:
 
 
 class _Taking:
-    """Takes what the readers find. Without a `writing`, it is only looked at."""
+    """Imports what the readers find; without a `writing`, only counts it."""
 
     def __init__(
         self, foreign: Foreign, report: ImportReport, writing: ImportWriter | None, progress: ImportProgress
@@ -160,7 +157,6 @@ class _Taking:
         self._progress = progress
 
     async def all(self, kinds: DatabaseKinds) -> None:
-        """All that the database holds, but for checkpoints."""
         for source in kinds.sources:
             await self._source(source)
         if kinds.beside:

@@ -1,4 +1,4 @@
-"""LangGraph's own savers, SqliteSaver and PostgresSaver, as something to read from."""
+"""Reads the databases of LangGraph's own savers, SqliteSaver and PostgresSaver."""
 
 from __future__ import annotations
 
@@ -26,23 +26,20 @@ _CLOSED = JsonPlusSerializer(allowed_msgpack_modules=None)
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAddress:
-    """One checkpoint of a thread, and how many writes are pending on it."""
-
     ns: str
     id: str
     writes: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its name within the thread."""
         return self.ns, self.id
 
 
 class MessageReader(JsonPlusSerializer):
-    """Reads messages as messages, and leaves every other object packed as it is.
+    """Decodes messages, and leaves every other object packed, so that it is written elsewhere unchanged.
 
-    So an application's classes need not be there, nor do they run, and what is packed is written elsewhere unchanged.
-    Equal messages of a thread are one object: a list that grows is not read again from its beginning.
+    The application's classes need not be importable and do not run. Equal messages of a thread are one object: a
+    growing list is not decoded again from its beginning.
     """
 
     def __init__(self) -> None:
@@ -50,7 +47,7 @@ class MessageReader(JsonPlusSerializer):
         self._known: dict[bytes, BaseMessage] = {}
 
     def forget(self) -> None:
-        """Another thread begins."""
+        """Drop the messages remembered of the last thread."""
         self._known.clear()
 
     def _unpacked(self, code: int, data: bytes) -> BaseMessage | ormsgpack.Ext:
@@ -62,20 +59,18 @@ class MessageReader(JsonPlusSerializer):
 
 
 class StockCheckpoints:
-    """The checkpoints in a stock saver's database. See `open_stock`."""
-
     def __init__(self, foreign: Foreign, saver: Any, serde: MessageReader) -> None:
         self._foreign = foreign
         self._saver = saver
         self._serde = serde
 
     async def threads(self) -> dict[str, int]:
-        """The number of checkpoints of each thread, the oldest thread first."""
+        """Count the checkpoints of each thread, oldest thread first."""
         rows = await self._foreign.tx.fetch("foreign_threads")
         return {row["thread_id"]: row["checkpoints"] for row in rows}
 
     async def checkpoints(self, thread_id: str) -> list[CheckpointAddress]:
-        """The checkpoints of a thread, of all namespaces, oldest first."""
+        """List the checkpoints of a thread, of all namespaces, oldest first."""
         self._serde.forget()
         rows = await self._foreign.tx.fetch("foreign_checkpoints", thread_id=thread_id)
         return sorted(
@@ -83,10 +78,10 @@ class StockCheckpoints:
         )
 
     async def read(self, thread_id: str, address: CheckpointAddress) -> CheckpointTuple:
-        """A checkpoint with its values and its writes.
+        """Read a checkpoint with its values and writes.
 
         Raises:
-            CheckpointUnreadable: its bytes are not understood; the message says why.
+            CheckpointUnreadable: its bytes cannot be decoded; the message says why.
             StoreError: the database failed.
         """
         where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
@@ -94,7 +89,7 @@ class StockCheckpoints:
             with import_errors():
                 found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
         except (NotImplementedError, ValueError, TypeError, AttributeError, LookupError) as error:
-            # Encrypted, pickled, or damaged.
+            # It may be encrypted, pickled, or damaged.
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{error}.") from error
         if found is None or not _is_whole(found):
             # Damaged bytes may well be those of something else.
@@ -103,7 +98,7 @@ class StockCheckpoints:
         return found
 
     async def paths(self, thread_id: str, address: CheckpointAddress) -> dict[str, str]:
-        """The path of each task that has written on a checkpoint: their order follows from it."""
+        """Return the path of each task that wrote on a checkpoint: it determines their order."""
         if not _has_paths(self._foreign):
             return {}
         rows = await self._foreign.tx.fetch("foreign_paths", thread_id=thread_id, ns=address.ns, id=address.id)
@@ -122,7 +117,7 @@ def _is_whole(found: CheckpointTuple) -> bool:
 
 @asynccontextmanager
 async def open_stock(address: str) -> AsyncIterator[StockCheckpoints]:
-    """The database of a SqliteSaver (a file) or PostgresSaver (a `postgresql://` URL), to read as it stands now.
+    """Open the database of a SqliteSaver (a file) or PostgresSaver (a `postgresql://` URL) in one snapshot.
 
     Raises:
         NotACheckpointDatabase: it is none; the message says why.
@@ -159,7 +154,7 @@ async def _saver(foreign: Foreign, serde: MessageReader, stack: AsyncExitStack) 
         return getattr(module, name)(foreign.connection, serde=serde)
     connection = await stack.enter_async_context(module.aiosqlite.Connection(lambda: foreign.connection, 64))
     saver = getattr(module, name)(connection, serde=serde)
-    # It would make its tables, and those of an older one anew: in here nothing is written.
+    # Its setup would create or migrate tables: an import writes nothing to its source.
     saver.is_setup, saver._has_task_path = True, _has_paths(foreign)
     return saver
 
@@ -169,7 +164,7 @@ def _has_paths(foreign: Foreign) -> bool:
 
 
 def _message(data: bytes) -> BaseMessage | None:
-    """The message in a packed pydantic object; None if it is something else, or holds what would be lost."""
+    """Decode a packed pydantic message; None for another object, or where decoding would lose something."""
     try:
         module, *_ = ormsgpack.unpackb(data, ext_hook=_standard, option=ormsgpack.OPT_NON_STR_KEYS)
     except ValueError:
@@ -181,7 +176,7 @@ def _message(data: bytes) -> BaseMessage | None:
 
 
 def _standard(code: int, data: bytes) -> Any:
-    """A packed object of the standard library, as it was; for any other, ValueError."""
+    """Decode a packed object of the standard library; ValueError for any other."""
     module, *_ = ormsgpack.unpackb(data, ext_hook=_standard, option=ormsgpack.OPT_NON_STR_KEYS)
     packed = ormsgpack.packb(ormsgpack.Ext(code, data))
     if module not in sys.stdlib_module_names:

@@ -1,4 +1,4 @@
-"""What LangGraph asks of its store of items, done over ours: reads in one snapshot, then writes in one transaction."""
+"""LangGraph's batch operations on our item store: reads in one snapshot, then writes in one transaction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOVES = 0.01
 
 @dataclass(slots=True)
 class _Read:
-    """What is read in one snapshot: at what time, and which items of it are to live on."""
+    """One snapshot: its time, and the items whose time to live is extended."""
 
     tx: Transaction
     now: datetime
@@ -57,7 +57,7 @@ class _Read:
 
 
 class Batches:
-    """Does what LangGraph asks for: all that is read before all that is written, as its own stores do."""
+    """Runs LangGraph's operations: all reads before all writes, as its own stores do."""
 
     def __init__(self, backing: Backend, index: ItemIndex, *, omit_expired: bool) -> None:
         self._store = backing.store
@@ -67,13 +67,13 @@ class Batches:
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, ops: Sequence[Op]) -> list[Result]:
-        """The results, in the order of what was asked.
+        """Return the results in the order of `ops`.
 
         Raises:
-            InvalidInput: a value is no dict, or a number is none that it can be.
+            InvalidInput: a value is no dict, or a number is out of its range.
             InvalidNamespaceError: a namespace is no tuple of texts, or a part of one is empty, or has a dot in it.
             TypeError: a value is not JSON.
-            ValueError: something else was asked, or a filter's operator is none.
+            ValueError: an operation, or a filter's operator, is unknown.
         """
         for op in ops:
             check(op)
@@ -89,7 +89,7 @@ class Batches:
         return found
 
     async def sweep(self) -> int:
-        """Delete what has expired; how many items that were."""
+        """Delete expired items; return their number."""
         now, count = datetime.now(UTC), 0
         while True:
             async with self._store.writing() as tx:
@@ -128,7 +128,7 @@ class Batches:
         return Item(**_told(found))
 
     async def _search(self, read: _Read, op: SearchOp) -> list[SearchItem]:
-        """Those that answer the question, the best first, then the others, the newest first."""
+        """Return the items that match the query, best first, then the others, newest first."""
         start, end = op.offset, op.offset + op.limit
         within = self._within(op.namespace_prefix, read.now)
         found: list[tuple[items.Item, float | None]] = []
@@ -154,7 +154,7 @@ class Batches:
         vector = read.vectors[op.query]
         if vector is None or self._index.embedded is None:
             return await by_words(read.tx, within, op.query)
-        # A filter, or what has expired, may take away any of them.
+        # A filter or the expiry may remove any of them.
         limit = None if op.filter or self._omits else end
         return await by_meaning(read.tx, within, self._index.embedded, vector, self._index.measure, limit)
 
@@ -184,7 +184,6 @@ class Batches:
         return ordered[op.offset : op.offset + op.limit]
 
     async def _refresh(self, read: _Read) -> None:
-        """Have what was read live on, where that makes a difference."""
         due = {item.place: item for item in read.refreshed if _is_due(item, read.now)}
         if due:
             async with self._turns, self._store.writing() as tx:
@@ -207,7 +206,7 @@ class Batches:
                 await items.put(tx, self._user_id, item, made[place])
 
     async def _make_up(self, within: Within) -> None:
-        """Make anew what items are found by, where it is of another form, or of another index than the configured."""
+        """Index items again whose index has another form, or another configuration."""
         for _ in range(MADE_UP // BATCH):
             async with self._turns, self._store.reading() as tx:
                 some = await items.stale(tx, within, form=FORM, embedded=self._index.embedded, limit=BATCH)
@@ -247,7 +246,7 @@ def _json(key: str, value: Mapping[str, Any]) -> str:
         text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ItemNotStorable(key=repr(key), reason=str(error)) from error
-    # Halves of surrogate pairs are no text; JSON can say them all the same.
+    # Lone surrogates are not valid text, but JSON can hold them.
     return json.dumps(dict(value)) if any("\ud800" <= character <= "\udfff" for character in text) else text
 
 
@@ -259,7 +258,7 @@ def _is_due(item: items.Item, now: datetime) -> bool:
 
 
 def _agrees(namespace: tuple[str, ...], wanted: MatchCondition) -> bool:
-    """Whether a namespace begins, or ends, with a path in which `*` stands for any one part."""
+    """Whether a namespace begins or ends with a path; `*` matches any one part."""
     path, count = wanted.path, len(wanted.path)
     if len(namespace) < count:
         return False

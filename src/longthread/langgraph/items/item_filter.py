@@ -1,5 +1,3 @@
-"""Which values a filter of LangGraph's stores lets through."""
-
 from __future__ import annotations
 
 import operator
@@ -15,7 +13,7 @@ _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Whether each field that is wanted is what is wanted of it.
+    """Whether each filtered field has the wanted value.
 
     Raises:
         ValueError: an operator is none of $eq, $ne, $gt, $gte, $lt and $lte.
@@ -24,7 +22,7 @@ def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
 
 
 def _at(value: Mapping[str, Any], name: str) -> Any:
-    """The field of a name, or, where there is none, what is at the end of a path with dots."""
+    """Return the field of this name, else the value at this path with dots."""
     if name in value or "." not in name:
         return value.get(name)
     at: Any = value

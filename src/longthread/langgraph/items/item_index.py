@@ -1,4 +1,4 @@
-"""What items are found by, as LangGraph's index configuration says: which of their texts, and whose vectors."""
+"""Indexes items by LangGraph's index configuration: which texts are searched, and which get vectors."""
 
 from __future__ import annotations
 
@@ -34,21 +34,16 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IndexedItem:
-    """A value that is to be found, with the key of its item."""
-
     key: str
     value: Mapping[str, Any]
     fields: IndexFields
 
 
 class ItemIndex:
-    """Makes what items are found by. An embedder that fails is done without, and what it missed is made up for."""
+    """Indexes items. When the embedder fails, items are stored without vectors, which are added later."""
 
     def __init__(self, config: IndexConfig | None) -> None:
-        """
-        Raises:
-            InvalidInput: the configuration has no embedder that can be used, or no dimensions.
-        """
+        """Raises InvalidInput if the configuration has no usable embedder or no dimensions."""
         given: Mapping[str, Any] = dict(config or {})
         dims = given.get("dims")
         if config is not None and not (isinstance(dims, int) and 0 < dims <= MOST_NUMBERS and given.get("embed")):
@@ -72,16 +67,12 @@ class ItemIndex:
 
     @property
     def embedded(self) -> str | None:
-        """What the vectors are of: vectors of different names are never compared. None without an embedder."""
+        """The name of the vectors' model; None without an embedder. Vectors of different names are never compared."""
         fields = json.dumps(self._fields, ensure_ascii=False)
         return f"{self._name} {self._dims} {fields}" if self._embeddings is not None else None
 
     async def made(self, wanted: Sequence[IndexedItem]) -> list[Index]:
-        """What these are found by. Where the embedder fails, there are no vectors yet.
-
-        Raises:
-            InvalidInput: the embedder's vectors are not of the configured size.
-        """
+        """Index items, without vectors where the embedder fails; InvalidInput if the vectors have the wrong size."""
         texts = [self._texts(each) for each in wanted] if self._embeddings is not None else []
         vectors = await self._documents([text for each in texts for text in each.values()]) if any(texts) else {}
         embedded = self.embedded if vectors is not None else None
@@ -97,11 +88,7 @@ class ItemIndex:
         return found
 
     async def vector(self, question: str) -> Vectors | None:
-        """A question's vector; None without an embedder that works.
-
-        Raises:
-            InvalidInput: it is not of the configured size.
-        """
+        """Embed a query; None if no embedder works. InvalidInput if the vector's size is not the configured one."""
         if self._embeddings is None:
             return None
         embeddings = self._embeddings
@@ -115,7 +102,7 @@ class ItemIndex:
             return None
 
     async def _documents(self, texts: Sequence[str]) -> dict[int, Vectors] | None:
-        """The vectors by the places of their texts, without those that the embedder does not take; None: it fails."""
+        """Map places of texts to vectors, without texts that the embedder rejects; None if it fails."""
         assert self._embeddings is not None
         embeddings = self._embeddings
 
@@ -143,7 +130,6 @@ class ItemIndex:
         return vectors
 
     def _texts(self, wanted: IndexedItem) -> dict[str, str]:
-        """The texts that get a vector, by the field that each stands in."""
         if wanted.fields is False:
             return {}
         texts: dict[str, str] = {}
@@ -153,7 +139,7 @@ class ItemIndex:
         return texts
 
     def _terms(self, wanted: IndexedItem) -> dict[int, int]:
-        """Words are looked for in all of the value, whatever has vectors, unless this very item says otherwise."""
+        """Index the words of the whole value, whatever has vectors, unless the item itself says otherwise."""
         if wanted.fields is False:
             return {}
         if not isinstance(wanted.fields, list):
@@ -163,11 +149,7 @@ class ItemIndex:
 
 
 def _embeddings(embed: Any) -> Embeddings:
-    """What LangGraph makes of an index's embedder.
-
-    Raises:
-        InvalidInput: there is no such embedder.
-    """
+    """Return LangGraph's embeddings for `embed`; InvalidInput if there is no such embedder."""
     advice = 'Give an Embeddings object, a function of texts, or "provider:model" of a provider whose package is there.'
     if not isinstance(embed, str | Embeddings) and not callable(embed):
         raise InvalidInput(reason=f'The index\'s "embed" is of type {type(embed).__name__}. {advice}')
@@ -179,7 +161,6 @@ def _embeddings(embed: Any) -> Embeddings:
 
 
 def _name(embed: Any) -> str:
-    """What tells one embedder from another, in any process."""
     if isinstance(embed, str):
         return embed
     kind = embed if hasattr(embed, "__qualname__") else type(embed)

@@ -1,4 +1,4 @@
-"""LangGraph's store of items, kept beside the conversations: for what an application knows across threads."""
+"""LangGraph's store of items in a Longthread store: what an application knows across threads."""
 
 from __future__ import annotations
 
@@ -51,11 +51,7 @@ class LongthreadStore(BaseStore):
     def __init__(
         self, store: Driver, *, user_id: str = "default", index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> None:
-        """A store of items over a store that is open already, on the running event loop.
-
-        Raises:
-            InvalidInput: it is no store.
-        """
+        """Use a store that is already open on the running event loop; InvalidInput if it is no store."""
         expect_store(store, "LongthreadStore")
         self._begin(Backend(store, Portal(), user_id), index, ttl)
 
@@ -63,7 +59,7 @@ class LongthreadStore(BaseStore):
     def of(
         cls, saver: BackendUser, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> LongthreadStore:
-        """One in the same database as a saver, for the same user, and open as long as the saver is."""
+        """Create a store of items in a saver's database, for the same user, open as long as the saver is."""
         expect_backed(saver, "LongthreadStore.of")
         made = cls.__new__(cls)
         made._begin(saver.backing, index, ttl)
@@ -94,11 +90,7 @@ class LongthreadStore(BaseStore):
         self._sweeping: object | None = None
 
     def setup(self) -> Awaitable[None]:
-        """Nothing is left to do: a store is migrated when it is opened. May be awaited, or called plainly.
-
-        Raises:
-            SaverClosed: the store was closed.
-        """
+        """Do nothing: opening a store migrates it. May be awaited or called plainly; SaverClosed if it is closed."""
         self.backing.home.require_open()
         return done()
 
@@ -157,15 +149,15 @@ class LongthreadStore(BaseStore):
         return await self.backing.home.run(self._batches.run, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Delete the items that have expired; how many that were."""
+        """Delete expired items; return their number."""
         return self.backing.home.call("sweep_ttl", self._batches.sweep)
 
     async def asweep_ttl(self) -> int:
-        """Delete the items that have expired; how many that were."""
+        """Delete expired items; return their number."""
         return await self.backing.home.run(self._batches.sweep)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Awaitable[None]:
-        """Delete expired items from time to time, in the background, until the store is closed or this is stopped."""
+        """Delete expired items periodically in the background, until this is stopped or the store is closed."""
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         expect_minutes(sweep_interval_minutes, "sweep_interval_minutes")
         minutes = float(sweep_interval_minutes or configured or SWEEP_MINUTES)
@@ -176,7 +168,7 @@ class LongthreadStore(BaseStore):
         return done()
 
     def stop_ttl_sweeper(self) -> Awaitable[None]:
-        """Sweep no more."""
+        """Stop the background deletion of expired items."""
         self._sweeping = None
         return done()
 

@@ -1,4 +1,4 @@
-"""What may be asked of a store of items: the rest is told before anything is read or written."""
+"""Validates operations on a store of items before anything is read or written."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MOST_MINUTES = 1_000 * 365 * 24 * 60
 
 
 def check(op: Op) -> None:
-    """Make sure that an operation can be carried out.
+    """Validate an operation.
 
     Raises:
         InvalidNamespaceError: a namespace is no tuple of texts, or a part of one is empty, or has a dot in it.
-        InvalidInput: a value is no dict, or a number is none that it can be.
+        InvalidInput: a value is no dict, or a number is out of its range.
     """
     for namespace in _namespaces(op):
         expect_tuple(namespace)
@@ -42,11 +42,7 @@ def check(op: Op) -> None:
 
 
 def expect_minutes(given: Any, name: str) -> None:
-    """Make sure that a time to live, or between two sweeps, is one; None is.
-
-    Raises:
-        InvalidInput: it is none.
-    """
+    """Raise InvalidInput unless `given` is a number of minutes or None."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if given is not None and not (is_number and 0 <= given <= MOST_MINUTES):
         raise InvalidInput(
@@ -55,11 +51,7 @@ def expect_minutes(given: Any, name: str) -> None:
 
 
 def expect_config(given: Any, name: str) -> None:
-    """Make sure that a configuration is a dict, or None.
-
-    Raises:
-        InvalidInput: it is neither.
-    """
+    """Raise InvalidInput unless `given` is a dict or None."""
     if not isinstance(given, Mapping | None):
         raise InvalidInput(
             reason=f"The {name} of a LongthreadStore is of type {type(given).__name__}. Give a dict as LangGraph "
@@ -68,12 +60,8 @@ def expect_config(given: Any, name: str) -> None:
 
 
 def expect_tuple(namespace: Any) -> None:
-    """Make sure that a namespace is a tuple, or a list, whatever it has in it.
-
-    Raises:
-        InvalidNamespaceError: it is neither.
-    """
-    # A text would be taken for the tuple of its characters.
+    """Raise InvalidNamespaceError unless `namespace` is a tuple or a list, whatever its items are."""
+    # A text would be read as the tuple of its characters.
     if not isinstance(namespace, tuple | list):
         raise InvalidNamespaceError(
             f"The namespace {namespace!r} is of type {type(namespace).__name__}. Give a tuple of texts, such as "

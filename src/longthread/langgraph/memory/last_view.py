@@ -1,4 +1,4 @@
-"""What the last model call of a LangGraph application's thread saw, as `MemoryMiddleware` keeps it in the state."""
+"""The view of the last model call of a LangGraph thread, as `MemoryMiddleware` stores it in the state."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from longthread.view.view_entry import ViewEntry
 
 @dataclass(frozen=True, slots=True)
 class LastView:
-    """The view of the last call. Tokens are those of the whole prompt, by estimate and as the provider counted (0: it
-    did not); `entries` are the messages that are still in the state, each as it went in."""
+    """The view of the last call. Tokens are those of the whole prompt: estimated, and as the provider counted (0: not).
+    `entries` are the messages still in the state, with how each was shown."""
 
     thread_id: str
     model: str
@@ -29,7 +29,7 @@ class LastView:
 
 
 async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView | None:
-    """The last view of a thread; None where no middleware of ours has kept one."""
+    """Return the last view of a thread; None where no `MemoryMiddleware` has stored one."""
     saver = AsyncLongthreadSaver(store, user_id=user_id)
     found = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
     values = found.checkpoint["channel_values"] if found else {}

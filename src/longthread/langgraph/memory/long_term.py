@@ -1,4 +1,4 @@
-"""What a thread of a LangGraph application remembers beyond its state: its summary, and the passes that make it."""
+"""The long-term memory of a LangGraph thread: its summary, and the background passes that write it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StateSummary:
-    """The summary that holds for a state, and how many of its oldest messages it covers. `stale`: there is one, and it
-    is of another branch. `missing`: the log has no such thread. `delta`: it has, and the messages are
-    in a delta channel, not in the log."""
+    """The summary that is valid for a state, and how many of its oldest messages it covers.
+    `stale`: a summary exists, of another branch. `missing`: the log has no such thread. `delta`: the thread's
+    messages are in a delta channel, not in the log."""
 
     kept: ThreadSummary | None = None
     covered: int = 0
@@ -57,7 +57,7 @@ class StateSummary:
 
 
 class LongTermMemory:
-    """The long-term memory of the threads of a store, for one user. It lives on the store's event loop."""
+    """The long-term memory of one user's threads. Its methods run on the store's event loop."""
 
     def __init__(self, backing: Backend, settings: Settings) -> None:
         self.backing = backing
@@ -67,10 +67,7 @@ class LongTermMemory:
         backing.home.at_close(self.recaller.close)
 
     async def find(self, thread_id: str, ids: Sequence[str]) -> StateSummary:
-        """What holds for a state whose messages have these ids, the oldest first.
-
-        A state that was gone back to, or a branch, may know nothing of what the summary tells of.
-        """
+        """Return the summary for a state with these message ids, oldest first; a fork may not know what it covers."""
         async with self.backing.store.reading() as tx:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
@@ -103,19 +100,19 @@ class LongTermMemory:
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
-        """Have a thread indexed and pruned, as far as that is due.
+        """Index and prune a thread in the background, where due.
 
         Args:
             count: the messages of its state.
             hidden: how many of the oldest the last view had no room for.
             first_shown: the id of the first that it showed.
             last: the id of the newest, which the run is about to store.
-            model: what writes the summary, called on `loop` where that is given.
+            model: writes the summary, called on `loop` where that is given.
         """
         scope = Scope(self.backing.user_id, thread_id)
         try:
             await self._stored(thread_id, last)
-            # Without a summary, what a state does not begin with is told nowhere, whether the view had room or not.
+            # Without a summary, nothing describes the messages before the state's first one.
             seen = hidden or found.kept is None
             view = await self._view(thread_id, first_shown, found.kept) if seen else []
             self.pruner.keep_up(
@@ -139,9 +136,9 @@ class LongTermMemory:
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
     ) -> StateSummary:
-        """Wait until the summary covers all but `most` of the messages with these ids, oldest first; what holds then.
+        """Wait at most `seconds` until the summary covers all but `most` of these messages, oldest first; return it.
 
-        A pass that is under way is waited for; without one, one begins. After `seconds` it goes on behind the turn.
+        A running pass is awaited; without one, one starts. After the timeout it continues in the background.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -170,7 +167,7 @@ class LongTermMemory:
         model: BaseChatModel,
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
-        """Have a thread pruned in the background, and wait for that. Who stops waiting does not stop it."""
+        """Prune a thread in the background and wait for it. Cancelling the wait does not stop the pass."""
         done = asyncio.Event()
         count, last = len(ids) - found.covered, ids[-1]
 
@@ -186,7 +183,7 @@ class LongTermMemory:
             await done.wait()
 
     async def _stored(self, thread_id: str, last: str | None) -> None:
-        """Wait until a message is in the log, but not for long: what comes later is for the next time."""
+        """Wait briefly until a message is in the log; a later one is handled by the next pass."""
         for _ in range(_LOOKS if last else 0):
             async with self.backing.store.reading() as tx:
                 if await _entry(tx, thread_id, str(last)) is not None:
@@ -195,7 +192,6 @@ class LongTermMemory:
                 return
 
     async def _view(self, thread_id: str, first_shown: str | None, kept: ThreadSummary | None) -> list[Segment]:
-        """What the last view had no room for, told by entries of the log."""
         async with self.backing.store.reading() as tx:
             first = await _entry(tx, thread_id, first_shown) if first_shown else None
         mark = kept.last_seq if kept else 0
@@ -205,7 +201,6 @@ class LongTermMemory:
 
 
 async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None:
-    """The entry that a message is; None when it is not in the log yet."""
     try:
         return (await log.find_entry(tx, thread_id, message_id)).seq
     except EntryNotFound:
@@ -213,10 +208,10 @@ async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None
 
 
 class _Writer:
-    """The agent's own model, as one that writes summaries.
+    """Writes summaries with the agent's own model.
 
-    Its connections belong to the loop on which it is used, so that it is asked there; when that loop has ended, as with
-    an `asyncio.run` for each turn, without one, on a thread.
+    The model's connections belong to the loop that used them first, so it is called there. When that loop has ended,
+    as with one `asyncio.run` for each turn, it is called on a thread without one.
     """
 
     def __init__(self, model: BaseChatModel, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -225,7 +220,7 @@ class _Writer:
         self._loop = loop
 
     async def write(self, instructions: str, text: str) -> str:
-        """What the model makes of a text, as it was instructed, or of as much of it as it can read."""
+        """Return the model's reply to instructions and text, cut to what its window holds."""
         return await asked_in_room(lambda shown: self._asked([SystemMessage(instructions), HumanMessage(shown)]), text)
 
     async def _asked(self, messages: list[BaseMessage]) -> str:
@@ -237,7 +232,7 @@ class _Writer:
         return str(reply.text)
 
     async def _asked_on(self, loop: asyncio.AbstractEventLoop, messages: list[BaseMessage]) -> BaseMessage | None:
-        """The model's reply; None when the loop ends before it is there."""
+        """Return the model's reply; None when the loop ends first."""
         coroutine = self._model.ainvoke(messages)
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, loop)
@@ -246,7 +241,7 @@ class _Writer:
             return None
         waiting = asyncio.wrap_future(future)
         try:
-            # A loop that stops tells nobody of what it has not begun.
+            # A loop that stops does not report work that it never began.
             while not (await asyncio.wait({waiting}, timeout=_LOOP_SECONDS))[0]:
                 if not loop.is_running():
                     break

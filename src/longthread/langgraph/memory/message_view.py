@@ -1,7 +1,7 @@
-"""What a model call of somebody else's agent sees: the view of its state's messages, which know nothing of the log.
+"""The view of a state's messages that a model call of a LangChain agent sees.
 
-A view goes on from the one before. What is kept of that names messages by their ids, so that it holds in any process,
-for any checkpoint, and when messages have been removed from the state.
+A view continues the one before, which names messages by their ids: so it is valid in any process, for any checkpoint,
+and after messages were removed from the state.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ _REMEMBERING = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class KeptView:
-    """What is kept of the last call's view, as JSON in the state: how its messages went in, and what it cost.
-
-    `parts` are segments: how many messages, the first and the last of them, and how they went in.
-    """
+    """The last call's view as JSON in the state. `parts` are segments: count, first and last message, and form."""
 
     parts: Sequence[Sequence[Any]] = ()
     estimated: int = 0
@@ -50,7 +47,7 @@ class KeptView:
 
     @classmethod
     def of(cls, segments: Sequence[Segment], spots: Sequence[WindowMessage]) -> KeptView:
-        """What is to be kept of a view. The messages' numbers are their places, from 1 on."""
+        """Build it from a view, in which a message's number is its place, from 1 on."""
         names = [_short(spot.entry.id) for spot in spots]
         told = [
             [each.last - each.first + 1, names[each.first - 1], names[each.last - 1], *each.to_json()[2:]]
@@ -72,7 +69,7 @@ class KeptView:
         return cls(**data) if data else None
 
     def past(self, spots: Sequence[WindowMessage], summary: str) -> PreviousCall:
-        """The call before, as far as its messages are here; with nothing of it, when they are not as they were."""
+        """Return the previous call as far as its messages are here; an empty one when they have changed."""
         places = self._places(spots)
         segments: list[Segment] = []
         for count, first, last, *how in self.parts:
@@ -88,11 +85,7 @@ class KeptView:
         return PreviousCall(segments, summary)
 
     def _places(self, spots: Sequence[WindowMessage]) -> dict[str, int]:
-        """Where each message stands, by its name.
-
-        A result that had no id in the call before has one now, where LangGraph has kept it since: LangChain's agents
-        answer calls that could not be read so. It is there under both names.
-        """
+        """Map names of messages to their places; a result that got its id only after the call is under both names."""
         places = {_short(spot.entry.id): n for n, spot in enumerate(spots, 1)}
         if all(first in places and last in places for _, first, last, *_ in self.parts):
             return places
@@ -111,7 +104,7 @@ def _short(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of a message, with the message: its address is then nobody else's."""
+    """What is cached of a message. Holding the message keeps its address from being reused."""
 
     message: BaseMessage
     ours: Message
@@ -122,15 +115,14 @@ class _Known:
 
 @dataclass(slots=True)
 class StateMessages:
-    """Messages of states as a view is composed of them. What is computed of one is remembered for a while, for all
-    threads of the process."""
+    """Converts messages of states for a view, with a cache for all threads of the process."""
 
     _known: LRU[int, _Known] = field(
         default_factory=lambda: LRU(REMEMBERED, most_size=CHARACTERS, size=lambda known: known.size)
     )
 
     def spots(self, messages: Sequence[BaseMessage]) -> list[WindowMessage]:
-        """Where each stands, from 1 on. Those without an id, or with one that others have too, get a name."""
+        """Number the messages from 1 on, and name those whose id is missing or not unique."""
         found: list[WindowMessage] = []
         times: Counter[str] = Counter()
         for n, message in enumerate(messages, 1):
@@ -157,9 +149,9 @@ class StateMessages:
 def as_sent(
     messages: Sequence[Message], spots: Sequence[WindowMessage], given: Sequence[AnyMessage]
 ) -> list[AnyMessage]:
-    """The messages of a view as LangChain's. One that is shown as it is, is the very object that the state has."""
+    """Convert a view to LangChain messages. An unchanged message is the very object of the state."""
     same = {id(spot.message): message for spot, message in zip(spots, given, strict=True)}
-    # The types of AnyMessage are all that `to_langchain` makes.
+    # `to_langchain` returns only types of AnyMessage.
     return [same.get(id(message)) or cast(AnyMessage, to_langchain(message)) for message in messages]
 
 
@@ -174,7 +166,7 @@ def _entry(message: Message, key: str) -> Entry:
 
 
 def _content(message: Message) -> str:
-    """A name for a message without an id: the same for the same content, in any process."""
+    """Name a message without an id by its content, the same in any process."""
     calls = [{**call, "args": as_json(call["args"])} for call in message.tool_calls]
     beside = [message.tool_call_id] if message.role == "tool" else []
     told = json.dumps([BLANK[message.role]["type"], message.content, calls, *beside], default=str)

@@ -1,4 +1,4 @@
-"""Memory for any agent of LangChain's: what its model sees always fits, and what it no longer sees is summarised."""
+"""Memory for any LangChain agent: fits the view to the model's window, and summarises what it no longer shows."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _logger = logging.getLogger(__name__)
 
 
 class MemoryState(AgentState[Any]):
-    """What the middleware keeps in the state, and with it in each checkpoint: the last view, the summary, and what its
-    messages might cost, by which `recall_memory` makes its pages."""
+    """What the middleware stores in the state and so in each checkpoint: the last view, the summary, and the
+    estimated cost of its messages, by which `recall_memory` sizes its pages."""
 
     memory_view: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
     memory_summary: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
@@ -59,8 +59,6 @@ class MemoryState(AgentState[Any]):
 
 @dataclass(slots=True)
 class _Call:
-    """A model call: what it is asked, what is known of its thread, and what is sent."""
-
     request: Request
     thread_id: str = ""
     memory: LongTermMemory | None = None
@@ -77,7 +75,7 @@ class _Call:
 
     @property
     def messages(self) -> Sequence[BaseMessage]:
-        """The messages of the state, but for the instructions that it begins with: those are always shown, and stay."""
+        """The messages of the state without its leading instructions: those are always shown and never removed."""
         found: Sequence[BaseMessage] = self.state["messages"]
         return found[len(instructions(found)) :]
 
@@ -87,18 +85,17 @@ class _Call:
 
     @property
     def before(self) -> list[str]:
-        """The ids of the messages before the last question: those that may leave the state."""
+        """The ids of the messages before the last question: only these may leave the state."""
         asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
         return self.ids[:asked]
 
     @property
     def removed(self) -> list[str]:
-        """The ids of the messages that leave the state, for the summary covers them. The last question stays."""
         return self.before[: self.found.covered if self.found else 0]
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Tier 1 as the state is to keep it: the mark, the summary that ends there, topics, and what was shown last."""
+        """Tier 1 as the state stores it: the mark, its summary, topics, and what was shown last."""
         before = self.state.get("memory_summary") or {}
         if self.found is None:
             return dict(before)
@@ -137,16 +134,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         patience: float = 30.0,
         **given: Any,
     ) -> None:
-        """
+        """Configure the middleware; InvalidInput for an argument of another type or a setting's bad value.
+
         Args:
-            saver: whose threads these are; None: the checkpointer that the agent was made with.
+            saver: whose threads these are; None: the checkpointer of the agent.
             summarizer: the model that writes summaries; None: the agent's own.
             settings: None: those of the environment and `.env`.
-            patience: the seconds that a turn waits at most for summaries that are behind; 0: it never waits.
+            patience: seconds that a turn waits at most for late summaries; 0: it never waits.
             given: settings by name, such as `memory_context_window=16_000`, which win.
-
-        Raises:
-            InvalidInput: an argument is of another type, or a setting has no such value.
         """
         super().__init__()
         if saver is not None:
@@ -164,11 +159,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._unlogged: set[str] = set()
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
-        """Show the model its view.
-
-        Raises:
-            WindowTooSmall: prompt and tools leave no room for messages.
-        """
+        """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
         call = self._begun(request)
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
@@ -181,11 +172,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[Response]]
     ) -> ExtendedModelResponse[Any]:
-        """Show the model its view.
-
-        Raises:
-            WindowTooSmall: prompt and tools leave no room for messages.
-        """
+        """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
         call = self._begun(request)
         call.loop = asyncio.get_running_loop()
         if call.memory is not None and self._is_to_look(call):
@@ -197,7 +184,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return self._ended(call, await handler(self._composed(call)))
 
     def settle(self) -> None:
-        """Wait for what goes on behind the turns: for programs whose turns follow each other without a pause."""
+        """Wait for the background passes: for programs whose turns follow each other without a pause."""
         if self._memory is not None:
             home = self._memory.backing.home
             home.call("settle", home.settle)
@@ -205,7 +192,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _begun(self, request: Request) -> _Call:
         config = _configured()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
-        # The conversation is what the thread's own graph holds, not what one inside it does.
+        # The conversation is the thread's own graph's, not a subgraph's.
         is_whole = thread_id is not None and "|" not in ns and str(thread_id) not in self._unlogged
         return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
 
@@ -229,7 +216,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             )
 
     def _go_without(self, call: _Call) -> None:
-        """Do without the log in a thread whose messages are not in it: nothing is waited for that never comes."""
+        """Use no log for a thread whose messages are not in it, so that no turn waits for them."""
         if not self._unlogged:
             _logger.warning(NOT_LOGGED)
         if len(self._unlogged) >= _UNLOGGED:
@@ -238,21 +225,18 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call.memory = None
 
     def _is_kept_elsewhere(self, call: _Call) -> bool:
-        """Whether the thread goes on and the log has nothing of it: another checkpointer keeps it, or none.
-
-        What class of checkpointer that is does not tell: one may be wrapped around ours.
-        """
+        """Whether another checkpointer, or none, stores this thread. Its class does not say: it may wrap ours."""
         ours = isinstance(_configured().get(_CHECKPOINTER), LongthreadSaver)
         return not ours and bool(call.before) and call.found is not None and call.found.missing
 
     def _is_to_look(self, call: _Call) -> bool:
-        """Whether the thread's summary is to be read: once for each turn, and while the state is too long."""
+        """Whether to read the thread's summary: once for each turn, and while the state is too long."""
         messages = call.messages
         within = bool(messages) and isinstance(messages[-1], ToolMessage) and "memory_summary" in call.state
         return not within or len(messages) > self._settings.memory_max_messages_per_thread
 
     def _waiting(self, call: _Call) -> dict[str, Any]:
-        """How the turn is to wait for the summaries behind the turns before it; nothing when it need not, or has."""
+        """Return how the turn waits for late summaries; empty when it need not wait, or has."""
         if self._is_kept_elsewhere(call):
             self._warn_once()
             call.memory = None
@@ -268,7 +252,6 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return {"most": most, "seconds": self._patience, "found": found, "model": model, "loop": call.loop}
 
     def _composed(self, call: _Call) -> Request:
-        """The request with its view."""
         request, settings = call.request, self._settings
         name = LangChainModel(request.model).name
         family, factor = family_of(name), self._factor(name, call)
@@ -306,14 +289,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return budget
 
     def _factor(self, name: str, call: _Call) -> float:
-        """What estimates are raised by: what this process has learned of the model, else what the last call did."""
+        """Return the correction of estimates: learned by this process for the model, else the last call's."""
         seen = KeptView.from_json(call.state.get("memory_view"))
         if name not in self._factors and seen is not None and seen.model == name:
             return corrected(1.0, seen.estimated, seen.reported)
         return self._factors.get(name, 1.0)
 
     def _ended(self, call: _Call, response: Response) -> ExtendedModelResponse[Any]:
-        """The response, with what the state is to keep."""
         assert call.fitted is not None
         reply = next((each for each in response.result if isinstance(each, AIMessage)), None)
         usage = (reply.usage_metadata if reply is not None else None) or {"input_tokens": 0}
@@ -337,11 +319,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _keep_up(
         self, call: _Call, memory: LongTermMemory, count: int, reply: AIMessage | None, *, is_end: bool = False
     ) -> None:
-        """In the background, when a turn is over or the state is too long; nobody waits for it."""
+        """Start background passes when a turn is over or the state is too long."""
         assert call.fitted is not None
         segments = call.fitted.segments
         over = count > self._settings.memory_max_messages_per_thread
-        # A turn may end with a call: of a structured reply, or of a tool whose result is the answer.
+        # A turn may end with a call: a structured reply, or a tool whose result is the answer.
         over = over or left_out(segments, 0) >= self._settings.memory_summary_threshold
         if not over and not is_end and (reply is None or reply.tool_calls):
             return
@@ -377,12 +359,10 @@ def _expect_seconds(given: Any) -> None:
 
 
 def _can_recall(request: Request) -> bool:
-    """Whether the model has the tool that topics are named for."""
     return any(getattr(tool, "name", None) == RECALL_TOOL for tool in request.tools)
 
 
 def _configured() -> Mapping[str, Any]:
-    """What LangGraph was told of the run; nothing outside of one."""
     try:
         return get_config().get("configurable", {})
     except RuntimeError:
@@ -391,7 +371,7 @@ def _configured() -> Mapping[str, Any]:
 
 @contextmanager
 def _done_without(call: _Call) -> Iterator[None]:
-    """What is remembered of a thread must not stand in the way of an answer."""
+    """Log errors of the store: memory must not prevent an answer."""
     try:
         yield
     except LongthreadError as error:

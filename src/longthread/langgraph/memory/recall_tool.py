@@ -1,4 +1,4 @@
-"""`recall_memory` as a tool of LangChain's, for any agent whose threads are in our log."""
+"""`recall_memory` as a LangChain tool, for any agent whose threads are in our log."""
 
 from __future__ import annotations
 
@@ -80,8 +80,6 @@ def _scopes(given: Any) -> list[str]:
 
 
 class _Lookup:
-    """Finds entries for a tool call, on the store's event loop."""
-
     def __init__(self, backing: Backend, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
         self._backing = backing
         self._recaller = recaller
@@ -110,7 +108,7 @@ class _Lookup:
         return await tool.call(arguments)
 
     async def _has_delta(self, thread_id: str) -> bool:
-        """Whether the thread's messages are in a delta channel, and none of them in the log."""
+        """Whether the thread's messages are in a delta channel, so that the log has none of them."""
         async with self._backing.store.reading() as tx:
             with suppress(ThreadNotFound):
                 thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
@@ -118,10 +116,7 @@ class _Lookup:
         return False
 
     async def _question(self, thread_id: str, question_id: str | None) -> EntryPlace | None:
-        """Where the question stands that the agent works on: it and what follows is what the model sees anyway.
-
-        One that is still on its way to the log will stand behind all that is there.
-        """
+        """Return the place of the question that the agent answers; after all entries if it is not stored yet."""
         if question_id is None:
             return None
         async with self._backing.store.reading() as tx:
@@ -136,8 +131,7 @@ class _Lookup:
 
 
 def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, PageRoom]:
-    """The thread, the id of the message that the agent answers, whether others come before it, and what its middleware
-    has room for, if it has one."""
+    """Return the thread, the id of the message to answer, whether others precede it, and the room for a page."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
     state: Any = runtime.state  # of whatever kind the application's is
     messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())

@@ -1,4 +1,4 @@
-"""What goes with the messages of a request of LangChain's, in tokens: prompt, tools, and the room for the reply."""
+"""Token costs of a LangChain request besides its messages: prompt, tools, and the room for the reply."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from longthread.view.tokens import estimate, message_tokens, tools_tokens
 
 
 def reply_tokens(request: ModelRequest[Any], settings: Settings) -> int:
-    """The most tokens that the reply may have: as the model was told, else LLM_MAX_TOKENS."""
     told = (request.model_settings.get(name) for name in LIMITS)
     limit = next((each for each in told if isinstance(each, int) and each > 0), None)
     return limit or reply_limit(LangChainModel(request.model), settings)
 
 
 def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:
-    """The system messages that a conversation begins with: they are its prompt as well."""
+    """Return the leading system messages of a conversation: they are part of its prompt."""
     found: list[SystemMessage] = []
     for each in messages:
         if not isinstance(each, SystemMessage):
@@ -35,7 +34,7 @@ def instructions(messages: Sequence[BaseMessage]) -> list[SystemMessage]:
 
 
 def fixed_tokens(request: ModelRequest[Any], family: str) -> int:
-    """What the system prompt, the tools and the form of a structured reply cost."""
+    """Return the tokens of the system prompt, the tools and the schema of a structured reply."""
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     given = [*tools, *_forms(request.response_format)]
     told = json.dumps(given, ensure_ascii=False, default=str) if given else ""
@@ -50,7 +49,6 @@ def _told(message: BaseMessage) -> str:
 
 
 def _forms(wanted: Any) -> list[dict[str, Any]]:
-    """The schemas of a structured reply, which go as tools or beside them."""
     if wanted is None:
         return []
     if isinstance(wanted, ProviderStrategy):
