@@ -1,4 +1,4 @@
-"""What goes on behind those who wait for nothing: one task for each thing, ended in time when its owner is closed."""
+"""Background tasks, one for each name, which end in time when their owner is closed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ _logger = logging.getLogger(__name__)
 
 
 class Background:
-    """Tasks by what they work on."""
-
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, name: str, work: Callable[[], Awaitable[None]], *, failing: str) -> None:
-        """Do `work`, unless the same goes on already. Where it fails, that is logged, as `failing` and why."""
+        """Start `work` unless a task of this name runs. An error is logged with `failing`."""
         if name in self._tasks:
             return
 
@@ -39,11 +37,10 @@ class Background:
         task.add_done_callback(lambda _: self._tasks.pop(name, None))
 
     async def settle(self) -> None:
-        """Wait for what goes on."""
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        """End what goes on, and stop what takes long; it is made up for later."""
+        """Wait up to CLOSE_SECONDS for the tasks, then cancel them; their work is due again later."""
         tasks = list(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)

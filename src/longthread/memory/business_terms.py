@@ -1,4 +1,4 @@
-"""What people have taught of a source: business terms and examples, and which of them a question is likely about."""
+"""Business terms and examples of a source, and which of them a question is likely about."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _SHARE = 0.3
 
 
 def likely(sources: Sequence[SourceDefinition], questions: Sequence[str]) -> list[Term | Example]:
-    """The terms and examples that questions are likely about: those of the first question first, which is the one that
-    is asked; the others are those before it, the newest first. No model is asked.
+    """Choose terms and examples for `questions`: the current one first, then those before it, newest first.
 
-    A term whose name or synonym stands in the question comes first; the others, and examples, by the words that they
-    share with it, in any language.
+    A term whose name or synonym is in the question comes first; the others, and examples, are ranked by shared words,
+    in any language. No model is asked.
     """
     taught: list[Term | Example] = []
     for source in sources:
@@ -41,7 +40,7 @@ def likely(sources: Sequence[SourceDefinition], questions: Sequence[str]) -> lis
 
 
 def lines(descriptions: Sequence[str], chosen: Iterable[Term | Example]) -> list[str]:
-    """What a model is told: what the database holds, then what was chosen, in at most `TOKENS` tokens."""
+    """Return the descriptions, then the chosen terms, in at most `TOKENS` tokens."""
     left, told = TOKENS, list[str]()
     for line in (*(f"The database: {_in_line(each)}" for each in descriptions), *map(_line, chosen)):
         left -= estimate(line)
@@ -52,7 +51,6 @@ def lines(descriptions: Sequence[str], chosen: Iterable[Term | Example]) -> list
 
 
 def text_of(each: Term | Example) -> str:
-    """All that a term or an example says."""
     return f"{_text(each)} {each.sql or ''}"
 
 
@@ -74,7 +72,7 @@ def _folded(text: str) -> str:
 
 
 def _is_in(name: str, question: str) -> bool:
-    """Whether a name stands in a question: as words, where words are parted, and not within another one."""
+    """Whether a question contains a name, at word boundaries and not within another word."""
     name = _folded(name)
     before = r"(?<![a-z0-9_])" if name[:1].isascii() else ""
     after = r"(?![a-z0-9_])" if name[-1:].isascii() else ""

@@ -1,7 +1,6 @@
-"""Forget a thread, a user or a memory: all that is kept of it goes, in every table, and what remains is derived anew.
+"""Deletes a thread, a user or a memory from every table, and derives the remaining data again.
 
-What a background pass has read before is not written any more: it looks, under the thread's lock, whether the thread is
-still there and still the same.
+A background pass discards what it read before: under the thread's lock, it checks that the thread is still the same.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _USER = "user_id"
 
 @dataclass(slots=True)
 class Forgotten:
-    """What went, or would go: threads, and rows by table. `problems` tells people what could not be done besides."""
+    """What was, or would be, deleted: threads, and rows by table. `problems` are reports for people."""
 
     threads: int = 0
     ids: list[str] = field(default_factory=list)
@@ -37,16 +36,7 @@ class Forgotten:
 async def forget_thread(
     store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None, anew: bool = False
 ) -> Forgotten:
-    """Delete a thread as `delete_thread` does, and take it out of the store's files.
-
-    Args:
-        anew: see `scrub`.
-
-    Raises:
-        ThreadNotFound: there is no such thread, or it is another user's.
-        RunInProgress: a run on it is being executed.
-        StoreError: the database failed.
-    """
+    """Delete a thread as `delete_thread` does, and from the store's files; same errors. For `anew` see `scrub`."""
     gone = await delete_thread(store, thread_id, user_id=user_id, alive=alive)
     async with store.reading() as tx:
         tables = await read_tables(tx)
@@ -55,11 +45,11 @@ async def forget_thread(
 
 
 async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None) -> Forgotten:
-    """Delete a thread with all that is kept of it, also what was derived from it: index, vectors, summary, topics, and
-    the memories that no other thread has said. With it go the threads below it. It cannot be undone.
+    """Delete a thread and those below it, with index, vectors, summary, topics, and memories that no other
+    thread has said. It cannot be undone.
 
     Args:
-        alive: whether the owner of a run may still be at work; None: runs are not looked at.
+        alive: whether a run's owner may still be at work; None: runs are not checked.
 
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
@@ -75,10 +65,10 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: I
 
 
 async def forget_user(store: Driver, user_id: str, *, alive: IsAlive | None = None, anew: bool = False) -> Forgotten:
-    """Delete all threads of a user, all memories, and whatever else is the user's. It cannot be undone. The catalog is
-    nobody's: what the user defined stays, and no longer says who defined it.
+    """Delete all threads, memories and other data of a user. It cannot be undone.
 
-    Each thread goes in a transaction of its own. Stopped at any moment, what is left is whole; forget again.
+    The catalog is shared: the user's definitions stay, without the user's name. Each thread has its own transaction.
+    After an interruption the rest is intact; call it again.
 
     Raises:
         RunInProgress: a run of the user's is being executed.
@@ -112,7 +102,7 @@ async def forget_user(store: Driver, user_id: str, *, alive: IsAlive | None = No
 
 
 async def forget_memory(store: Driver, memory_id: str, *, user_id: str, anew: bool = False) -> Forgotten:
-    """Delete a memory with its terms and its vector, and take it out of the views of the runs that used it.
+    """Delete a memory with its terms and vector, also from the views of runs that used it.
 
     The conversation that it comes from stays.
 
@@ -127,14 +117,12 @@ async def forget_memory(store: Driver, memory_id: str, *, user_id: str, anew: bo
 
 
 async def forget_deleted(store: Driver, *, say: Say = silently) -> list[str]:
-    """Write all of a store's files anew, without what was deleted before, by whomever; what could not be done, for
-    people. It takes as long as the store is large, and may run while others use it.
+    """Rewrite all of a store's files without data deleted before; return what could not be done.
 
-    Args:
-        say: told what is being done.
+    The time grows with the store's size; others may use the store meanwhile. `say` reports progress.
 
     Raises:
-        StoreError: the database failed. Nothing is lost by that.
+        StoreError: the database failed. Nothing is lost.
     """
     async with store.reading() as tx:
         tables = await read_tables(tx)
@@ -142,7 +130,7 @@ async def forget_deleted(store: Driver, *, say: Say = silently) -> list[str]:
 
 
 async def look_at_user(store: Driver, user_id: str) -> Forgotten:
-    """What `forget_user` would delete."""
+    """Return what `forget_user` would delete."""
     found = Forgotten()
     async with store.reading() as tx:
         tables = await read_tables(tx)
@@ -160,11 +148,7 @@ async def look_at_user(store: Driver, user_id: str) -> Forgotten:
 
 
 async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgotten:
-    """What `forget_thread` would delete.
-
-    Raises:
-        ThreadNotFound: there is no such thread, or it is another user's.
-    """
+    """Return what `forget_thread` would delete; ThreadNotFound if the thread is missing or another user's."""
     async with store.reading() as tx:
         await log.find_row(tx, thread_id, user_id=user_id)
         found, tables = Forgotten(ids=await _family(tx, thread_id, user_id)), await read_tables(tx)
@@ -181,7 +165,7 @@ _MEMORIES = ("memories", "memory_sources", "memory_uses")
 async def _delete_thread(
     tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: IsAlive | None, gone: Forgotten
 ) -> None:
-    """Lock a thread, and delete it with those below it; what went is added to `gone`."""
+    """Lock a thread, delete it with those below it, and add what was deleted to `gone`."""
     await log.lock(tx, thread_id)
     await log.find_row(tx, thread_id, user_id=user_id)
     rows: Counter[str] = Counter()
@@ -197,7 +181,6 @@ async def _delete_thread(
 
 
 async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
-    """A thread, and those below it."""
     return [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]
 
 
@@ -208,7 +191,6 @@ async def _expect_idle(tx: Transaction, thread_id: str, alive: IsAlive | None) -
 
 
 async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:
-    """How many rows of each table are a thread's."""
     found: Counter[str] = Counter()
     for name, column in _of_threads(tables):
         sql = f'SELECT count(*) AS rows FROM "{name}" WHERE "{column}" = :thread_id'
@@ -218,7 +200,7 @@ async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str
 
 
 def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
-    """The tables with rows of a thread's, and the column that says which."""
+    """Yield the tables with rows of threads, and their thread column."""
     for table in (*tables.of_threads, *tables.derived):
         yield table.name, str(table.thread)
     for table in tables.shared:
@@ -227,18 +209,18 @@ def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
 
 
 def _of_users(tables: Tables) -> list[StoreTable]:
-    """The tables that say of each row whose it is, but for the threads', which go one by one."""
+    """Return the tables with rows of users, except the threads', which are deleted one by one."""
     return [table for table in tables.all if table.thread is None and _USER in table.by_name]
 
 
 def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
-    """The tables that rows went from, those of volumes with threads that were in them; with `anew` all that may have
-    had rows of such threads before: what a task had written, say, until its checkpoint took that in."""
+    """Return the tables with deleted rows, and those of volumes with deleted threads.
+    With `anew`, add tables that may have held such rows before, such as a task's writes before their checkpoint."""
     before = {name for name, _ in _of_threads(tables)} if anew and gone.threads else set[str]()
     return {*gone.rows, *(_VOLUMES if gone.rows["recall_bound"] else ()), *before}
 
 
 def _beside(tables: Tables) -> list[str]:
-    """Tables whose rows go with those of another."""
+    """Return tables whose rows are deleted with those of another."""
     own = {table.name for table in _of_users(tables)}
     return [table.name for table in tables.shared if table.needs & own]

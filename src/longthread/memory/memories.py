@@ -1,6 +1,6 @@
-"""Memories: what is known of a user beyond one conversation. They are told, and found again.
+"""Memories: what is known of a user beyond one conversation. See docs/guide/memories.md.
 
-No model is asked on this path. An embedder is used where there is one. See docs/guide/memories.md.
+No model is asked on this path. An embedder is used where there is one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FULL_STOP = re.compile(r"(?<=[^\s.。])[.。]\Z")
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory that was told. `is_new`: none said the same before."""
+    """A stored memory. `is_new`: no memory said the same before."""
 
     memory: Memory
     is_new: bool
@@ -53,8 +53,8 @@ class StoredMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """A memory that was found. `score` is comparable within one search; `shares` says whether words were shared, and
-    `cosine` how near it is by meaning, 0 where that is not known."""
+    """A memory that was found. `score` is comparable within one search; `shares`: it shares words;
+    `cosine` is its similarity by meaning, 0 if unknown."""
 
     memory: Memory
     score: float
@@ -64,7 +64,7 @@ class MemoryHit:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """What was found, the best first, and what people should know about how."""
+    """The memories found, best first, and warnings for people."""
 
     hits: Sequence[MemoryHit]
     warnings: Sequence[str] = field(default_factory=tuple)
@@ -79,13 +79,12 @@ class Memories:
         self._background = Background()
 
     async def remember(self, owner: Owner, statement: Statement) -> StoredMemory:
-        """Keep what is said. One that says the same is that memory, said again: the newest words count, and what
-        is told of type, importance and expiry.
+        """Store a statement. A repeated one updates its memory: newest words, type, importance and expiry.
 
         Raises:
-            InvalidInput: there is nothing to remember in it, or too much; or the owner names no agent by its UUID.
+            InvalidInput: it is empty or too long; or the owner names no agent by its UUID.
             TooManyMemories: there are too many already.
-            ThreadNotFound: the thread that says it is not there, or not the user's.
+            ThreadNotFound: the thread that says it is missing, or not the user's.
             StoreError: the database failed.
         """
         async with self._store.writing() as tx:
@@ -95,14 +94,14 @@ class Memories:
             return await remember(tx, owner, statement)
 
     async def list_(self, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50) -> list[Memory]:
-        """The memories that have not expired, the most important first, of these the newest."""
+        """Return the unexpired memories, most important first, then newest first."""
         async with self._store.reading() as tx:
             return await memories.list_(tx, owner, type_=type_, limit=limit)
 
     async def search(self, owner: Owner, text: str, *, k: int = 10, seconds: float = QUERY_SECONDS) -> FoundMemories:
-        """The memories that say what is asked: by words, and by meaning when there is an embedder.
+        """Find memories by words, and by meaning when there is an embedder.
 
-        An embedder that fails, or takes longer than `seconds`, is done without, and that is said.
+        An embedder that fails, or takes longer than `seconds`, is skipped with a warning.
 
         Raises:
             StoreError: the database cannot be read.
@@ -120,7 +119,7 @@ class Memories:
         return FoundMemories(hits, warnings)
 
     async def that_say(self, owner: Owner, text: str) -> list[Memory]:
-        """The memories that have each telling word of a text; none for a text without words."""
+        """Return the memories with every significant word of a text; none for a text without words."""
         wanted = telling(text)
         async with self._store.reading() as tx:
             there = await memories.candidates(tx, owner) if wanted else []
@@ -128,11 +127,7 @@ class Memories:
             return [await memories.find(tx, one, user_id=owner.user_id) for one in chosen]
 
     async def embed(self, user_id: str) -> list[str]:
-        """Give a user's memories vectors of the embedder's model where they have none; a warning, where it failed.
-
-        Raises:
-            StoreError: the database failed.
-        """
+        """Embed a user's memories that have no vector; return a warning if the embedder fails. Raises StoreError."""
         embedder = self._asker.embedder
         if embedder is None or not self._asker.may_make():
             return self._asker.rests()
@@ -160,7 +155,7 @@ class Memories:
         return await memories.nearest(tx, owner, self._asker.model, vector, _NEAR)
 
     def keep_up(self, user_id: str) -> None:
-        """Have a user's memories embedded, and what has expired deleted, in the background."""
+        """Embed a user's memories and delete expired ones, in the background."""
         what = "Memories could not be looked after"
         self._background.start(f"memories {user_id}", lambda: self._keep_up(user_id), failing=what)
 
@@ -172,21 +167,20 @@ class Memories:
         await self.embed(user_id)
 
     async def settle(self) -> None:
-        """Wait for what goes on in the background."""
         await self._background.settle()
 
     async def close(self) -> None:
-        """End what goes on in the background; it is made up for later."""
+        """Close the background work, see `Background.close`; it is due again later."""
         await self._background.close()
 
     async def expire(self, user_id: str | None = None) -> int:
-        """Delete what has expired, of one user or of all; how many memories that were. Nobody finds them any more."""
+        """Delete expired memories, of one user or of all; return their number. Searches already exclude them."""
         async with self._store.writing() as tx:
             return await memories.delete_expired(tx, user_id=user_id)
 
 
 async def remember(tx: Transaction, owner: Owner, statement: Statement) -> StoredMemory:
-    """Keep what is said, in a transaction that has locked the thread that says it. See `Memories.remember`."""
+    """Store a statement, in a transaction that has locked its thread. See `Memories.remember`."""
     statement, agent_id = checked(statement), agent_of(owner)
     content = statement.content
     bag = Bag.of(content)
@@ -204,18 +198,14 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Store
             raise StoreConflict(reason="the same was remembered just now.")
     elif statement.source is None or there["session_id"] is not None:
         await memories.update(tx, memory_id, statement, indexed)
-    # What a person told by hand stays as told, whichever thread says it too.
+    # A person's own statement is not changed by a thread that says the same.
     if statement.source is not None:
         await memories.add_source(tx, memory_id, statement.source, content)
     return StoredMemory(await memories.find(tx, memory_id, user_id=owner.user_id), there is None)
 
 
 def checked(statement: Statement) -> Statement:
-    """The statement as it can be kept.
-
-    Raises:
-        InvalidInput: there is nothing to remember in it, or too much.
-    """
+    """Return the statement in its stored form; InvalidInput if it is empty or too long."""
     content = statement.content.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd").strip()
     if not terms(content):
         raise InvalidInput(reason="There is nothing to remember: give a sentence that says it.")
@@ -233,11 +223,7 @@ def checked(statement: Statement) -> Statement:
 
 
 def agent_of(owner: Owner) -> str:
-    """The agent whose memory it is to be.
-
-    Raises:
-        InvalidInput: there is none, or it is no id of an agent.
-    """
+    """Return the agent that owns the memory; InvalidInput if there is none, or it is no agent id."""
     with suppress(ValueError):
         if owner.agent_id is not None and str(UUID(owner.agent_id)) == owner.agent_id:
             return owner.agent_id
@@ -248,9 +234,9 @@ def agent_of(owner: Owner) -> str:
 
 
 def said_of(content: str) -> str:
-    """What two texts share that surely say the same: they differ in white space, in the width of characters, in a full
-    stop at the end and in the capital that the first word begins with, and in nothing else. Paths, passwords and names
-    may differ in one letter's case: rather two memories than one lost."""
+    """Return the key by which two texts say the same.
+    It ignores white space, character width, a final full stop and the first word's capital. Other case counts, as in
+    paths, passwords and names: rather two memories than one lost."""
     same_width = _WIDE.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), content)
     said = _FULL_STOP.sub("", " ".join(unicodedata.normalize("NFC", same_width).split()))
     first = _FIRST_WORD.match(said)
@@ -261,8 +247,6 @@ def said_of(content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RankedMemory:
-    """A memory's place among those found."""
-
     id: str
     score: float
     shares: bool
@@ -270,8 +254,7 @@ class RankedMemory:
 
 
 def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
-    """Two rankings as one: each score as a share of its ranking's best, and their sum. Of equals the more important
-    comes first."""
+    """Merge two rankings: each score as a share of its ranking's best, summed. Importance breaks ties."""
     by_words = scores({each.id: bag_of(each) for each in there}, weighed(text))
     shares: dict[str, float] = {}
     known = {each.id: each for each in there}
@@ -295,7 +278,7 @@ async def _loaded(tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory])
 
 
 def bag_of(candidate: Candidate) -> Bag:
-    """A memory's terms: those that are kept, if they are of what it says now."""
+    """Return a memory's terms: the stored ones, if they are of its present text."""
     if candidate.form == form_of(candidate.content):
         return Bag.read(candidate.terms, candidate.words)
     return Bag.of(candidate.content)

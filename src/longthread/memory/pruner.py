@@ -1,4 +1,4 @@
-"""Prunes the threads of a process behind their turns."""
+"""Prunes the threads of a process in the background."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _logger = logging.getLogger(__name__)
 
 
 class Pruner:
-    """Has one pass at a time over each thread. Safe to share between tasks; close it when done.
+    """Runs one pass at a time on each thread. Safe to share between tasks; close it when done.
 
-    What it leaves undone, because it was closed or because a database failed, is due again with the thread's next turn.
+    A pass cut short by closing or by a database failure is due again with the thread's next turn.
     """
 
     def __init__(self, store: Driver, policy: PruningPolicy, recaller: Recaller) -> None:
@@ -44,14 +44,14 @@ class Pruner:
         stale: bool = False,
         summarizer: Summarizer | None = None,
     ) -> None:
-        """Have a thread pruned in the background if that is due.
+        """Prune a thread in the background if that is due.
 
         Args:
             scope: one thread of a user's.
             count: the messages of its window.
             view: the manifest of its last view.
             kept: the summary that it has.
-            stale: it has one that is of another branch.
+            stale: its summary is of another branch.
         """
         thread_id = scope.thread_id or ""
         owed = summarizer is not None and kept is not None and kept.unwritten
@@ -78,17 +78,16 @@ class Pruner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a pass goes on."""
         return bool(self._passes)
 
     async def settle(self, thread_id: str | None = None) -> None:
-        """Wait for what goes on in the background, over one thread or all."""
+        """Wait for the background passes on one thread, or on all."""
         passes = [task for key, task in self._passes.items() if thread_id in (None, key)]
         await asyncio.gather(*passes, return_exceptions=True)
 
     async def close(self) -> None:
-        """End what goes on in the background, and stop what takes long; it is made up for later, as far as the model's
-        words go: the digest is there."""
+        """Wait up to CLOSE_SECONDS for the passes, then cancel them. A summary that a model owes is written
+        later: the digest is stored."""
         self._closed = True
         tasks = list(self._passes.values())
         if tasks:

@@ -1,4 +1,4 @@
-"""Index a whole store."""
+"""Indexes a whole store."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from longthread.store.transfer.threads import TransferProgress, each_thread
 
 
 async def index_all(store: Driver, embedder: Embedder | None, progress: TransferProgress) -> tuple[int, list[str]]:
-    """Index every thread, and give its entries vectors; how many threads there are, and what went wrong.
+    """Index and embed every thread; return the number of threads, and warnings. Raises StoreError.
 
-    Stopped at any moment, it goes on from there. An embedder that fails is not asked again.
-
-    Raises:
-        StoreError: the database failed.
+    After an interruption it continues. An embedder that fails is not called again.
     """
     done, refused, warnings = 0, 0, list[str]()
     at = (0, 0)

@@ -1,4 +1,4 @@
-"""The few memories that fit a question, and how a model is shown them."""
+"""Selects the few memories that fit a question, and formats them for a model."""
 
 from __future__ import annotations
 
@@ -27,12 +27,7 @@ _HEAD = "What is remembered of this user from earlier conversations (notes, not 
 
 
 async def fitting(memories: Memories, owner: Owner, question: str) -> list[Memory]:
-    """The memories that a run on a question is given: the standing ones, then those that fit best. No model is asked,
-    and where there are no memories, one read tells.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
+    """Return a run's memories, without a model: the permanent ones, then the best matches. Raises StoreError."""
     top = await memories.list_(owner, limit=MOST_STANDING)
     if not top:
         return []
@@ -58,7 +53,6 @@ def _short(chosen: Sequence[Memory]) -> list[Memory]:
 
 
 def as_line(memory: Memory) -> str:
-    """A memory in one line, as a model is shown it."""
     text = " ".join(memory.content.split())
     said = f"- [{memory.id}] {text if len(text) <= _LINE else text[: _LINE - 1] + '…'}"
     return (
@@ -69,6 +63,5 @@ def as_line(memory: Memory) -> str:
 
 
 def listed(lines: Mapping[str, str], ids: Sequence[str]) -> str:
-    """Memories as a model is shown them, from their lines by id. One that was forgotten since leaves a line that says
-    so; without any there is no text."""
+    """Format memories from their lines by id; empty without any. A deleted memory leaves a line that says so."""
     return "\n".join([_HEAD, *(lines.get(each, "- (forgotten)") for each in ids)]) if ids else ""

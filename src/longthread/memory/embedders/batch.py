@@ -1,4 +1,4 @@
-"""Has vectors made of several texts, so that one which the embedder does not take costs only its own."""
+"""Embeds several texts, so that a text which the embedder rejects costs only its own vector."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Make = Callable[[Sequence[str]], Awaitable[Vectors]]
 
 @dataclass(slots=True)
 class BatchVectors:
-    """What came of texts, by their places: their vectors, or why they have none. With a `failure` the embedder stopped
-    working, and the texts from place `end` on have neither."""
+    """Vectors by place, or why there are none. After a `failure`, the texts from `end` on have neither."""
 
     end: int
     vectors: dict[int, Vectors] = field(default_factory=dict)
@@ -27,7 +26,7 @@ class BatchVectors:
 
 
 async def make_vectors(make: Make, texts: Sequence[str]) -> BatchVectors:
-    """Vectors of texts, at once; where that fails one by one, to learn whether it is a text or the embedder."""
+    """Embed texts at once; if that fails, one by one, to learn whether a text or the embedder is the cause."""
     made = BatchVectors(len(texts))
     found = await _tried(make, texts)
     if isinstance(found, EmbedderFailed):  # whether it is about a text is seen by asking again
@@ -38,7 +37,6 @@ async def make_vectors(make: Make, texts: Sequence[str]) -> BatchVectors:
 
 
 async def _tried(make: Make, texts: Sequence[str]) -> Vectors | EmbedderFailed:
-    """Vectors, or why there are none."""
     try:
         return await make(texts)
     except EmbedderFailed as error:
@@ -52,7 +50,7 @@ async def _one_by_one(make: Make, texts: Sequence[str], made: BatchVectors) -> N
             [made.vectors[place]] = found
             continue
         if len(made.refused) + 1 >= FEW and not made.vectors:
-            # All of them may be asked again: none is passed over.
+            # All of them are embedded again later: none is skipped.
             made.end, made.refused, made.failure = 0, {}, found
             return
         if not await is_about_the_text(lambda: make([ANY]), found):

@@ -1,7 +1,7 @@
-"""A sentence embedder of the BERT family, run by numpy: no network, no server, and no framework to install.
+"""A sentence embedder of the BERT family in numpy: no network, no server, and no framework to install.
 
-It reads a folder as sentence-transformers writes it (config.json, vocab.txt, model.safetensors, 1_Pooling), such as
-that of all-MiniLM-L6-v2 or of bge-small.
+It reads a folder of sentence-transformers (config.json, vocab.txt, model.safetensors, 1_Pooling), such as that of
+all-MiniLM-L6-v2 or of bge-small.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ class Bert:
     """A model in memory. Safe to share between threads."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Raises:
-            EmbedderUnavailable: the folder holds no model of this family; the message says why.
-        """
+        """Load the model; EmbedderUnavailable if the folder holds none of this family, with the reason."""
         try:
             config = json.loads((folder / "config.json").read_text("utf-8"))
             self._words = WordPiece(folder)
@@ -52,8 +49,8 @@ class Bert:
             raise EmbedderUnavailable(embedder=f"local:{folder}", reason=reason) from None
 
     def encode(self, texts: Sequence[str]) -> _Floats:
-        """One vector of length 1 for each text; zeros for one that the model cannot read, such as Chinese for an
-        English one: its nearness to others would be chance."""
+        """Return one vector of length 1 for each text; zeros for a text that the vocabulary mostly lacks,
+        such as Chinese for an English model: its similarities would be chance."""
         tokens = [self._words.numbers(text, self._most) for text in texts]
         readable = [at for at in range(len(texts)) if self._words.unknown_share(tokens[at]) <= _UNREADABLE]
         order = sorted(readable, key=lambda at: len(tokens[at]))
@@ -116,7 +113,7 @@ class Bert:
 
 
 def _gelu(x: _Floats) -> _Floats:
-    """x · Φ(x), with the error function by Abramowitz and Stegun's 7.1.26, which is right to seven digits."""
+    """x · Φ(x), with the error function by Abramowitz and Stegun 7.1.26, exact to seven digits."""
     z = np.abs(x) * np.float32(math.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * z)
     poly = t * np.float32(1.061405429) - np.float32(1.453152027)
@@ -128,7 +125,7 @@ def _gelu(x: _Floats) -> _Floats:
 
 
 def _read(path: Path) -> Mapping[str, _Floats]:
-    """The tensors of a safetensors file: the length of its head, its head as JSON, and the numbers."""
+    """Read the tensors of a safetensors file: the header's length, the header as JSON, and the numbers."""
     raw = path.read_bytes()
     size = int.from_bytes(raw[:8], "little")
     head: dict[str, Any] = json.loads(raw[8 : 8 + size])

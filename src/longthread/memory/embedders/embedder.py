@@ -1,4 +1,4 @@
-"""Vectors of texts: who makes them, and how they are kept for entries."""
+"""The interface of embedders, and checks of what they return."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ MOST_NUMBERS = 16_000
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. It may fail in any way: recall then does without."""
+    """Embeds texts. It may fail in any way: recall then works without it."""
 
     @property
     def name(self) -> str:
-        """Which model it is, as `provider:model`: vectors of different names are never compared."""
+        """The model as `provider:model`: vectors of different names are never compared."""
         ...
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
-        """One vector for each text that is to be found."""
+        """Return one vector for each text to be searched."""
         ...
 
     async def query(self, text: str) -> Vectors:
-        """The vector of a text that is asked."""
+        """Return the vector of a question."""
         ...
 
 
 class EmbedderFailed(Exception):  # told apart from errors of the product
-    """An embedder gave no vectors that can be used. `cause` is why."""
+    """An embedder returned no usable vectors; `cause` says why."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(reason_of(cause))
@@ -42,14 +42,14 @@ class EmbedderFailed(Exception):  # told apart from errors of the product
 
 
 async def made_by(make: Callable[[], Awaitable[Any]], seconds: float, shape: tuple[int, ...] = ()) -> Vectors:
-    """What an embedder makes, with length 1: every call of one goes through here.
+    """Call an embedder and normalise its vectors to length 1; every call of one goes through here.
 
     Args:
-        seconds: how long it may take.
-        shape: what the vectors have before their numbers: `(n,)` where there are to be n.
+        seconds: the timeout.
+        shape: the vectors' leading axes: `(n,)` for n vectors.
 
     Raises:
-        EmbedderFailed: it raised something, took too long, or gave something else.
+        EmbedderFailed: it raised, timed out, or returned something else.
     """
     given = await answer(make, seconds)
     try:
@@ -62,11 +62,7 @@ async def made_by(make: Callable[[], Awaitable[Any]], seconds: float, shape: tup
 
 
 async def answer(make: Callable[[], Awaitable[Any]], seconds: float) -> Vectors:
-    """What an embedder makes, as it is.
-
-    Raises:
-        EmbedderFailed: it raised something, took too long, or gave something else than numbers.
-    """
+    """Return an embedder's result unchanged; EmbedderFailed if it raised, timed out, or returned no numbers."""
     try:
         async with asyncio.timeout(seconds):
             given = np.asarray(await make(), dtype=np.float32)
@@ -82,13 +78,12 @@ async def answer(make: Callable[[], Awaitable[Any]], seconds: float) -> Vectors:
 
 
 def is_cancelled() -> bool:
-    """Whether it is the running task that was cancelled, and not what it has waited for."""
+    """Whether the running task itself was cancelled, and not what it awaited."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, in one line."""
     lines = str(error).strip().splitlines()
     if not lines and isinstance(error, TimeoutError):
         return "it took too long"
@@ -96,17 +91,13 @@ def reason_of(error: BaseException) -> str:
 
 
 def called(embedder: Embedder) -> str:
-    """An embedder as people know it: its model, and where it is asked if it says so in `address`."""
+    """Name an embedder for people: its model, and its `address` if it has one."""
     address = getattr(embedder, "address", None)
     return f"{embedder.name} at {address}" if address else embedder.name
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """The vectors, in the last axis, with length 1; those without length as zeros.
-
-    Raises:
-        ValueError: they are none: there are no numbers, or some are none.
-    """
+    """Normalise vectors in the last axis to length 1, or 0; ValueError for no numbers, too many, or non-finite ones."""
     given = np.asarray(vectors, dtype=np.float32)
     if given.ndim == 0 or given.shape[-1] == 0 or not np.isfinite(given).all():
         raise ValueError("it gave no vectors, or some with numbers that are none")

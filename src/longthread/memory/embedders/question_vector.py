@@ -1,4 +1,4 @@
-"""Asks an embedder for the vector of a question, and does without one that fails."""
+"""Embeds questions, and continues without an embedder that fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 class EmbedderPause:
-    """When an embedder that failed may be asked again: one that is down must not slow every question and every pass."""
+    """How long not to call a failed embedder: one that is down must not slow every question and pass."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -34,25 +34,21 @@ class EmbedderPause:
 
     @property
     def seconds_left(self) -> float:
-        """How long it is not to be asked; 0 where it may be."""
+        """Seconds until it may be called; 0 if it may now."""
         return max(0.0, self._until - time.monotonic())
 
     def failed(self) -> None:
-        """It did not work."""
         seconds = min(REST_SECONDS * 2.0 ** min(self._failures, 16), MOST_REST_SECONDS)
         self._failures += 1
         self._until = time.monotonic() + seconds
 
     def worked(self) -> None:
-        """It did work."""
         self._failures, self._until = 0, 0.0
 
 
 class Asker:
-    """An embedder, if there is one. Safe to share between tasks.
-
-    `making` is the rest of who has vectors made of what is to be found: an embedder may fail at that alone.
-    """
+    """An optional embedder. Safe to share between tasks.
+    `making` is the pause after failures with documents: an embedder may fail at these alone."""
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
@@ -62,14 +58,11 @@ class Asker:
 
     @property
     def model(self) -> str | None:
-        """The embedder's model, as `provider:model`."""
         return self.embedder.name if self.embedder else None
 
     async def vector(self, text: str, seconds: float | None = None) -> tuple[Vectors | None, list[str]]:
-        """The vector of a text, of length 1, if it takes no longer than `seconds` (QUERY_SECONDS); without one, why.
-
-        One that is too slow for who is in haste is still asked by who is not.
-        """
+        """Embed a question within `seconds` (default QUERY_SECONDS); without a vector, return the reasons.
+        A shorter timeout, when exceeded, pauses the embedder only for callers with short timeouts."""
         if self.embedder is None:
             return None, []
         embedder, limit = self.embedder, QUERY_SECONDS if seconds is None else seconds
@@ -90,11 +83,10 @@ class Asker:
         return None, [f"The embedder {called(embedder)} does not work: found by keywords alone."]
 
     def may_make(self) -> bool:
-        """Whether vectors may be made now."""
         return self.embedder is not None and not self.making.seconds_left and not self._asking.seconds_left
 
     def did_not_make(self, what: str, error: EmbedderFailed) -> str:
-        """Note that no vectors could be made of something; what people should know."""
+        """Note a failure to embed `what`; return the warning."""
         assert self.embedder is not None
         self.making.failed()
         told = f"The embedder {called(self.embedder)} does not work: {error}"
@@ -102,14 +94,14 @@ class Asker:
         return told
 
     def rests(self) -> list[str]:
-        """Why no vectors are made, where an embedder is there."""
+        """Return why an existing embedder is not called."""
         if self.embedder is None:
             return []
         return [f"The embedder {called(self.embedder)} did not work, and is not asked again for a while."]
 
 
 async def is_about_the_text(ask_for_any: Callable[[], Awaitable[object]], error: EmbedderFailed) -> bool:
-    """Whether an embedder that failed works: only then is it the text that it does not take."""
+    """Whether a failed embedder works with another text: only then the text is the cause."""
     if isinstance(error.cause, OSError) or getattr(error.cause, "status_code", None) in _NOT_ABOUT_THE_TEXT:
         return False
     try:

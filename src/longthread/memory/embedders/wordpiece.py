@@ -1,4 +1,4 @@
-"""BERT's tokens: words in lower case, each in the longest pieces that the vocabulary has."""
+"""BERT's tokenizer: words in lower case, each split into the longest pieces of the vocabulary."""
 
 from __future__ import annotations
 
@@ -13,14 +13,8 @@ _LONGEST = 100
 
 
 class WordPiece:
-    """A vocabulary, and texts as numbers in it."""
-
     def __init__(self, folder: Path) -> None:
-        """
-        Raises:
-            OSError: the folder has no vocab.txt.
-            KeyError: the vocabulary is none of BERT's.
-        """
+        """Load vocab.txt; OSError if there is none, KeyError if it is not BERT's."""
         words = (folder / "vocab.txt").read_text("utf-8").split("\n")
         self._known = {word: number for number, word in enumerate(words) if word}
         self._first, self._last, self._unknown = (self._known[word] for word in ("[CLS]", "[SEP]", "[UNK]"))
@@ -30,7 +24,7 @@ class WordPiece:
         self._pieces = lru_cache(maxsize=50_000)(self._split)
 
     def numbers(self, text: str, most: int) -> list[int]:
-        """The text's tokens between those for its beginning and end, `most` in all; the rest is left out."""
+        """Return the text's tokens between the start and end tokens, cut to `most` in all."""
         found: list[int] = []
         for word in self._words(text):
             found += self._pieces(word)
@@ -39,7 +33,7 @@ class WordPiece:
         return [self._first, *found[: most - 2], self._last]
 
     def unknown_share(self, numbers: Sequence[int]) -> float:
-        """The share of a text's tokens that the vocabulary lacks."""
+        """Return the share of a text's tokens that the vocabulary lacks."""
         return numbers.count(self._unknown) / max(1, len(numbers) - 2)
 
     def _words(self, text: str) -> Iterator[str]:

@@ -1,7 +1,6 @@
-"""What is true of many entries, a bit each: a posting of every entry would be long to read.
+"""Bitmaps of properties that many entries have: one posting for each entry would be slow to read.
 
-A mark is kept as a term is, in the bucket of a hash of its own. A row has 32 places: the first, and the bits of 16, and
-of the next 16.
+A mark is stored like a term, in the bucket of its own hash. A row is 32 places: the first, and two masks of 16 bits.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ BitmapRows = NDArray[np.uint16]
 
 
 def mark_rows(places: Places) -> BitmapRows:
-    """The rows of a mark that stands at places, which are in order."""
     rows: list[tuple[int, int, int]] = []
     at = 0
     while at < len(places):
@@ -35,7 +33,7 @@ def mark_rows(places: Places) -> BitmapRows:
 
 
 def spread_out(rows: BitmapRows) -> NDArray[np.bool_]:
-    """Of each place from 0 to the last, whether rows have it."""
+    """Return a mask of the places from 0 to the last."""
     firsts = rows[0].astype(np.intp)
     there = np.zeros(int(firsts[-1]) + _WIDTH if len(firsts) else 0, dtype=bool)
     words = np.ascontiguousarray(rows[1:].T, dtype="<u2")
@@ -44,8 +42,7 @@ def spread_out(rows: BitmapRows) -> NDArray[np.bool_]:
 
 
 def merged_marks(hashes: NDArray[np.uint64], rows: BitmapRows) -> tuple[NDArray[np.uint64], BitmapRows]:
-    """Postings by their terms' hashes, with as few rows of each mark as there can be: those of small segments have few
-    places each."""
+    """Merge each mark's rows into as few as possible: rows of small segments have few places each."""
     for mark in MARKS:
         own = hashes == mark
         if own.any():

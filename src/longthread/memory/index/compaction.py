@@ -1,8 +1,8 @@
-"""Puts the index of a user's many short threads together: in the background, and from their own index alone.
+"""Merges the indexes of a user's many short threads into volumes, in the background, without reading entries.
 
-A volume is made of whole threads, up to as many entries as a large segment has, and never changes: when one of its
-threads has gone on, that is read by its own index until there are enough such threads; then the volumes that they are
-in are made anew. What goes wrong or is stopped leaves threads loose, and nothing else.
+A volume holds whole threads, up to as many entries as a large segment, and never changes. A thread that grows is read
+by its own index, until there are enough of them to rebuild their volumes. Errors and interruptions leave threads
+outside of volumes, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ _MOST_PLACES = 2**16 - 1
 
 
 async def bind_user(store: Driver, user_id: str, *, least: int | None = None) -> int:
-    """Put a user's loose threads into volumes, if there are at least so many of them; how many that were.
-
-    Raises:
-        StoreError: the database failed.
-    """
+    """Merge a user's unmerged threads, if there are at least `least`; return their number. Raises StoreError."""
     async with store.reading() as tx:
         if await shards.loose_count(tx, user_id, LONG) < (LEAST if least is None else least):
             return 0
@@ -48,17 +44,13 @@ async def bind_user(store: Driver, user_id: str, *, least: int | None = None) ->
 
 
 async def drop_volumes(store: Driver, user_id: str, names: Sequence[str]) -> None:
-    """Drop volumes; their threads are read by their own index again.
-
-    Raises:
-        StoreError: the database failed.
-    """
+    """Drop volumes; their threads are read by their own index again. Raises StoreError."""
     async with store.writing() as tx:
         await shards.delete_volumes(tx, user_id, names)
 
 
 def _groups(threads: Sequence[Searched]) -> Iterator[list[Searched]]:
-    """Threads that fit into one volume, and are indexed to their end."""
+    """Yield groups of fully indexed threads that fit into one volume."""
     group: list[Searched] = []
     entries = places = 0
     for thread in threads:
@@ -85,7 +77,7 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
     shifts = dict(zip(names, (s - f for s, f in zip(members.starts, members.firsts, strict=True)), strict=True))
     entries, words = sum(members.entries), sum(members.words)
     parts = [(data, shifts[thread_id] + segment) for thread_id, segment, data in rows]
-    # Beside the event loop, for it takes a while.
+    # In a thread, because it is slow.
     buckets = await asyncio.to_thread(join, parts, entries)
     volume = Volume(uuid4().hex, FORM, entries, words)
     async with store.writing() as tx:
@@ -97,7 +89,7 @@ async def _bind(store: Driver, user_id: str, group: Sequence[Searched]) -> int:
 
 
 async def _unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -> list[Bindable] | None:
-    """The threads as they are now; None where one is not as it was any more, or somebody else was faster."""
+    """Return the threads; None if one has changed, or another process was faster."""
     there = await shards.bindable(tx, user_id, [thread.thread_id for thread in group])
     now = [(each.thread_id, each.first_seq, each.entry_count, each.volume) for each in there]
     if now != [(thread.thread_id, thread.first_seq, thread.entry_count, None) for thread in group]:
@@ -106,7 +98,7 @@ async def _unchanged(tx: Transaction, user_id: str, group: Sequence[Searched]) -
 
 
 def _members(there: Sequence[Bindable], group: Sequence[Searched]) -> Members:
-    """Threads side by side; a term of one does not fade into the next."""
+    """Lay threads side by side, with gaps so that no term's score spreads into the next."""
     starts, place = [], 0
     for each in there:
         starts.append(place)

@@ -1,4 +1,4 @@
-"""Keeps the index of a thread's entries: beside the log, never in the way of who writes it, and from the log alone."""
+"""Indexes a thread's entries from the log alone, without blocking writers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,8 @@ IndexProgress = Callable[[int, int], None]
 
 
 async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | None = None) -> int:
-    """Index what is not indexed of a thread; how many entries that were. Others may do the same at the same time.
-
-    Raises:
-        StoreError: the database failed. What was indexed before stays.
-    """
+    """Index a thread's unindexed entries; return their number. Concurrent calls are safe.
+    After a StoreError, what was indexed before stays."""
     done = 0
     await _drop_other_forms(store, thread_id)
     while True:
@@ -63,14 +60,14 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
 
 
 async def drop_index(store: Driver, thread_id: str) -> None:
-    """Forget a thread's index; it is made anew when it is needed."""
+    """Drop a thread's index; it is built again when needed."""
     async with store.writing() as tx:
         if await tx.fetch("select_position", id=thread_id):
             await recall.delete_segments(tx, thread_id, 0, 2**62)
 
 
 def documents(texts: Iterable[Text]) -> list[IndexDocument]:
-    """What can be found of entries. Those without words, and those of recall itself, are left out."""
+    """Build the index documents of entries, without those that have no words or come from recall."""
     found = []
     for text in texts:
         if not is_recallable(text):
@@ -83,7 +80,7 @@ def documents(texts: Iterable[Text]) -> list[IndexDocument]:
         about = [*name, *terms(str(text.metadata.get(SAID_AT) or _date(text.created_at)))]
         at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
         marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
-        # A tool's name is none that a question asks for as a speaker: "run" is not said of run_sql.
+        # No question names a tool as a speaker: "run" does not mean run_sql.
         speaker = name if text.role != "tool" else []
         found.append(
             IndexDocument(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks)
@@ -92,18 +89,18 @@ def documents(texts: Iterable[Text]) -> list[IndexDocument]:
 
 
 def is_recallable(entry: Text | Entry) -> bool:
-    """Whether an entry is one that recall may return: not what recall has found, nor a skill that was loaded. System
-    messages are: those that are entries were said in the conversation, as a new rule or what a program tells."""
+    """Whether recall may return an entry: not recall's own results, nor loaded skills.
+    System messages are recallable: as entries they were said in the conversation."""
     return entry.role != "tool" or entry.name not in _NOT_SAID
 
 
 def is_prompt(entry: Entry) -> bool:
-    """Whether it is the system message that a branch begins with: what a model is told with every view."""
+    """Whether it is the system message that a branch begins with, shown with every view."""
     return entry.role == "system" and entry.parent_seq == 0
 
 
 def content_of(entry: Text | Entry) -> str:
-    """What an entry says: its text, what its tool calls ask for, and what is in neither."""
+    """Return an entry's text, the arguments of its tool calls, and its other content."""
     calls = [
         json.dumps(dict(call.args), ensure_ascii=False)
         for call in entry.tool_calls
@@ -121,7 +118,7 @@ def _date(moment: datetime) -> str:
 
 
 async def _first_gap(tx: Transaction, thread_id: str) -> tuple[int, int, int] | None:
-    """The first entries that are not indexed, no more than one segment takes, and how many there are in all."""
+    """Return the first unindexed entries, at most one segment of them, and their number in all."""
     first, count = await recall.first_seq(tx, thread_id)
     gaps = _gaps(await recall.extents(tx, thread_id), first, count)
     if not gaps:
@@ -140,7 +137,7 @@ def _gaps(extents: Sequence[Extent], first: int, last: int) -> list[tuple[int, i
 
 
 async def _is_free(tx: Transaction, thread_id: str, first: int, last: int) -> bool:
-    """Whether nobody has indexed any of these entries meanwhile, and retention has deleted none."""
+    """Whether no other process has indexed these entries, and retention has deleted none."""
     begin, count = await recall.first_seq(tx, thread_id)
     covered = any(e.first <= last and e.last >= first for e in await recall.extents(tx, thread_id))
     return begin <= first and last <= count and not covered
@@ -151,7 +148,7 @@ async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Inde
     for at in range(first, last + 1, _PAGE):
         async with store.reading() as tx:
             page = await recall.texts(tx, thread_id, at, min(last, at + _PAGE - 1))
-        # Beside the event loop: a page of long entries takes a while.
+        # In a thread: a page of long entries is slow.
         found += await asyncio.to_thread(documents, page)
     return await asyncio.to_thread(build, first, last, found)
 

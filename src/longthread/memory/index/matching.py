@@ -1,4 +1,4 @@
-"""Which memories share terms with a question, and how much: BM25 over short texts that stand for themselves."""
+"""Scores short texts, such as memories, against a question by BM25 over shared terms."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ COMMON = frozenset(term for word in f"{_ENGLISH} {_CHINESE}".split() for term in
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """The terms of a text and its characters, by their hashes, each with how often it stands there; `words` is how many
-    terms there are."""
+    """The hashed terms and characters of a text with their counts; `words` is the number of terms."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.uint16]
@@ -47,7 +46,6 @@ class Bag:
 
     @classmethod
     def of(cls, text: str) -> Bag:
-        """The terms of a text."""
         found = terms(text)
         counted = Counter(hash_of(term) for term in [*found, *characters(text)])
         order = sorted(counted)
@@ -56,35 +54,34 @@ class Bag:
 
     @classmethod
     def read(cls, data: bytes, words: int) -> Bag:
-        """A bag from what `packed` gave."""
         rows = np.frombuffer(data, _TERM)
         return cls(rows["hash"].astype(np.uint64), rows["count"].astype(np.uint16), words)
 
     def packed(self) -> bytes:
-        """The bag as bytes: hashes and counts, and no text."""
+        """Serialize hashes and counts; the text is not stored."""
         rows = np.empty(len(self.hashes), dtype=_TERM)
         rows["hash"], rows["count"] = self.hashes, self.counts
         return rows.tobytes()
 
 
 def form_of(text: str) -> str:
-    """Of which text a bag is, and in which form its terms are."""
+    """Identify a text and the version of its terms."""
     return f"{FORM}:{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def telling(text: str) -> list[str]:
-    """The terms of a question that say what it is about; all of them, where none does."""
+    """Return the question's terms that say what it is about; all of them if none does."""
     found = list(dict.fromkeys(terms(text)))
     return [term for term in found if term not in COMMON] or found
 
 
 def weighed(text: str) -> dict[str, float]:
-    """What a question is looked for by: its telling terms, and, for less, its characters."""
+    """Weigh a question's terms, and, at less weight, its characters."""
     return dict.fromkeys(asked_characters(text, COMMON), CHARACTER) | dict.fromkeys(telling(text), 1.0)
 
 
 def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, float]:
-    """How well each text matches the terms with their weights, by its name; those that share none are left out."""
+    """Score each text by name; texts that share no term are left out."""
     if not bags:
         return {}
     names, each = list(bags), list(bags.values())
@@ -103,7 +100,6 @@ def scores(bags: Mapping[str, Bag], wanted: Mapping[str, float]) -> dict[str, fl
 
 
 def holds_all(bag: Bag, wanted: Collection[str]) -> bool:
-    """Whether a text has each of the terms."""
     return all(_place(bag, hash_of(term)) is not None for term in wanted)
 
 

@@ -1,7 +1,4 @@
-"""Makes one segment of several: from what they hold, without the entries, so that a thread has few of them.
-
-What a question reads of a thread's index is as many values as there are segments, for each of its terms.
-"""
+"""Merges segments of a thread's index without reading entries, because a question reads every segment."""
 
 from __future__ import annotations
 
@@ -23,11 +20,8 @@ from longthread.store.index.recall import Extent
 
 
 async def merge_segments(store: Driver, thread_id: str) -> None:
-    """Put the small segments at a thread's end together, until they are few. Others may do the same at the same time.
-
-    Raises:
-        StoreError: the database failed. What was put together before stays.
-    """
+    """Merge the small segments at a thread's end, until they are few. Concurrent calls are safe.
+    After a StoreError, what was merged before stays."""
     while True:
         async with store.reading() as tx:
             born = await recall.born(tx, thread_id)
@@ -36,7 +30,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
                 return
             below = least_bucket_above(max(extent.entries for extent in group))
             parts = await _parts(tx, thread_id, group, below)
-        # Beside the event loop: large ones take a while.
+        # In a thread: large ones are slow.
         segment = await asyncio.to_thread(join_segments, parts)
         first, last = group[0].first, group[-1].last
         async with store.writing() as tx:
@@ -50,7 +44,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
 
 
 async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> None:
-    """Write a segment. For who has locked the thread in this transaction."""
+    """Write a segment. The caller has locked the thread in this transaction."""
     extent = Extent(segment.first, segment.last, FORM, segment.entries)
     await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets)
 
@@ -65,7 +59,7 @@ async def _parts(tx: Transaction, thread_id: str, group: Sequence[Extent], below
 
 
 def _group(extents: Sequence[Extent]) -> list[Extent] | None:
-    """Segments at the thread's end to put together: when there are enough of them up to some size, the oldest first."""
+    """Choose segments to merge at the thread's end: enough of them up to some size, oldest first."""
     for tier in range(_tier_of(LARGEST)):
         ending: list[Extent] = []
         for extent in reversed(extents):

@@ -1,8 +1,8 @@
-"""The index of a stretch of a thread: which entries hold a term, how often, and how long they are.
+"""Inverted index of a stretch of a thread: which entries hold a term, how often, and their lengths.
 
-A *segment* covers entries that follow one another. Its terms are spread over *buckets* by their hashes; a bucket is one
-value in the store. Small segments have one bucket, large ones many, and the buckets of different sizes have different
-numbers: whoever asks for a term knows, without having seen a segment, in which bucket it is.
+A *segment* covers consecutive entries. Its terms are hashed into *buckets*; a bucket is one value in the store. Small
+segments have one bucket, large ones many, and each size has bucket numbers of its own: so a term's buckets are known
+without reading a segment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longthread.memory.index.terms import FORM as TERMS
 
 FORM = 300 + TERMS
 """What an index is made of: the hundreds say what of entries it has, the rest which terms they give. What was indexed
-with another number is indexed anew."""
+with another number is indexed again."""
 FULL = 4096
 """Entries of the largest segment that is made of entries; larger ones are made of segments."""
 TIER = 8
@@ -42,13 +42,13 @@ _MANY = 512
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """An entry as the index takes it.
+    """An entry for the index.
 
     Args:
         words: the length of its text.
-        at: the microsecond when it was written.
-        speaker: those of its terms that are of the name of who said it.
-        marks: those of `longthread.memory.index.bitmaps` that it has.
+        at: its time in microseconds.
+        speaker: its terms that name the speaker.
+        marks: its marks, see `longthread.memory.index.bitmaps`.
     """
 
     seq: int
@@ -73,8 +73,6 @@ class IndexSegment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPart:
-    """A segment as it is stored, to be put together with others."""
-
     first: int
     last: int
     entries: int
@@ -85,8 +83,8 @@ class SegmentPart:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where a term stands in a segment. The rows of `columns` are the places of the entries behind its first, how often
-    it stands there (with a bit for a speaker's name), and their lengths."""
+    """A term's postings in a segment. The rows of `columns` are places (relative to the first entry),
+    counts (with a bit for a speaker's name), and entry lengths."""
 
     columns: NDArray[np.uint16]
 
@@ -95,33 +93,29 @@ class Postings:
 
     @property
     def places(self) -> NDArray[np.uint16]:
-        """The places, in their order."""
         found: NDArray[np.uint16] = self.columns[0]
         return found
 
     @property
     def counts(self) -> NDArray[np.uint16]:
-        """How often it stands there."""
         found: NDArray[np.uint16] = self.columns[1] & np.uint16(_MOST_COUNT)
         return found
 
     @property
     def of_speaker(self) -> NDArray[np.uint16]:
-        """The places of the entries that were said by somebody of that name."""
+        """The places of entries whose speaker has that name."""
         found: NDArray[np.uint16] = self.places[self.columns[1] >= _SPEAKER]
         return found
 
     def until(self, place: int) -> Postings:
-        """Those before a place."""
         return Postings(self.columns[:, : int(self.places.searchsorted(place))])
 
     def where(self, counts: NDArray[np.bool_]) -> Postings:
-        """Those at places that count."""
         return Postings(self.columns[:, counts[self.places]])
 
 
 def hash_of(term: str) -> int:
-    """What stands for a term, in 64 bits: texts are not kept in the index."""
+    """Hash a term to 64 bits: the index stores no text."""
     return _hash(term)
 
 
@@ -131,8 +125,7 @@ def _hash(term: str) -> int:
 
 
 def by_bucket(hashes: Iterable[int]) -> dict[int, list[int]]:
-    """The buckets in which terms are, in segments of any size, in order; of each, which of the terms are in it if they
-    are anywhere in its segment."""
+    """Map the possible buckets of terms, for all segment sizes and in order, to the terms in them."""
     found: dict[int, list[int]] = {}
     for value in hashes:
         for bits in _BITS:
@@ -145,7 +138,7 @@ def _bucket(value: int, bits: int) -> int:
 
 
 def build(first: int, last: int, documents: Sequence[IndexDocument]) -> IndexSegment:
-    """The segment of entries `first` to `last`, of which `documents` are those that can be found."""
+    """Build the segment of entries `first` to `last` from its searchable `documents`."""
     bits = _bits_for(len(documents))
     found: dict[int, list[tuple[int, int, int]]] = {}
     for document in documents:
@@ -175,8 +168,8 @@ def build(first: int, last: int, documents: Sequence[IndexDocument]) -> IndexSeg
 
 
 def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]:
-    """The buckets of one segment made of others, which come in the order of their places: of each its data, and how far
-    its places move. `entries` can be found in all of them."""
+    """Join the buckets of consecutive segments, given as data and offset of places.
+    `entries` is the number of searchable entries in all."""
     hashes, columns = [], []
     for data, shift in buckets:
         count = int.from_bytes(data[:4], "little")
@@ -202,7 +195,7 @@ def join(buckets: Iterable[tuple[bytes, int]], entries: int) -> dict[int, bytes]
 
 
 def join_segments(parts: Sequence[SegmentPart]) -> IndexSegment:
-    """The segment made of others, which follow one another: what `build` would make of their entries."""
+    """Join consecutive segments to what `build` would make of their entries."""
     first = parts[0].first
     entries = sum(part.entries for part in parts)
     return IndexSegment(
@@ -216,7 +209,7 @@ def join_segments(parts: Sequence[SegmentPart]) -> IndexSegment:
 
 
 def least_bucket_above(entries: int) -> int:
-    """No segment of so many entries, or fewer, has a bucket from this number on."""
+    """Return a bucket number above those of all segments with at most so many entries."""
     return 2 << _bits_for(entries)
 
 
@@ -231,14 +224,14 @@ def _pack(values: Sequence[int], found: Mapping[int, Sequence[tuple[int, int, in
 
 
 def _packed(values: NDArray[np.uint64], ends: NDArray[np.int64], rows: NDArray[np.uint16]) -> bytes:
-    """The number of terms, their hashes in order, where the postings of each end, and the postings."""
+    """Serialize the number of terms, sorted hashes, ends of postings, and postings."""
     head = np.array([len(values)], dtype="<u4")
     parts = head, values.astype("<u8"), ends.astype("<u4"), np.ascontiguousarray(rows, dtype="<u2")
     return b"".join(part.tobytes() for part in parts)
 
 
 def look_up(data: bytes, hashes: Sequence[int]) -> dict[int, Postings]:
-    """Those of the terms that a bucket has."""
+    """Return the postings of those terms that the bucket has."""
     count = int.from_bytes(data[:4], "little")
     head, base = 4 + 8 * count, 4 + 12 * count
     columns = np.frombuffer(data, "<u2", -1, base).reshape(3, -1)
@@ -252,7 +245,7 @@ def look_up(data: bytes, hashes: Sequence[int]) -> dict[int, Postings]:
 
 
 def _places(data: bytes, hashes: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
-    """Those of the terms that a bucket of `count` terms has, and which of its terms they are."""
+    """Yield which terms a bucket of `count` terms has, and their indexes in it."""
     if count * len(hashes) > _MANY:
         wanted = np.array(hashes, dtype=np.uint64)
         known = np.frombuffer(data, "<u8", count, 4)
@@ -260,7 +253,7 @@ def _places(data: bytes, hashes: Sequence[int], count: int) -> Iterator[tuple[in
         there = (known.take(at, mode="clip") == wanted).nonzero()[0].tolist()
         yield from ((hashes[each], int(at[each])) for each in there)
         return
-    # Most buckets have few terms: to look through their bytes takes less than to make arrays of them.
+    # Most buckets have few terms: scanning bytes is faster than building arrays.
     for value in hashes:
         key, found = value.to_bytes(8, "little"), 4
         while (found := data.find(key, found, 4 + 8 * count)) > 0:
@@ -278,7 +271,7 @@ def _packed_times(first: int, documents: Sequence[IndexDocument]) -> bytes:
 
 
 def places_between(times: bytes, since: int | None, until: int | None) -> NDArray[np.int64]:
-    """The places of a segment's entries that were written in a stretch of time, in microseconds; its end is outside."""
+    """Return the places of entries written from `since` to before `until`, in microseconds."""
     rows = np.frombuffer(times, _TIME)
     inside = np.ones(len(rows), dtype=bool)
     if since is not None:

@@ -1,6 +1,6 @@
-"""What a question asks for beside its words: whose words, at which time, and in how many parts.
+"""Parses a question: its parts, and whose words and which time it asks for.
 
-An entry that answers is often told by who said it rather than by what: "what did you recommend?", 我提到过的公园.
+An entry that answers is often found by its speaker rather than by words: "what did you recommend?", 我提到过的公园.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _I = re.compile(
     r"\b(?:(?<!War )(?<!part )(?<!Part )I(?!/)|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Uu]s)\b|"
     r"(?<!自)我(?!国|國)|咱"
 )
-# "Can you tell me …" asks for something to be told now, and not what was told.
+# "Can you tell me …" asks for an answer, not for what was said.
 _POLITE = re.compile(r"\b(?:can|could|would|will|do) you\b|\bplease\b|你还记得|你還記得|你记得|你記得", re.IGNORECASE)
 _WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|how long|which (?:day|month|year))\b|"
@@ -57,11 +57,11 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """A question as recall takes it.
+    """A parsed question.
 
     Args:
-        parts: of each of its parts the terms that count, by their hashes, with what they count.
-        by_user: whether it asks for what the user said, or what others did; None where it does not tell.
+        parts: the weights of each part's terms, by hash.
+        by_user: whether it asks for the user's words, or for others'; None: it does not say.
         when: whether it asks for a time.
     """
 
@@ -71,28 +71,24 @@ class ParsedQuery:
 
     @classmethod
     def of(cls, text: str) -> ParsedQuery:
-        """What a question asks for."""
         return cls([_weights(part) for part in _parts(text)], _by_user(text), _WHEN.search(text) is not None)
 
     @cached_property
     def marks(self) -> list[int]:
-        """The marks of entries that it looks at, by their hashes."""
+        """The hashes of the marks that the ranking needs."""
         return [mark for mark, asked in ((USER_SAID, self.by_user is not None), (HAS_TIME, self.when)) if asked]
 
     @cached_property
     def hashes(self) -> list[int]:
-        """All that is looked up in the index for it."""
         return list(dict.fromkeys([*(value for part in self.parts for value in part), *self.marks]))
 
 
 def has_time(text: str) -> bool:
-    """Whether a text says when something is."""
     return _TIME.search(text) is not None
 
 
 def _weights(text: str) -> dict[int, float]:
-    """The terms of a question that count, with what they count. Where some say what it is about, those that every
-    question may have rank nothing."""
+    """Weigh a question's terms by hash. If some say what it is about, common question words weigh nothing."""
     wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
     return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
 
@@ -105,10 +101,10 @@ def _by_user(text: str) -> bool | None:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of a question that has two to four of them; else the whole.
+    """Split a question into two to four parts; else return it whole.
 
-    Each sentence that asks is a part. What else is said, before a "besides" or behind it, is another. An English full
-    stop ends no part: what stands before it says what the question is about, and scores better with it.
+    Each asking sentence is a part; other text before or after a "besides" is another. An English full stop ends no
+    part: the text before it says what the question is about, and scores better with it.
     """
     found: list[str] = []
     for piece in _MOREOVER.split(text):

@@ -1,9 +1,8 @@
-"""Which entries answer a question best, by the terms that they share with it.
+"""Ranks entries by the terms that they share with a question.
 
-BM25, with one addition that conversations ask for: a term counts not only for the entry that it stands in, but, fading,
-for those around it too. "What did she say about the trip?" is mostly answered by an entry that does not say "trip",
-next to one that does. Of a term that several entries around say, only the strongest counts: a subject that is talked
-about at length is not thereby a better answer.
+BM25, with one addition for conversations: a term also scores for neighbouring entries, at less the further away.
+"What did she say about the trip?" is mostly answered by an entry without "trip", next to one with it. Of a term's
+occurrences around an entry only the strongest scores: a long talk about a subject is no better answer.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ _Counted = tuple[NDArray[np.int64], Scores]
 
 @dataclass(frozen=True, slots=True)
 class RankingBlock:
-    """A segment as the ranking sees it: the entries of `thread` from `first` on, where the terms stand in it, and, by
-    their hashes, which of its entries have a mark."""
+    """A segment for the ranking: entries of `thread` from `first` on, with postings and marks by hash."""
 
     thread: str
     first: int
@@ -57,21 +55,19 @@ class RankingBlock:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """How many entries are searched, and how many words they have."""
-
     entries: int
     words: int
 
     @property
     def usual_words(self) -> float:
-        """The words of an entry of the usual length: the mean, where entries are short."""
+        """The usual length of an entry in words: the mean, where entries are short."""
         return min(USUAL_WORDS, max(1.0, self.words / max(1, self.entries)))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLayout:
-    """All blocks side by side: the place where each begins, and where the last term in it stands. Between blocks that
-    are no neighbours there is room for what fades into it from either side."""
+    """All blocks side by side: where each begins, and where its last term is.
+    Blocks that are not neighbours have gaps between them for scores that spread."""
 
     blocks: Sequence[RankingBlock]
     starts: Sequence[int]
@@ -79,15 +75,14 @@ class BlockLayout:
 
     @property
     def size(self) -> int:
-        """How many places there are."""
         return self.ends[-1] + _ROOM if self.ends else 0
 
     def marked(self, mark: int) -> NDArray[np.bool_]:
-        """Whether the entry at each place has a mark."""
+        """Return a mask of the places whose entries have a mark."""
         there = np.zeros(self.size, dtype=bool)
         of_thread = {thread: _marked(list(its), mark) for thread, its in groupby(self.blocks, lambda each: each.thread)}
         for start, end, block in zip(self.starts, self.ends, self.blocks, strict=True):
-            # What fades into the room around a block reaches entries of the blocks next to it.
+            # Scores that spread into a gap reach entries of the next block.
             first, own = of_thread[block.thread]
             at = start + first - block.first
             begin = max(0, start - REACH, at)
@@ -96,7 +91,7 @@ class BlockLayout:
         return there
 
     def entries_at(self, places: Iterable[int]) -> Iterator[tuple[str, int]]:
-        """The threads and the numbers of the entries at places; there may be no such entries."""
+        """Yield thread and number of the entries at places; such entries need not exist."""
         blocks, starts, ends = self.blocks, self.starts, self.ends
         for place in places:
             at = max(0, bisect_right(starts, place) - 1)
@@ -106,7 +101,7 @@ class BlockLayout:
 
 
 def _marked(blocks: Sequence[RankingBlock], mark: int) -> tuple[int, NDArray[np.bool_]]:
-    """Which entries of a thread have a mark, from the first of its blocks on; and the number of the first one."""
+    """Return the number of the thread's first entry, and a mask from there on."""
     first = blocks[0].first
     marked = [(block.first - first, block.marked[mark]) for block in blocks if mark in block.marked]
     own = np.zeros(max((at + len(its) for at, its in marked), default=0), dtype=bool)
@@ -116,7 +111,7 @@ def _marked(blocks: Sequence[RankingBlock], mark: int) -> tuple[int, NDArray[np.
 
 
 def lay_out(blocks: Sequence[RankingBlock]) -> BlockLayout:
-    """Places for the entries of blocks, which come in the order of their threads and within one of their entries."""
+    """Lay out blocks that are sorted by thread and entry."""
     starts: list[int] = []
     ends: list[int] = []
     for at, block in enumerate(blocks):
@@ -132,18 +127,17 @@ def lay_out(blocks: Sequence[RankingBlock]) -> BlockLayout:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term that counts: what it weighs, how many entries have it, and the blocks that do, by where they begin."""
+    """A term with its weight, the number of its entries, and its blocks by their first place."""
 
     weight: float
     count: int
     parts: Sequence[tuple[int, Postings]]
 
     def fades(self, corpus: Corpus) -> bool:
-        """Whether it counts around the entries that it stands in."""
+        """Whether it scores for neighbouring entries."""
         return self.weight >= 1 and self.count <= COMMON * corpus.entries
 
     def counted(self, corpus: Corpus) -> _Counted:
-        """Its places, and what it counts at each of them."""
         places = np.empty(self.count, np.int64)
         values, norms = np.empty(self.count, np.float32), np.empty(self.count, np.float32)
         at = 0
@@ -162,14 +156,13 @@ class _Term:
 
 
 def score(layout: BlockLayout, hashes: Mapping[int, float], corpus: Corpus) -> Scores:
-    """The score of each place, for the terms of a question and their weights. Of those that weigh less than 1 the
-    rarest count, and only where they stand."""
+    """Score each place for weighted terms. Of those below weight 1 only the rarest score, and without spreading."""
     scores = np.zeros(layout.size, dtype=np.float32)
     terms = _terms(layout, hashes)
-    # Of a term that is at many places, all are looked at: it takes less.
+    # A term at many places is computed for all of them, which is faster.
     narrow = [each for each, term in enumerate(terms) if term.fades(corpus) and term.count * _ROOM <= len(scores)]
     around = dict(zip(narrow, _around([terms[each].counted(corpus) for each in narrow]), strict=True))
-    # All are added in the question's order: sums must not depend on how the entries are laid out.
+    # Added in the question's order: sums must not depend on the layout of entries.
     for each, term in enumerate(terms):
         places, values = around[each] if each in around else term.counted(corpus)
         if each in around or not term.fades(corpus):
@@ -182,7 +175,6 @@ def score(layout: BlockLayout, hashes: Mapping[int, float], corpus: Corpus) -> S
 
 
 def _terms(layout: BlockLayout, hashes: Mapping[int, float]) -> list[_Term]:
-    """The terms that count, in the question's order."""
     having: dict[int, list[tuple[int, Postings]]] = {value: [] for value in hashes}
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for value, postings in block.found.items():
@@ -199,11 +191,10 @@ def _terms(layout: BlockLayout, hashes: Mapping[int, float]) -> list[_Term]:
 
 
 def _around(terms: Sequence[_Counted]) -> Iterator[_Counted]:
-    """For each term the places around its own, and what it counts there."""
     if not terms:
         return
-    # The stretches around the places, side by side: they are as wide as a term reaches, and do not reach each other.
-    # What all terms have is put together: each step takes longer to begin than for the few places of one.
+    # The ranges around the places, side by side: as wide as a term's reach, and disjoint.
+    # All terms at once: a numpy call costs more than the few places of one term.
     places = np.concatenate([places for places, _ in terms])
     ends = np.cumsum([len(places) for places, _ in terms])
     near = np.empty(len(places), np.int64)
@@ -225,14 +216,14 @@ def _around(terms: Sequence[_Counted]) -> Iterator[_Counted]:
 
 
 def spread(own: Scores) -> Scores:
-    """What a term counts for each place: there, or fading around it, whichever is most."""
+    """Spread a term's scores to neighbouring places; each has its highest."""
     around, faded = own.copy(), np.empty_like(own)
     for doubling in range(_DOUBLINGS):
         step = 2**doubling
         np.multiply(around, np.float32(FADE**step), out=faded)
         np.maximum(around[step:], faded[:-step], out=around[step:])
         np.maximum(around[:-step], faded[step:], out=around[:-step])
-    # From the next place on: what is here counts more here than what would come back of it.
+    # From the next place on: this place's own score is higher than what spreads back.
     np.multiply(around, np.float32(NEIGHBOUR), out=faded)
     out = own.copy()
     np.maximum(out[1:], faded[:-1], out=out[1:])
@@ -241,8 +232,8 @@ def spread(own: Scores) -> Scores:
 
 
 def best(scores: Scores, count: int, *, tied: int = 0) -> list[int]:
-    """The places with the highest scores above 0, the first of equals first; with up to `tied` more that equal the
-    last."""
+    """Return the places with the highest scores above 0, earlier ones first among equals.
+    Up to `tied` more that equal the last are added."""
     count = min(count, len(scores))
     if count <= 0:
         return []

@@ -1,4 +1,4 @@
-"""What a question searches: threads by their own index, and volumes, in which that of many threads is put together."""
+"""What a question searches: threads by their own index, and volumes that index many threads."""
 
 from __future__ import annotations
 
@@ -29,26 +29,23 @@ Counting = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ShardThreads:
-    """The threads of a volume, by their places."""
-
     members: Members
 
     @cached_property
     def everyone(self) -> Counting:
-        """The places that an entry may have."""
+        """A mask of the places that entries may have."""
         return self.counting(range(len(self.members.threads)), None)
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Which member a thread is."""
         return {thread_id: at for at, thread_id in enumerate(self.members.threads)}
 
     def of_others(self, agent_id: str) -> set[int]:
-        """The members that are not an agent's."""
+        """Return the members that are not an agent's."""
         return {at for at, its in enumerate(self.members.agents) if its != agent_id}
 
     def counting(self, some: Sequence[int], ranges: Ranges | None) -> Counting:
-        """The places of some members' entries; with `ranges`, of those in them."""
+        """Return a mask of some members' entries, limited to `ranges`."""
         own = self.members
         counts = np.zeros(own.starts[-1] + own.lasts[-1] - own.firsts[-1] + 1, dtype=bool)
         for at in some:
@@ -58,7 +55,6 @@ class ShardThreads:
         return counts
 
     def entry_at(self, place: int) -> tuple[str, int]:
-        """The thread and the number of the entry at a place that counts."""
         own = self.members
         at = bisect_right(own.starts, place) - 1
         return own.threads[at], own.firsts[at] + place - own.starts[at]
@@ -66,8 +62,8 @@ class ShardThreads:
 
 @dataclass(frozen=True)
 class SearchedShard:
-    """A volume as a question sees it. `left_out` are the members that do not count: they have changed since and are
-    read on their own, or are another agent's."""
+    """A volume for one question, without the members in `left_out`:
+    they have changed since and are read by their own index, or are another agent's."""
 
     volume: Volume
     roll: ShardThreads
@@ -75,21 +71,18 @@ class SearchedShard:
 
     @property
     def entries(self) -> int:
-        """How many entries can be found in it."""
         return self.volume.entries - sum(self.roll.members.entries[at] for at in self.left_out)
 
     @property
     def words(self) -> int:
-        """How many words they have."""
         return self.volume.words - sum(self.roll.members.words[at] for at in self.left_out)
 
     @cached_property
     def counts(self) -> Counting:
-        """The places that count."""
         return self.within(None) if self.left_out else self.roll.everyone
 
     def within(self, ranges: Ranges | None) -> Counting:
-        """The places that count and are in ranges."""
+        """Return a mask of the searched places in ranges."""
         members = self.roll.members.threads
         some = [at for at in range(len(members)) if ranges is None or members[at] in ranges]
         return self.roll.counting([at for at in some if at not in self.left_out], ranges)
@@ -97,7 +90,7 @@ class SearchedShard:
 
 @dataclass(frozen=True, slots=True)
 class SearchArea:
-    """What a question searches. `outdated` are volumes that another version wrote: they must go first."""
+    """What a question searches. `outdated` volumes are of another version and must be dropped first."""
 
     scope: Scope
     threads: Sequence[Searched]
@@ -106,32 +99,25 @@ class SearchArea:
 
     @property
     def behind(self) -> list[Searched]:
-        """The threads that are not indexed to their end."""
         return [thread for thread in self.threads if thread.behind]
 
     @property
     def entries(self) -> int:
-        """How many entries can be found."""
         return sum(thread.entries for thread in self.threads) + sum(bound.entries for bound in self.volumes)
 
     @property
     def words(self) -> int:
-        """How many words they have."""
         return sum(thread.words for thread in self.threads) + sum(bound.words for bound in self.volumes)
 
 
 class ShardIndex:
-    """Knows what is to be searched. Safe to share between tasks."""
+    """Finds what to search. Safe to share between tasks."""
 
     def __init__(self) -> None:
         self._rolls = LRU[str, ShardThreads](MOST_KEPT)
 
     async def area(self, tx: Transaction, scope: Scope, apart: str | None = None) -> SearchArea:
-        """What there is in a scope; the thread `apart` is read on its own.
-
-        Raises:
-            ThreadNotFound: the scope's thread is not there, or not the user's.
-        """
+        """Return what is in a scope, `apart` by its own index; ThreadNotFound if the thread is not the user's."""
         if scope.thread_id is not None:
             threads = await recall.threads_in(tx, scope, form=FORM)
             if not threads:
@@ -155,7 +141,6 @@ class ShardIndex:
         return SearchArea(scope, [each.thread for each in loose], bound, outdated)
 
     async def _rolls_of(self, tx: Transaction, user_id: str, found: Sequence[Volume]) -> dict[str, ShardThreads]:
-        """Who is in volumes. What a volume has does not change as long as it is there."""
         there = {volume.id: roll for volume in found if (roll := self._rolls.get(volume.id)) is not None}
         missing = [volume.id for volume in found if volume.id not in there]
         if missing:

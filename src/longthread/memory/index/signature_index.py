@@ -1,4 +1,4 @@
-"""The signatures of a scope in memory, laid out so that they are compared fast."""
+"""The vector signatures of a scope in memory, laid out for fast comparison."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SignatureBlock:
-    """Blocks that follow one another, one row an entry. `starts` has the row where each block begins, `lengths` how
-    many rows it has; `signs` and `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is what
-    each row's nearness by signs has of its own: the rest is its block's and the question's."""
+    """Consecutive blocks, one row for each entry. `starts` has each block's first row, `lengths` its row count.
+    `signs` and `large` are the first 64 bits of all rows, then the next, and so on. `offsets` is each row's own term of
+    the similarity by signs: the rest is its block's and the question's."""
 
     heads: Sequence[BlockHead]
     starts: _Numbers
@@ -47,7 +47,6 @@ class SignatureBlock:
 
     @classmethod
     def of(cls, blocks: Mapping[BlockHead, Signatures], home: Vectors) -> SignatureBlock:
-        """The slab of some blocks."""
         parts = list(blocks.values())
         lengths = np.array([len(part.seqs) for part in parts], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -63,23 +62,20 @@ class SignatureBlock:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
         parts = self.seqs, self.signs, self.large, self.terms, self.centers, self.offsets
         return sum(part.nbytes for part in parts)
 
     def blocks(self) -> Iterator[tuple[BlockHead, Signatures]]:
-        """The blocks that it was made of."""
         for at, (head, start, end) in enumerate(self._parts()):
             signs, large = (bits[:, start:end].T for bits in (self.signs, self.large))
             yield head, Signatures(self.seqs[start:end], signs, large, self.terms[:, start:end].T, self.centers[at])
 
     def _parts(self) -> Iterator[tuple[BlockHead, int, int]]:
-        """Each block with the rows where it begins and ends."""
         ends = [*self.starts.tolist(), len(self.seqs)]
         return ((head, ends[at], ends[at + 1]) for at, head in enumerate(self.heads))
 
     def rows_in(self, ranges: Ranges | None) -> _Numbers:
-        """The rows of entries that are in ranges; None: all."""
+        """Return the rows of entries in ranges; None: all."""
         if ranges is None:
             return _first_rows(len(self.seqs))
         found: list[_Numbers] = [np.zeros(0, dtype=np.int64)]
@@ -91,7 +87,6 @@ class SignatureBlock:
         return np.concatenate(found)
 
     def places(self, rows: _Numbers) -> list[tuple[str, int]]:
-        """The threads and numbers of the entries in rows."""
         seqs = self.seqs[rows].tolist()
         return [(self.heads[block].thread_id, seq) for block, seq in zip(self._blocks_of(rows), seqs, strict=True)]
 
@@ -100,7 +95,7 @@ class SignatureBlock:
         return found
 
     def by_signs(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
-        """About the cosines of rows with the question, by their signs and a few bits of each of its numbers."""
+        """Estimate the cosines of rows with the question from signs."""
         if len(rows) == len(self.seqs):
             signs, scales, offsets = self.signs, self.terms[0], self.offsets
         else:
@@ -112,7 +107,7 @@ class SignatureBlock:
         return found
 
     def bases(self, asked: QuestionSignature, rows: _Numbers) -> Vectors:
-        """Of each row the product of the question with the center of its block."""
+        """Return each row's product of the question with its block's center."""
         of_block: Vectors = self.centers @ asked.turned
         if len(rows) == len(self.seqs):
             return of_block.repeat(self.lengths)
@@ -122,8 +117,8 @@ class SignatureBlock:
 
 @dataclass(frozen=True, slots=True)
 class SignatureIndex:
-    """The signatures of a scope. Its `home` is a center that questions are taken relative to where their numbers have
-    few bits: what all vectors share needs none of them."""
+    """The signatures of a scope. Questions are coarsely quantised relative to `home`, the center:
+    what all vectors share then needs no bits."""
 
     heads: Sequence[BlockHead]
     home: Vectors
@@ -131,14 +126,13 @@ class SignatureIndex:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
         return sum(slab.size for slab in self.slabs)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedNumbers:
-    """Numbers by a few bits each: `planes`, the highest bits first, of levels that are a `step` apart. `most` is the
-    product with signs that agree with all planes."""
+    """Numbers in a few bits: `planes` of levels a `step` apart, highest bits first.
+    `most` is the product with signs that agree with all planes."""
 
     planes: Bits
     counting: type[np.unsignedinteger[Any]]
@@ -147,7 +141,7 @@ class QuantizedNumbers:
 
     @classmethod
     def of(cls, numbers: Vectors, bits: int) -> QuantizedNumbers:
-        """Numbers that have about a normal distribution."""
+        """Quantise numbers that are about normally distributed."""
         highest = 2**bits - 1
         step = np.sqrt((numbers * numbers).mean()) * np.float32(_STEPS[bits])
         levels = np.floor(numbers / max(step, np.float32(1e-30))) + 2 ** (bits - 1)
@@ -157,7 +151,7 @@ class QuantizedNumbers:
         return cls(planes, counting, step, step * np.float32(len(numbers) * highest / 2))
 
     def products(self, words: Bits) -> Vectors:
-        """About the products of the numbers with signs, of which each column has 64 in a number."""
+        """Estimate the products of the numbers with signs, which are packed 64 to a column's number."""
         apart = np.zeros(words.shape[1], dtype=self.counting)
         for start in range(0, len(apart), SLAB):
             part = apart[start : start + SLAB]
@@ -175,7 +169,7 @@ class QuantizedNumbers:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSignature:
-    """A question's vector, turned; `roughly` relative to a shelf's home, `finely` as it is, each by a few bits."""
+    """A rotated question vector, quantised: `roughly` relative to the index's home, `finely` as it is."""
 
     turned: Vectors
     roughly: QuantizedNumbers
@@ -183,15 +177,13 @@ class QuestionSignature:
 
     @classmethod
     def of(cls, vector: Vectors, shelf: SignatureIndex) -> QuestionSignature:
-        """A vector, as it is compared with what is on a shelf."""
         own = turned(vector)
         bits = _ROUGH_BITS if len(own) < _LONG else _ROUGH_BITS - 1
         return cls(own, QuantizedNumbers.of(own - shelf.home, bits), QuantizedNumbers.of(own, _FINE_BITS))
 
 
 def by_both(slabs: Sequence[SignatureBlock], asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
-    """About the cosines of some rows of slabs with the question, more exactly than by signs: by both bits, and more of
-    the question's."""
+    """Estimate cosines of some rows with the question, more exactly than by signs: by both bits."""
     chosen = [(slab, some) for slab, some in zip(slabs, rows, strict=True) if len(some)]
     bits = [*(slab.signs.take(some, axis=1) for slab, some in chosen)]
     bits += [slab.large.take(some, axis=1) for slab, some in chosen]
@@ -206,7 +198,7 @@ def by_both(slabs: Sequence[SignatureBlock], asked: QuestionSignature, rows: Seq
 def put_together(
     heads: Sequence[BlockHead], fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None
 ) -> SignatureIndex:
-    """The shelf of these blocks, those that were not fetched from the one before; its slabs stay where they can."""
+    """Build the index of these blocks from fetched ones and the index before, whose slabs are reused."""
     if not heads:
         return SignatureIndex([], np.zeros(0, np.float32), [])
     home = _center(heads[0], fetched, before)
@@ -227,7 +219,7 @@ def put_together(
 
 
 class _Making:
-    """Slabs as they come together. Small ones become one with what is new beside them, so that they stay few."""
+    """Collects slabs. Small ones are merged with new neighbours, so that slabs stay few."""
 
     def __init__(self, home: Vectors, fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None) -> None:
         self._home = home
@@ -237,7 +229,6 @@ class _Making:
         self._group: dict[BlockHead, Signatures] = {}
 
     def add(self, head: BlockHead) -> None:
-        """Take in a block."""
         if head not in self._known:
             self._known |= self._of_slab[head].blocks()
         if not self._group and self._slabs and _is_small(self._slabs[-1]):
@@ -245,7 +236,6 @@ class _Making:
         self._group[head] = self._known[head]
 
     def keep(self, slab: SignatureBlock) -> None:
-        """Take in a slab as it is."""
         if self._group and _is_small(slab):
             self._group |= slab.blocks()
             return
@@ -253,7 +243,6 @@ class _Making:
         self._slabs.append(slab)
 
     def slabs(self) -> list[SignatureBlock]:
-        """All of them."""
         self._flush()
         return self._slabs
 
@@ -273,7 +262,7 @@ class _Making:
 
 @lru_cache(maxsize=64)
 def _first_rows(count: int) -> _Numbers:
-    """So many rows. They are asked for with each question, and are never changed."""
+    """Return the first row numbers, cached for every question: never change them."""
     rows = np.arange(count)
     rows.flags.writeable = False
     return rows
@@ -284,7 +273,6 @@ def _is_small(slab: SignatureBlock) -> bool:
 
 
 def _center(head: BlockHead, fetched: Mapping[BlockHead, Signatures], before: SignatureIndex | None) -> Vectors:
-    """The center of a block that is new or was there before."""
     if head in fetched:
         return fetched[head].center
     assert before is not None
@@ -296,13 +284,13 @@ _PATTERNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astyp
 
 
 def _tables(vector: Vectors) -> Vectors:
-    """For each eight of a vector's numbers what they sum up to, by a byte that says which of them count."""
+    """For every eight numbers of a vector, tabulate the sums of subsets by a byte's bits."""
     found: Vectors = np.einsum("ij,kj->ik", vector.reshape(-1, 8), _PATTERNS)
     return found
 
 
 def _sums(words: Bits, tables: Vectors) -> Vectors:
-    """The sum of a vector's numbers where an entry has a bit, by the vector's tables."""
+    """Sum a vector's numbers where an entry's bit is set, by its tables."""
     own = 256 * np.arange(len(tables))
     found = np.empty(words.shape[1], dtype=np.float32)
     for start in range(0, len(found), _WEIGHED_AT_ONCE):

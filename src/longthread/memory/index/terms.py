@@ -1,9 +1,8 @@
-"""What a text is found by: its words, in one spelling, in any language.
+"""The search terms of a text in any language.
 
-Words are compared without case, accents and English endings. Text that is written without spaces (Chinese, Japanese,
-Korean, Thai …) gives every pair of neighbouring characters, so that a word of two characters is found wherever it
-stands; Chinese words of one character are found by that. A path, an address, a number or an identifier counts whole,
-and so do its parts.
+Words are compared without case, accents and English endings. Text without spaces (Chinese, Japanese, Korean, Thai …)
+gives every pair of neighbouring characters, so that a word of two characters is found anywhere; a Chinese character
+alone is found too. A path, an address, a number or an identifier is a term, and so are its parts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import lru_cache
 from longthread.memory.index.word_forms import base_form, days, with_day_signs
 
 FORM = 3
-"""Which terms a text gives. What was indexed with another number is indexed anew."""
+"""Which terms a text gives. What was indexed with another number is indexed again."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""
 
@@ -25,10 +24,10 @@ _DENSE = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Vowel signs of Indic scripts are no letters to `\w`, and stand within words.
+# Vowel signs of Indic scripts do not match `\w`, but are part of words.
 _SIGNS = "\u0900-\u0dff"
 _PIECE = re.compile(rf"(?P<dense>[{_DENSE}]+)|(?P<word>(?:[^\W_{_DENSE}]|[{_SIGNS}])+)")
-# It begins where a word does, and gives nothing back: else a long text without a space takes time with its square.
+# Starts at a word and does not backtrack: else a long text without spaces takes quadratic time.
 _COMPOUND = re.compile(
     r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?:[-._/\\:@+#~][A-Za-z0-9_]++)++|_*+[A-Za-z0-9]++(?:_++[A-Za-z0-9]++)++)"
 )
@@ -48,7 +47,7 @@ _EMPTY = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text, each as often as it stands there, in no order that matters."""
+    """Return the terms of a text with repetitions, in no particular order."""
     text = unicodedata.normalize("NFKC", text)
     text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _POSSESSIVE.sub("", text))
     text = with_day_signs(text)
@@ -63,14 +62,14 @@ def terms(text: str) -> list[str]:
 
 
 def characters(text: str) -> list[str]:
-    """The Chinese characters within runs of a text, each as often as it stands there, without those that say nothing by
-    themselves. They are terms beside `terms`: 猫 is a word in 一只猫."""
+    """Return the Chinese characters within runs, with repetitions and without stop characters.
+    They are terms beside `terms`: 猫 is a word in 一只猫."""
     return [char for run in _runs(text) for char in run if char not in _EMPTY]
 
 
 def asked_characters(text: str, common: Collection[str]) -> list[str]:
-    """Those of a question's characters that may be words: they stand at the edge of a run, or beside a character or one
-    of the `common` pairs that say nothing. Between others one is mostly a part of a longer word."""
+    """Return a question's characters that may be words: at the edge of a run, or beside a stop
+    character or a `common` pair. Between others one is mostly a part of a longer word."""
     found = []
     for run in _runs(text):
         pairs = [run[at : at + 2] in common for at in range(len(run) - 1)]
@@ -101,7 +100,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """A lower-case English word without the endings of plural, tense and adverb; any other word as it is."""
+    """Strip plural, tense and adverb endings of a lower-case English word; return any other word unchanged."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     word = _without_tense(_singular(word))

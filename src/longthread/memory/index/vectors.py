@@ -1,4 +1,4 @@
-"""Keeps a vector of each entry, of the one model that is configured."""
+"""Stores a vector of each entry, of the one configured model."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """How many entries were looked at, and how many of them the embedder did not take: they are found by keywords."""
+    """The number of entries read, and of those that the embedder rejected, which only keywords find."""
 
     entries: int = 0
     refused: int = 0
 
     def warning(self, embedder: Embedder) -> list[str]:
-        """What people should know."""
         if not self.refused:
             return []
         return [f"The embedder {called(embedder)} refused {self.refused} entries: they are found by keywords alone."]
@@ -49,13 +48,13 @@ class Embedded:
 async def embed_thread(
     store: Driver, embedder: Embedder, thread_id: str, progress: VectorProgress | None = None
 ) -> Embedded:
-    """Give every entry of a thread a vector of this embedder's model, and drop those of others when that is done.
+    """Give every entry of a thread a vector of this model, then drop those of other models.
 
-    Stopped at any moment, it goes on from there. Where nothing is to do, one small row is read.
+    After an interruption it continues. If there is nothing to do, it reads one small row.
 
     Raises:
         StoreError: the database failed.
-        EmbedderFailed: it does not work.
+        EmbedderFailed: the embedder does not work.
     """
     model = await model_of(embedder)
     done = refused = total = 0
@@ -82,11 +81,7 @@ async def embed_thread(
 
 
 async def model_of(embedder: Embedder) -> str:
-    """What vectors of an embedder are kept under: its model, and how many numbers they have. It is asked once.
-
-    Raises:
-        EmbedderFailed: it does not work.
-    """
+    """Return the key of an embedder's vectors: model and dimensions. Probes it once; raises EmbedderFailed."""
     if embedder not in _models:
         vector = await made_by(partial(embedder.query, ANY), TIMEOUT)
         _models[embedder] = named(embedder.name, vector.shape[-1])
@@ -94,12 +89,11 @@ async def model_of(embedder: Embedder) -> str:
 
 
 def named(model: str, dims: int) -> str:
-    """A model with the number of its dimensions: some are asked for more or fewer, under the same name."""
+    """Combine model and dimensions: some models have several under one name."""
     return f"{model}@{dims}"
 
 
 async def _tidy(store: Driver, thread_id: str, model: str, mark: VectorMark) -> None:
-    """Make the signatures that are missing, and drop vectors of other models."""
     await sign_thread(store, thread_id, model, mark)
     async with store.writing() as tx:
         if await tx.fetch("select_position", id=thread_id) and await _is_same(tx, thread_id, model, mark):
@@ -108,11 +102,8 @@ async def _tidy(store: Driver, thread_id: str, model: str, mark: VectorMark) -> 
 
 
 async def sign_thread(store: Driver, thread_id: str, model: str, mark: VectorMark | None = None) -> None:
-    """Make the signatures that a thread's vectors lack: block by block, and nobody waits for more than one.
-
-    Raises:
-        StoreError: the database failed. What was made stays.
-    """
+    """Write the missing signatures of a thread's vectors, one block in each transaction.
+    After a StoreError, what was written stays."""
     async with store.reading() as tx:
         blocks = await vectors.unsigned_blocks(tx, thread_id, model, mark)
     if len(blocks) > 1:
@@ -124,13 +115,13 @@ async def sign_thread(store: Driver, thread_id: str, model: str, mark: VectorMar
 
 
 async def _is_same(tx: Transaction, thread_id: str, model: str, mark: VectorMark) -> bool:
-    """Whether it is still the thread that was read, and nobody else has gone on with it."""
+    """Whether it is still the thread that was read, and no other process has embedded more of it."""
     now = await vectors.find_mark(tx, thread_id, model)
     return now is not None and (now.born, now.last_seq) == (mark.born, mark.last_seq)
 
 
 def text_of(text: Text) -> str:
-    """What of an entry is embedded: who says what."""
+    """Return what is embedded of an entry: speaker and text."""
     said = unescaped(content_of(text))
     return (f"{text.name}: {said}" if text.name and text.role != "tool" else said)[:MOST_TEXT]
 
@@ -141,7 +132,7 @@ def _is_embeddable(text: Text) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Texts of a thread: with their vectors, the thread has all up to entry `end`."""
+    """Texts of a thread up to entry `end`."""
 
     thread_id: str
     model: str
@@ -151,11 +142,10 @@ class _Batch:
 
 
 async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None:
-    """Keep the vectors of a batch, and how far they go, together; how many texts the embedder did not take. None: the
-    thread is another one now, or somebody else was faster, and nothing was kept.
+    """Store the vectors of a batch and the mark in one transaction; return the number of rejected texts.
 
-    Raises:
-        EmbedderFailed: it does not work. What it made before is kept.
+    None: the thread has changed, or another process was faster, and nothing was stored. Raises EmbedderFailed after
+    storing what was embedded before.
     """
     chunks = [text_of(text) for text in batch.texts]
     made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else BatchVectors(0)

@@ -1,4 +1,4 @@
-"""Words whose forms no ending tells (irregular verbs, plurals, months, ordinals), and days as people write them."""
+"""Irregular word forms (verbs, plurals, months, ordinals), and days as people write them."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ _DAY_SIGN = re.compile(r"(?<!\d)([12]?\d|3[01])[号號](?![楼樓线線门門馆
 
 
 def base_form(word: str) -> str:
-    """The form that a lower-case word is looked up by: go for went, january for jan, 17 for 17th."""
+    """Return the base form of a lower-case word: go for went, january for jan, 17 for 17th."""
     ordinal = _ORDINAL.fullmatch(word)
     return ordinal[1] if ordinal else _BASES.get(word, word)
 
 
 def with_day_signs(text: str) -> str:
-    """A text that says 27日 where it said 27号."""
+    """Replace 27号 by 27日."""
     return _DAY_SIGN.sub(r"\1日", text) if "号" in text or "號" in text else text
 
 
 def days(text: str) -> list[str]:
-    """The days that a text names, as `4月27日`: whatever the language and the order, one term is shared."""
+    """Return the days that a text names as `4月27日`, one term for every language and order."""
     if not any(char.isdigit() for char in text):
         return []
     found = [(int(date[1]), int(date[2])) for form in _DATES for date in form.finditer(text)]

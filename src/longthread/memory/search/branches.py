@@ -1,4 +1,4 @@
-"""Which entries of a thread stand before and behind one another: it is a tree, and they are numbered as they came."""
+"""The order of a thread's entries, which form a tree and are numbered by arrival."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from longthread.store.index import recall
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """The branches of a thread that is at `tip`, and whose last entry is `last`: `apart` has the entries that do not
-    stand behind the one with the number before theirs, each with the one that they stand behind."""
+    """The branches of a thread with this `tip` and `last` entry. `apart` maps entries whose parent is not
+    the number before theirs to their parent."""
 
     tip: int
     last: int
@@ -28,13 +28,11 @@ class Branches:
         object.__setattr__(self, "_behind", behind)
 
     def is_active(self, seq: int) -> bool:
-        """Whether an entry stands on the active branch."""
         return recall.is_active(seq, self._active)
 
     def around(self, seq: int, count: int, shown: Container[int] = ()) -> list[int]:
-        """The `count` entries before an entry and behind it, in their order, that are not `shown` already: for each of
-        those the next one further out. Where several branches go on from one, the active one does, else the oldest.
-        Entries that retention has deleted are among them."""
+        """Return the `count` unshown entries on either side of one, in order; shown ones are skipped.
+        At a fork the active branch counts, else the oldest. Entries that retention has deleted are included."""
         before = islice((each for each in self._earlier(seq) if each not in shown), count)
         behind = islice((each for each in self._later(seq) if each not in shown), count)
         return [*reversed(list(before)), *behind]

@@ -15,10 +15,7 @@ _EMPTY = re.compile(r"\A\s*\n")
 
 
 def excerpt(text: str, wanted: Collection[str], size: int) -> str:
-    """At most `size` characters of a text, around where most of the `wanted` terms stand, with … where it was cut.
-
-    Empty lines at either end are left out.
-    """
+    """Cut a text to `size` characters around most of the `wanted` terms, with … at cuts, without blank edge lines."""
     text = _EMPTY.sub("", unescaped(text)).rstrip()
     if len(text) <= size:
         return text
@@ -29,7 +26,7 @@ def excerpt(text: str, wanted: Collection[str], size: int) -> str:
 
 
 def start_of(text: str, wanted: Collection[str], size: int) -> int:
-    """Where those `size` characters of a text begin in which most of the `wanted` terms stand."""
+    """Return the start of the `size` characters with most of the `wanted` terms."""
     if not wanted or len(text) <= size:
         return 0
     step = max(1, size // _STEP, len(text) // _MOST_PARTS)

@@ -1,4 +1,4 @@
-"""What items of a store are found by: their words, ranked by BM25, or the vectors of their texts."""
+"""Searches a store's items: by words with BM25, or by the vectors of their texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_TERMS = 256
 
 
 def said_in(value: Any) -> list[str]:
-    """The texts of a value: its leaves, without the names that they have."""
+    """Return the leaf texts of a value, without keys."""
     if isinstance(value, dict):
         return [text for item in value.values() for text in said_in(item)]
     if isinstance(value, list | tuple):
@@ -38,12 +38,10 @@ def said_in(value: Any) -> list[str]:
 
 
 def counted(texts: Iterable[str]) -> dict[int, int]:
-    """The terms and characters of texts as hashes, each with how often it is there."""
     return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
 
 
 async def by_words(tx: Transaction, within: Within, question: str) -> RankedItems:
-    """The items that share words with a question, by BM25."""
     wanted = dict.fromkeys(terms(question), 1.0)
     wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
     asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
@@ -66,7 +64,7 @@ def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, av
 async def by_meaning(
     tx: Transaction, within: Within, embedded: str, vector: Vectors, measure: VectorMeasure, limit: int | None
 ) -> RankedItems:
-    """The items that have a vector near to a question's, by the nearest one of each."""
+    """Rank items by the nearest of their vectors."""
     found = await items.near(tx, within, embedded, vector, measure, limit)
     scores: dict[ItemPlace, float] = {}
     if found:
@@ -77,7 +75,7 @@ async def by_meaning(
 
 
 def _likeness(vectors: Vectors, vector: Vectors, measure: VectorMeasure) -> Vectors:
-    """The higher, the nearer: the cosine, the distance below zero, or the inner product."""
+    """Return similarities, higher is nearer: the cosine, the negative distance, or the inner product."""
     if measure == "l2":
         distances: Vectors = -np.linalg.norm(vectors - vector, axis=1)
         return distances

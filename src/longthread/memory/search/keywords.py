@@ -1,4 +1,4 @@
-"""Finds the entries that share most with a question, by its terms: in one thread, or in all of a user's."""
+"""Finds entries by the terms that they share with a question, in one thread or in all of a user's."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ _TIED = 1000
 
 
 class EntryPlace(NamedTuple):
-    """An entry by its thread and number."""
-
     thread_id: str
     seq: int
 
@@ -42,11 +40,11 @@ async def by_keywords(
     ranges: Ranges | None = None,
     before: EntryPlace | None = None,
 ) -> list[tuple[EntryPlace, float]]:
-    """The entries that share most with a question, by BM25 over terms; the best first, of equals by thread and number.
+    """Rank entries by BM25, best first, ties by thread and number.
 
     Args:
         ranges: only these entries.
-        before: of this entry's thread only those before it. The area has that thread on its own.
+        before: of this entry's thread only earlier ones. The area has that thread by its own index.
     """
     asked = ParsedQuery.of(text)
     blocks = [*await _of_threads(tx, area, asked, before), *await _of_volumes(tx, area, asked)]
@@ -62,7 +60,7 @@ async def by_keywords(
 
 
 def _scores(layout: BlockLayout, asked: ParsedQuery, corpus: Corpus, counting: Counting) -> Scores:
-    """What each place counts. Of a question of several parts each is ranked by itself, however much it says."""
+    """Score each place. Each part of a question is ranked by itself, whatever its length."""
     of_parts = [score(layout, part, corpus) for part in asked.parts]
     for scores in of_parts:
         scores[~counting] = 0  # before the best of a part is looked for: it must be one that may be found
@@ -77,8 +75,7 @@ def _scores(layout: BlockLayout, asked: ParsedQuery, corpus: Corpus, counting: C
 
 
 def _prefer(scores: Scores, layout: BlockLayout, asked: ParsedQuery, counting: Counting) -> None:
-    """Lift what was said by the speaker whom the question names, else by whom it asks for; and what has a time, where
-    it asks for one."""
+    """Raise scores of the speaker that the question names or asks for, and of entries with a time if it asks when."""
     named = np.zeros(layout.size, dtype=bool)
     for start, block in zip(layout.starts, layout.blocks, strict=True):
         for postings in block.found.values():
@@ -93,7 +90,7 @@ def _prefer(scores: Scores, layout: BlockLayout, asked: ParsedQuery, counting: C
 
 
 def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:
-    # Not by `scores[places] *=`: for half of 100,000 places that takes five times as long.
+    # `scores[places] *=` would take five times as long for half of 100,000 places.
     scores *= np.array([1.0, factor], dtype=np.float32).take(places.view(np.uint8))
 
 
@@ -109,7 +106,7 @@ async def _of_threads(
 
 
 async def _of_volumes(tx: Transaction, area: SearchArea, asked: ParsedQuery) -> list[RankingBlock]:
-    """The volumes as threads of which each place is an entry, as they are found in the layout."""
+    """Return the volumes as pseudo-threads, in which each place is an entry."""
     if not area.volumes:
         return []
     rows = await shards.postings(tx, area.scope.user_id, list(by_bucket(asked.hashes)))
@@ -143,14 +140,13 @@ def _blocks(
 def _block(thread_id: str, segment: int, there: dict[int, Postings], before: EntryPlace | None) -> RankingBlock:
     marked = {mark: spread_out(there.pop(mark).columns) for mark in MARKS if mark in there}
     if before is not None and before.thread_id == thread_id:
-        # Before it is ranked: a question must not lift the entries around it.
+        # Before the ranking: a question must not raise the entries around it.
         there = {value: postings.until(before.seq - segment) for value, postings in there.items()}
         there = {value: postings for value, postings in there.items() if len(postings)}
     return RankingBlock(thread_id, segment, there, marked)
 
 
 def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: EntryPlace | None) -> Ranges:
-    """The entries of threads that may be found, as ranges."""
     found: dict[str, list[tuple[int, int]]] = {}
     for thread in threads:
         last = thread.entry_count
@@ -164,7 +160,7 @@ def _ranges_of(threads: Iterable[Searched], ranges: Ranges | None, before: Entry
 def _counting(
     layout: BlockLayout, of_threads: Ranges, bound: dict[str, SearchedShard], ranges: Ranges | None
 ) -> Counting:
-    """Of each place, whether an entry is there that may be found."""
+    """Return a mask of the places whose entries may be found."""
     counts = np.zeros(layout.size, dtype=bool)
     for start, end, block in zip(layout.starts, layout.ends, layout.blocks, strict=True):
         if block.thread in bound:

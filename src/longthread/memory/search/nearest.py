@@ -1,7 +1,7 @@
-"""Finds the entries whose vectors are nearest to a question's: the same ones on every backend.
+"""Finds the entries whose vectors are nearest to a question's, with equal results on every backend.
 
-The signatures of all vectors in scope are compared first, and of the few that are left the numbers. The signatures stay
-in memory, within bounds; each question sees by their stamps whether they are still those of the store.
+The signatures of all vectors in scope are compared first, then the full vectors of the few best. Signatures are cached
+up to a limit; each question checks by their stamps whether they are still current.
 """
 
 from __future__ import annotations
@@ -48,29 +48,23 @@ Near = list[tuple[str, int, float]]
 
 @dataclass(frozen=True)
 class KnownScope:
-    """What is known of a scope: its shelf, and the stamps by which one sees whether it still is what there is."""
+    """A cached scope: its signatures, and the stamps that tell whether they are current."""
 
     stamps: str
     shelf: SignatureIndex
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
         return len(self.stamps) + self.shelf.size
 
     @cached_property
     def signed(self) -> set[tuple[str, int]]:
-        """The blocks that have signatures."""
         return {(head.thread_id, head.block) for head in self.shelf.heads}
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is sought: the `count` entries in scope whose vectors are nearest to a vector of length 1.
-
-    Args:
-        ranges: only these entries.
-    """
+    """A search for the `count` entries nearest to a vector of length 1, within `ranges` if given."""
 
     scope: Scope
     model: str
@@ -81,18 +75,18 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The entries whose vectors are to be read, if what was known of the scope still holds."""
+    """The entries whose vectors to read, if the cached scope is current."""
 
     known: KnownScope
     places: Sequence[tuple[str, int]]
 
 
 class Nearest:
-    """Finds near entries of a store. Safe to share between tasks.
+    """Searches a store by vectors. Safe to share between tasks.
 
     Args:
-        most_kept: bytes that stay in memory.
-        unsigned: told the threads that have vectors without signatures, and the model.
+        most_kept: the limit of the cache in bytes.
+        unsigned: called with threads whose vectors have no signatures, and the model.
     """
 
     def __init__(
@@ -103,19 +97,16 @@ class Nearest:
         self._kept = LRU[tuple[Scope, str], KnownScope](most_size=most_kept, size=lambda known: known.size)
 
     def guess(self, sought: Sought) -> Guess | None:
-        """What `begin` is going to choose if nothing has changed: it can be found while a server is at work."""
+        """Predict the choice of `begin` from the cache, while a server is at work."""
         known = self._kept.get((sought.scope, sought.model))
         return Guess(known, _chosen(known.shelf, sought)) if known else None
 
     async def begin(
         self, tx: Transaction, sought: Sought, threads: Sequence[Searched], guess: Guess | None = None
     ) -> Callable[[], Awaitable[Near]]:
-        """Choose the entries whose vectors are to be read; what is given reads and ranks them, in the same transaction.
+        """Choose the entries to read; the returned function reads and ranks them, in the same transaction.
 
-        The nearest first, of equals the one that comes first in its thread.
-
-        Args:
-            threads: those in scope.
+        `threads` are those in scope. The nearest come first, ties in the order of their thread.
         """
         if sought.ranges is None and sum(thread.entries for thread in threads) > MOST_COMPARED:
             more = sought.count + MORE
@@ -178,7 +169,7 @@ def _chosen(shelf: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
 
 
 def short_list(shelf: SignatureIndex, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
-    """The threads and numbers of the entries whose vectors are to be read, in order."""
+    """Return the threads and numbers of the entries whose vectors to read, in order."""
     rows: Sequence[_Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
     if rows and sum(map(len, rows)) > count + MORE:
         asked = QuestionSignature.of(vector, shelf)
@@ -192,8 +183,7 @@ def _by_signs(shelf: SignatureIndex, asked: QuestionSignature, rows: Sequence[_N
 
 
 def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vectors], most: int) -> Sequence[_Numbers]:
-    """Those of the rows of each slab that are nearest by some measure, with all that equal the last of them, up to
-    twice as many."""
+    """Return each slab's rows that are nearest by a measure, and ties with the last, up to twice as many."""
     if sum(map(len, rows)) <= most:
         return rows
     near = measure(rows)
@@ -204,7 +194,7 @@ def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vect
 
 
 def _nearest(near: Vectors, most: int) -> _Numbers:
-    """Where the highest numbers are. Of very many, about as many: what the last of them is, is told by some of all."""
+    """Return the indexes of about the `most` highest numbers; a large input's threshold is sampled."""
     step = min(len(near) // (4 * most), most // _SAMPLED)
     if step > 1:
         some = near[_some(len(near), step)]
@@ -216,15 +206,15 @@ def _nearest(near: Vectors, most: int) -> _Numbers:
 
 
 def _some(count: int, step: int) -> _Numbers:
-    """About one in `step` of so many places. Not every `step`-th: entries come in turns, and with an even step all of
-    them would be one speaker's. Steps of the golden ratio keep time with no period."""
+    """Sample about one in `step` places, in steps of the golden ratio: speakers take turns,
+    and an even step would sample only one of them."""
     return np.arange(0, count, step + _GOLDEN).astype(np.int64)
 
 
 async def _without_signatures(
     tx: Transaction, model: str, known: KnownScope, threads: Iterable[Searched]
 ) -> Candidates:
-    """The vectors of blocks whose signatures are not made yet, all of them."""
+    """Return all vectors of blocks that have no signatures yet."""
     asked = [
         (thread.thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)
         for thread in threads
@@ -246,7 +236,7 @@ def _ranked(found: Iterable[Candidates], sought: Sought) -> Near:
     ranked: list[tuple[float, tuple[str, int]]] = []
     for some in found:
         if some.places:
-            # Not by `@`: for so few, its threads cost more than they save, and wait busily for the next product.
+            # Not `@`: for so few, its threads cost more than they save, and busy-wait.
             similar = np.einsum("ij,j->i", some.vectors, sought.vector)
             ranked += zip((-similar.astype(np.float64).round(5)).tolist(), some.places, strict=True)
     return [(thread_id, seq, -value) for value, (thread_id, seq) in sorted(ranked)[: sought.count]]

@@ -1,4 +1,4 @@
-"""Recall: find what was said before, in a thread or in all of a user's. No model is asked on this path."""
+"""Recall: finds what was said before, in a thread or in all of a user's. No model is asked on this path."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be found.
+    """A search for entries.
 
     Args:
-        text: in whatever words and language; empty: the topic itself.
+        text: in any words and language; empty: the topic itself.
         scope: where.
         k: how many entries at most, from 1 on.
-        since, until: only entries written in this stretch of time, without its end.
-        before: of this entry's thread only those before it: it and what follows is what the model sees anyway.
-        neighbours: how many entries on either side of each hit come with it. Those that are shown already do not count.
-        topic: only stretches that are about it. Where no stretch is, its name is looked for like the text.
+        since, until: only entries written in this time, `until` excluded.
+        before: of this entry's thread only earlier ones: the model sees it and what follows anyway.
+        neighbours: how many unshown entries on either side of each hit come with it.
+        topic: only stretches about it; if there is none, its name is searched like the text.
 
     Raises:
-        InvalidInput: k or neighbours is less than that, or the stretch of time has no length.
+        InvalidInput: k or neighbours is too small, or the time is empty.
     """
 
     text: str
@@ -86,13 +86,12 @@ class Question:
 
     @property
     def words(self) -> str:
-        """What is looked for."""
         return self.text if self.text.strip() else self.topic
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An entry that was found. `active` says whether it stands on its thread's active branch."""
+    """An entry that was found. `active`: it is on its thread's active branch."""
 
     entry: Entry
     score: float
@@ -102,15 +101,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What was found, the best first, and what people should know about how."""
+    """The hits, best first, and warnings for people."""
 
     hits: Sequence[Hit]
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
 class Recaller:
-    """Finds entries of a store: by keywords, and by what they mean when there is an embedder. Safe to share between
-    tasks; close it when done."""
+    """Searches entries by keywords, and by meaning when there is an embedder. Safe to share between tasks.
+    Close it when done."""
 
     def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
         self._store = store
@@ -123,16 +122,15 @@ class Recaller:
 
     @property
     def embedder_name(self) -> str | None:
-        """The embedder's model, as `provider:model`."""
         return self._embedder.name if self._embedder else None
 
     async def find(self, question: Question) -> Recalled:
-        """The entries that answer a question best. What is not indexed yet is indexed first.
+        """Return the best entries. Unindexed ones are indexed first.
 
-        An embedder that is not there or fails is done without, and that is said.
+        A missing or failing embedder is skipped with a warning.
 
         Raises:
-            ThreadNotFound: the scope's thread is not there, or not the user's.
+            ThreadNotFound: the scope's thread is missing, or not the user's.
             StoreError: the database cannot be read.
         """
         recalled = await self._find(question)
@@ -160,7 +158,7 @@ class Recaller:
         return Recalled(again, [*warnings, *problem])
 
     async def _about(self, question: Question) -> tuple[Question, Ranges | None]:
-        """The question, and the entries that are about its topic. Where none is known to be, its name is asked for."""
+        """Return the question and the entries about its topic; if there are none, the topic's name is searched."""
         if not question.topic.strip():
             return question, None
         async with self._store.reading() as tx:
@@ -172,12 +170,12 @@ class Recaller:
     async def _found(
         self, question: Question, of_topic: Ranges | None, vector: Vectors | None, *, whole: bool = True
     ) -> list[Hit] | SearchArea:
-        """The hits, or, where only a `whole` index will do, an area that is not indexed."""
+        """Return the hits, or, if the index must be `whole`, an area that is not fully indexed."""
         before = question.before
         sought = self._sought(question, vector, of_topic)
         async with self._store.reading() as tx:
             await _ahead(tx, question, sought)
-            # It is found while a server finds the rest, and holds if nothing has changed.
+            # Computed while a server finds the rest, and valid if nothing has changed.
             guess = self._nearest.guess(sought) if sought and whole else None
             area = await self._library.area(tx, question.scope, before.thread_id if before else None)
             if whole and (area.behind or area.outdated):
@@ -190,19 +188,13 @@ class Recaller:
             return await load(tx, question, ranked, tips)
 
     def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
-        """What is sought by its meaning."""
         if vector is None or self._embedder is None:
             return None
         model = named(self._embedder.name, len(vector))
         return Sought(question.scope, model, vector, max(question.k * _CANDIDATES, FUSED), ranges)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
-        """One entry by its id, with those around it.
-
-        Raises:
-            ThreadNotFound: the thread is not in the question's scope.
-            EntryNotFound: the thread has no such entry.
-        """
+        """Return one entry with its neighbours; ThreadNotFound outside of the question's scope, or EntryNotFound."""
         async with self._store.reading() as tx:
             threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
             if not threads or question.scope.thread_id not in (None, thread_id):
@@ -239,12 +231,9 @@ class Recaller:
         )
 
     async def prepare(self, scope: Scope, progress: VectorProgress | None = None) -> list[str]:
-        """Index what is in scope, and give it vectors; warnings, where that failed.
+        """Index and embed what is in scope; return warnings. Raises StoreError.
 
-        An embedder that failed is not asked again at once: what has no vectors gets them with a later pass.
-
-        Raises:
-            StoreError: the database failed.
+        A failed embedder is not called again at once: a later pass adds the missing vectors.
         """
         async with self._store.reading() as tx:
             threads = await recall.threads_in(tx, scope, form=FORM)
@@ -252,7 +241,6 @@ class Recaller:
         return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
 
     async def _embed(self, thread_ids: Sequence[str], progress: VectorProgress | None = None) -> list[str]:
-        """Give threads their vectors; warnings, where that failed."""
         if self._embedder is None:
             return []
         if not self.asker.may_make():
@@ -267,8 +255,7 @@ class Recaller:
         return Embedded(refused=refused).warning(self._embedder)
 
     def _embed_rest(self, scope: Scope, model: str) -> None:
-        """Have threads get their vectors that nobody has spoken in since the embedder is there, once for each scope:
-        others get them behind their turns."""
+        """Embed threads older than the embedder, once for each scope: others are embedded after their turns."""
         if scope.thread_id is not None or scope in self._looked_after:
             return
         self._looked_after.add(scope)
@@ -285,7 +272,7 @@ class Recaller:
         self._background.start(f"embed {scope}", embed, failing="Threads could not be embedded")
 
     def keep_up(self, scope: Scope) -> None:
-        """Have a thread indexed and embedded in the background."""
+        """Index and embed a thread in the background."""
 
         async def prepare() -> None:
             await self.prepare(scope)
@@ -294,23 +281,19 @@ class Recaller:
         self._background.start(f"index {scope}", prepare, failing=f"Thread {scope.thread_id} could not be indexed")
 
     def _bind(self, user_id: str) -> None:
-        """Have the index of a user's many threads put together in the background."""
-
         async def bind() -> None:
             await bind_user(self._store, user_id)
 
         self._background.start(f"bind {user_id}", bind, failing="The index of threads could not be put together")
 
     def _catch_up(self, scope: Scope, threads: Sequence[Searched]) -> None:
-        """Have the rest of threads indexed in the background."""
-
         async def index() -> None:
             await catch_up(self._store, threads)
 
         self._background.start(f"catch up {scope}", index, failing="The index could not be brought up to date")
 
     def _sign(self, threads: Sequence[str], model: str) -> None:
-        """Have signatures made of vectors that were found without: they come from another version, or an import."""
+        """Write missing signatures, of vectors by another version or an import."""
 
         async def sign() -> None:
             for thread_id in threads:
@@ -319,36 +302,34 @@ class Recaller:
         self._background.start("signatures", sign, failing="Signatures could not be made")
 
     async def settle(self) -> None:
-        """Wait for what goes on in the background."""
         await self._background.settle()
 
     async def close(self) -> None:
-        """End what goes on in the background, and stop what takes long; it is made up for later."""
+        """Close the background work, see `Background.close`; it is due again later."""
         await self._background.close()
 
 
 def fuse(
     words: Sequence[tuple[EntryPlace, float]], near: Sequence[tuple[EntryPlace, float]]
 ) -> list[tuple[EntryPlace, float]]:
-    """Two rankings as one. Each is standardised: a score counts as so many standard deviations above the ranking's
-    least. So neither BM25's scale nor an embedder for which all texts are alike decides what a ranking counts.
+    """Merge two rankings. Scores are standard deviations above the ranking's lowest, so that scales do not matter.
 
-    What is near counts, a little less, for the entries beside it that keywords found too: an answer stands next to its
-    question.
+    An entry near in meaning also raises, at less weight, its neighbours that keywords found: an answer stands next to
+    its question.
     """
     near = [(place, value) for place, value in near if value > 0]
     said = _standardised(words, len(near))
     meant = _standardised(near, 0)
     sums = {}
     for place in said.keys() | meant.keys():
-        # Beside what is near, a place that shares no term with the question says nothing of it.
+        # A neighbour that shares no term with the question says nothing about it.
         beside = max(meant.get(other, 0.0) for other in _beside(place)) if place in said else 0.0
         sums[place] = said.get(place, 0.0) + MEANING * max(meant.get(place, 0.0), BESIDE * beside)
     return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _standardised(ranking: Sequence[tuple[EntryPlace, float]], least: int) -> dict[EntryPlace, float]:
-    """A ranking's scores in standard deviations above the least. Of fewer than `least` places, others have score 0."""
+    """Return scores in standard deviations above the lowest; with fewer than `least` places, others count as 0."""
     values = np.array([value for _, value in ranking] + [0.0] * (least - len(ranking)))
     deviation = float(values.std()) if len(values) else 0.0
     if deviation == 0:
@@ -361,7 +342,7 @@ def _beside(place: EntryPlace) -> tuple[EntryPlace, EntryPlace]:
 
 
 async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | None = None) -> list[str]:
-    """Index what is not indexed of threads; warnings, where that failed or took longer, and the rest must do."""
+    """Index the rest of threads; return warnings for failures and for what `seconds` was too short for."""
     try:
         async with asyncio.timeout(seconds):
             for thread in threads:
@@ -378,7 +359,7 @@ async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | 
 
 
 async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -> Ranges | None:
-    """The entries that a question asks for, by its topic and its time; None: all of them."""
+    """Return the entries within a question's topic and time; None: all."""
     if question.since is None and question.until is None:
         return of_topic
     since, until = (None if at is None else int(at.timestamp() * 1_000_000) for at in (question.since, question.until))
@@ -397,7 +378,7 @@ async def inside(tx: Transaction, question: Question, of_topic: Ranges | None) -
 
 
 async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> None:
-    """Tell the database what a question to one thread is going to ask, so that it is asked in one message."""
+    """Prefetch what a question to one thread will read, in one message."""
     scope = question.scope
     if scope.thread_id is not None:
         asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
@@ -412,14 +393,13 @@ async def load(
     ranked: Sequence[tuple[EntryPlace, float]],
     tips: Tips | None = None,
 ) -> list[Hit]:
-    """The entries at the best places that hold something, with those around them on their branch. `tips` are those of
-    threads that are known, each with its last entry."""
+    """Return the best places' non-empty entries with their neighbours. `tips` are known tips and last entries."""
     known = Surroundings(tx, question.scope.user_id, tips or {}, neighbours=question.neighbours, before=question.before)
     hits: dict[EntryPlace, Hit] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
         await known.read_branches({place.thread_id for place, _ in some})
-        # Most of what is around them is shown, and is read with them.
+        # Most neighbours are shown, so read them at once.
         await known.read_entries([place, *known.around(place)] for place, _ in some)
         for place, value in some:
             entry = known.shown(place)
@@ -432,7 +412,7 @@ async def load(
 
 
 async def _with_neighbours(known: Surroundings, hits: Mapping[EntryPlace, Hit]) -> list[Hit]:
-    """Hits, the best first, with the entries around each. No entry is shown twice."""
+    """Add neighbours to hits, best first. No entry is shown twice."""
     around = known.around_each(hits)
     await known.read_entries(around.values())
     there = set(hits)

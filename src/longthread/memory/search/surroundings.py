@@ -1,4 +1,4 @@
-"""The entries that recall shows: of each its present version, and what stands around it on its branch."""
+"""The entries that recall shows: their present versions, and their neighbours on their branches."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Tips = Mapping[str, tuple[int, int]]
 
 
 class Surroundings:
-    """Branches of a user's threads, and present versions of their entries; each is read once.
+    """Reads branches and present versions of entries, each once.
 
     Args:
-        tips: those of threads that are known.
+        tips: the known tips of threads.
         neighbours: how many entries on either side of one are shown with it.
-        before: of this entry's thread only those before it are.
+        before: of this entry's thread only earlier ones.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class Surroundings:
         self._entries: defaultdict[str, dict[int, Entry | None]] = defaultdict(dict)
 
     async def read_branches(self, threads: Set[str]) -> None:
-        """Read the branches of threads."""
         new = sorted(threads - self.branches.keys())
         unknown = [thread_id for thread_id in new if thread_id not in self._tips]
         tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
@@ -48,7 +47,7 @@ class Surroundings:
             self.branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(self._tx, thread_id))
 
     async def read_entries(self, places: Iterable[Iterable[EntryPlace]]) -> None:
-        """Read the entries at places, whose branches are read."""
+        """Read the entries at places whose branches were read."""
         wanted: defaultdict[str, set[int]] = defaultdict(set)
         for place in chain.from_iterable(places):
             wanted[place.thread_id].add(place.seq)
@@ -60,15 +59,14 @@ class Surroundings:
                 self._entries[thread_id] |= {**dict.fromkeys(missing), **there, **present}
 
     def around(self, place: EntryPlace, shown: Set[int] = frozenset()) -> list[EntryPlace]:
-        """The places on either side of one, in their order; of its thread's entries those that are not `shown` yet."""
+        """Return the unshown places on either side of one, in order."""
         before = self._before
         end = before.seq if before is not None and before.thread_id == place.thread_id else 2**62
         seqs = self.branches[place.thread_id].around(place.seq, self._neighbours, shown)
         return [EntryPlace(place.thread_id, seq) for seq in seqs if seq < end]
 
     def around_each(self, places: Iterable[EntryPlace]) -> dict[EntryPlace, list[EntryPlace]]:
-        """The places around each of several, the best first. Each place is there once: where it would be a second
-        time, the next one further out is."""
+        """Return the neighbours of several places, best first; each once, further ones instead of repeats."""
         found: dict[EntryPlace, list[EntryPlace]] = {place: [] for place in places}
         shown: defaultdict[str, set[int]] = defaultdict(set)
         for place in found:
@@ -79,6 +77,6 @@ class Surroundings:
         return found
 
     def shown(self, place: EntryPlace) -> Entry | None:
-        """What is shown for the entry at a place that was read: its present version, if it may be recalled."""
+        """Return the present version of an entry that was read, if it may be recalled."""
         entry = self._entries[place.thread_id][place.seq]
         return entry if entry is not None and is_recallable(entry) else None

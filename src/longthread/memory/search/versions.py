@@ -1,4 +1,4 @@
-"""Which version of a message recall shows: a message that was changed under its id has several entries."""
+"""Which version of a message recall shows: a message changed under its id has several entries."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ ShownVersions = Mapping[int, Entry | None]
 async def present_versions(
     tx: Transaction, thread_id: str, branches: Branches, entries: Iterable[Entry]
 ) -> ShownVersions:
-    """What stands for those of a thread's entries that are not the present version of their message, by number: the
-    present version where that says the same, None where it says something else. What was replaced is not shown.
+    """Map outdated entries to their message's present version if its text is the same, else None.
 
     The present version is the last one on the active branch, or the last of all where none is on it.
     """

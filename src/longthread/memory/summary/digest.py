@@ -1,4 +1,4 @@
-"""What older messages come to, told by their structure: no model is asked for it."""
+"""Digests of older messages, built from their structure without a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 FORM = 6
-"""How a digest is made. What was made another way is made anew."""
+"""How a digest is made. What was made another way is made again."""
 SECTIONS = ("asked", "told", "done", "errors")
 _QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
 """Characters of an item of each kind."""
@@ -62,7 +62,7 @@ _WORDS: Mapping[bool, Mapping[str, str]] = {
     },
 }
 _SENTENCE = re.compile(r"[^。！？!?\n；]+?(?:[。！？!?\n；]+|\.(?=\s|$)|$)")
-# What is worth keeping word for word: what somebody has decided, wants, or says that something is called …
+# Sentences worth keeping verbatim: decisions, wishes, names for things …
 _DECIDED = re.compile(
     r"\b(?:remember|don['’]t forget|decid(?:e|ed|es|ing)|decisions?|agree(?:d|s|ment)?|always|never|must|mustn['’]t"
     r"|prefer(?:s|red|ence|ences)?|from now on|instead of|no longer|(?:is|are) called|names? (?:is|are)|responsible"
@@ -91,11 +91,10 @@ _KINDS = (_DECIDED, _NAMED, _NUMBERED)
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What some messages come to, the oldest first in each section.
+    """The digest of some messages, oldest first in each section.
 
-    `items` are lines by section, and `left` counts those that are no longer there. `tables` are those of `source`, as
-    of the schema with this `fingerprint`, with their columns; `tools` counts calls. `questions` were asked, so many of
-    them in Chinese.
+    `items` are lines by section, and `left` counts the omitted ones. `tables` are those of `source` with their columns,
+    as of the schema `fingerprint`; `tools` counts calls. `chinese` of the `questions` are in Chinese.
     """
 
     items: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -109,26 +108,24 @@ class Digest:
 
     @property
     def is_chinese(self) -> bool:
-        """Whether the conversation is mostly in Chinese."""
         return 2 * self.chinese > self.questions
 
     def is_about(self, source: str | None, fingerprint: str | None) -> bool:
-        """Whether its tables are those of a source with this fingerprint."""
         return (self.source, self.fingerprint) == (source, fingerprint)
 
     @property
     def said(self) -> Digest:
-        """What was said alone, without what was observed of the source."""
+        """The digest without what was observed of the source."""
         said = {"asked", "told"}
         items = {name: lines for name, lines in self.items.items() if name in said}
         left = {name: count for name, count in self.left.items() if name in said}
         return replace(self, items=items, left=left, tables={}, tools={})
 
     def text(self) -> str:
-        """The digest for a model or a person, in the conversation's language."""
+        """Return the digest as text, in the conversation's language."""
         words = _WORDS[self.is_chinese]
         asked = "\n".join(self.items.get("asked", ()))
-        # What stands with the question that it was said in need not be told twice.
+        # What is stated with its question needs no second line.
         said = [line for line in self.items.get("told", ()) if line not in asked]
         parts = [*self._listed(words, "asked"), *replace(self, items={"told": said})._listed(words, "told")]
         if self.tables:
@@ -147,12 +144,11 @@ class Digest:
         return ["\n".join([f"{words[name]}{self._more(words, name)}:", *(f"- {item}" for item in items)])]
 
     def _more(self, words: Mapping[str, str], name: str) -> str:
-        """How many of a section are left out, in words."""
         left = self.left.get(name, 0)
         return f" ({words['more' if name == 'told' else 'left'].format(count=left)})" if left else ""
 
     def to_json(self) -> dict[str, Any]:
-        """The digest as JSON; `from_json` restores it."""
+        """Convert it to JSON; `from_json` restores it."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
@@ -161,12 +157,12 @@ class Digest:
 
 
 def tokens_of(text: str) -> int:
-    """What a text costs with any model."""
+    """Return an upper estimate of a text's tokens for any model."""
     return estimate(text, ANY)
 
 
 def digest_entries(entries: Iterable[Entry]) -> Digest:
-    """What entries of a branch come to, oldest first; calls and their results are among them together."""
+    """Digest entries of a branch, oldest first; calls come together with their results."""
     fold, said = StateFold(), list[str]()
     for entry in entries:
         fold.add(entry)
@@ -198,13 +194,13 @@ def digest_entries(entries: Iterable[Entry]) -> Digest:
 
 
 def merged(old: Digest, new: Digest) -> Digest:
-    """Two digests as one: `new` is of what came behind `old`."""
+    """Merge two digests: `new` is of what came after `old`."""
     last = old if new.source is None else new
     same = old.is_about(last.source, last.fingerprint)
     items = {name: _once([*old.items.get(name, ()), *new.items.get(name, ())]) for name in SECTIONS}
     asked, answered = old.items.get("asked", ()), new.items.get("asked", ())
     if asked and answered and answered[0].startswith(_UNASKED) and _ARROW not in asked[-1]:
-        # The window has moved on between a question and its answer.
+        # The window moved on between a question and its answer.
         items["asked"] = _once([*asked[:-1], asked[-1] + answered[0].removeprefix("…"), *answered[1:]])
     return Digest(
         items=items,
@@ -219,8 +215,7 @@ def merged(old: Digest, new: Digest) -> Digest:
 
 
 def joined(old: Digest, new: Digest, limit: int) -> Digest:
-    """Both as one of at most about `limit` tokens: where it must be, the old one becomes a third, but for what was
-    decided, and then all less."""
+    """Merge both within about `limit` tokens: if needed the old one is cut to a third, except decisions, then both."""
     both = merged(old, new)
     if tokens_of(both.text()) <= limit:
         return both
@@ -232,7 +227,7 @@ def joined(old: Digest, new: Digest, limit: int) -> Digest:
 
 
 def fitted(digest: Digest, limit: int) -> Digest:
-    """The digest with as many of its items as `limit` tokens hold: the newest, and of what was told the weightiest."""
+    """Cut a digest to `limit` tokens: the newest items, and the weightiest statements."""
 
     def fits(share: float) -> bool:
         return tokens_of(_part_of(digest, share).text()) <= limit
@@ -246,8 +241,8 @@ def fitted(digest: Digest, limit: int) -> Digest:
 
 
 def _least_of(digest: Digest, limit: int) -> Digest:
-    """What a digest tells where not even one line of each section has room: a fact before a question before the rest,
-    each cut as it must be, and of the others how many there were."""
+    """Cut a digest without room for one line of each section: a fact before a question before the rest,
+    each shortened as needed, and counts of the others."""
     found = _part_of(digest, 0.0)
     for name in ("told", "asked", "done", "errors"):
         for line in _lasting(digest.items.get(name, ()), 1) if name == "told" else digest.items.get(name, ())[-1:]:
@@ -261,24 +256,24 @@ def _least_of(digest: Digest, limit: int) -> Digest:
 
 
 def clean(text: str) -> str:
-    """A text as every store can hold it: JSON may have escaped what none can."""
+    """Replace characters that a store cannot hold: JSON may have escaped them."""
     return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
 def cut_to(text: str, limit: int) -> str:
-    """A text of at most `limit` tokens, cut in the middle where it must be."""
+    """Cut a text in the middle to `limit` tokens."""
     return digest_of(text, limit + MESSAGE_OVERHEAD, ANY).text
 
 
 def _part_of(digest: Digest, share: float) -> Digest:
-    """The newest of each section; what was told stays longer than what was asked, and is of all ages."""
+    """Return a share of each section: the newest, and statements of all ages, which stay longer than questions."""
     if share == 1.0:
         return digest
     items, left = dict[str, Sequence[str]](), dict(digest.left)
     for name, lines in digest.items.items():
         count = _part(len(lines), share)
         if name == "told":
-            # They go when most of the rest has gone, and of a few of them none goes before that.
+            # They are dropped after most of the rest, and a few of them never before that.
             count = max(_part(len(lines), min(1, 10 * share)), min(len(lines), _part(_DECISIONS, share**0.25)))
         items[name] = _lasting(lines, count) if name == "told" else lines[len(lines) - count :]
         if len(lines) > count:
@@ -288,7 +283,7 @@ def _part_of(digest: Digest, share: float) -> Digest:
         left["tables"] = left.get("tables", 0) + gone
     tables = {name: _columns(digest.tables[name], int(_COLUMNS * share)) for name in names[gone:]}
     tools = sorted(digest.tools.items(), key=lambda tool: (-tool[1], tool[0]))
-    # A count that is dropped would begin anew with the next call of that tool, and be wrong.
+    # A dropped count would restart at the tool's next call, and be wrong.
     tools = tools[: max(_part(len(tools), share), min(len(tools), _TOOLS))]
     return replace(digest, items=items, left=left, tables=tables, tools=dict(tools))
 
@@ -298,10 +293,9 @@ def _part(count: int, share: float) -> int:
 
 
 def _lasting(lines: Sequence[str], count: int) -> Sequence[str]:
-    """So many of the lines, oldest first: a few of the newest, and else decisions before names before numbers.
+    """Choose `count` lines, oldest first: a few of the newest, else decisions before names before numbers.
 
-    Among equals a line's hash decides. That is no age: however often lines go and others come, those of the beginning
-    are as many as those of later.
+    A line's hash breaks ties. It does not depend on age: early lines are as likely to stay as late ones.
     """
     if count >= len(lines):
         return lines
@@ -321,7 +315,6 @@ def _kind(line: str) -> int:
 
 
 def _asked(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Each question with what was answered to it last."""
     question, answer = "", ""
     for message in messages:
         if message["role"] == "assistant":
@@ -339,13 +332,13 @@ def _pair(question: str, answer: str) -> Iterator[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    """The sentences of a message that say something to be remembered."""
+    """Yield the sentences worth remembering."""
     for match in _SENTENCE.finditer(text[:20_000]):
         sentence = match[0].strip()
         if len(sentence) <= 5 or sentence[-1] in "?？":
             continue
         if found := next(filter(None, (kind.search(sentence) for kind in _KINDS)), None):
-            # Of a long one what stands around the place that counts.
+            # Of a long one, the part around the key place.
             start = max(0, min(found.start() - _TOLD // 3, len(sentence) - _TOLD))
             yield ("…" if start else "") + _cut(sentence[start:], _TOLD)
 
@@ -378,7 +371,7 @@ def _counted(steps: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _calls(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The steps that are calls of tools; not those of recall, which say what other entries say."""
+    """Yield the tool calls, except recall's, which repeat other entries."""
     return (
         step for step in steps if step["observation"] is not None and step["action"] not in {PARSE_ERROR, RECALL_TOOL}
     )
@@ -399,12 +392,10 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _columns(text: str, limit: int) -> str:
-    """Names of columns, the first of them, each whole."""
     return text if len(text) <= limit else f"{text[:limit].rpartition(',')[0]}, …".removeprefix(", ")
 
 
 def _once(items: Iterable[str]) -> list[str]:
-    """Each item once, where it stood last."""
     return list(dict.fromkeys(reversed(list(items))))[::-1]
 
 
@@ -413,6 +404,5 @@ def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 
 
 def json_of(digest: Digest) -> Mapping[str, Any]:
-    """The digest as the store keeps it: plain JSON, equal to what is read back."""
     data: Mapping[str, Any] = json.loads(json.dumps(digest.to_json(), ensure_ascii=False))
     return data

@@ -1,4 +1,4 @@
-"""What an observation says, in a few words."""
+"""Summarises tool observations in a few words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def findings(data: Any, rows: str) -> Iterator[str]:
-    """What was found, from the data of an observation of the analysis tools; `rows` are the words for one row and for
-    several, parted by `|`."""
+    """Yield the findings of an analysis tool's data; `rows` has the words for one and several rows, split by `|`."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("rows"), list) and "sql" in data:
@@ -23,7 +22,6 @@ def findings(data: Any, rows: str) -> Iterator[str]:
 
 
 def _count(data: Mapping[str, Any], rows: str) -> str:
-    """How many rows there are, and are shown."""
     count = len(data["rows"])
     one, _, many = rows.partition("|")
     shown, _, total = str(data.get("shown", count)).partition(" of ")
@@ -33,14 +31,12 @@ def _count(data: Mapping[str, Any], rows: str) -> str:
 
 
 def column_names(columns: Any, most: int = 20) -> str:
-    """The names of a table's columns, the first ones."""
     given = columns if isinstance(columns, list | tuple) else []
     names = [str(column.get("name", "?") if isinstance(column, Mapping) else column) for column in given]
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 def short(value: Any, limit: int = 160) -> str:
-    """A value as JSON, its beginning."""
     text = ""
     for piece in _ENCODER.iterencode(value):  # piece by piece: a result may be long
         text += piece

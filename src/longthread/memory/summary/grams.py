@@ -1,7 +1,7 @@
-"""Words of Chinese texts, by statistics of their characters alone.
+"""Finds words of Chinese texts by character statistics alone.
 
-A word's characters stand together more often than chance puts them (cohesion), and what stands before and behind it
-changes (freedom). A Latin word between Chinese ones counts as one character: "Docker部署".
+A word's characters occur together more often than by chance (cohesion), and its neighbours vary (freedom). A Latin
+word between Chinese ones counts as one character: "Docker部署".
 """
 
 from __future__ import annotations
@@ -53,19 +53,16 @@ _Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Gram:
-    """A word, and how many passages have it."""
-
     text: str
     passages: int
 
 
 def has_han(text: str) -> bool:
-    """Whether there is Chinese in a text."""
     return _ANY_HAN.search(text) is not None
 
 
 def grams(passages: Sequence[str], least: int) -> list[Gram]:
-    """The words that stand in at least `least` passages, each where no longer one has nearly as many."""
+    """Return the words in at least `least` passages, unless a longer one is in nearly as many."""
     latin: dict[str, str] = {}
     shown: dict[str, str] = {}
 
@@ -89,7 +86,7 @@ def grams(passages: Sequence[str], least: int) -> list[Gram]:
 
 
 def may_name(text: str) -> bool:
-    """Whether a word may name a topic: none that only holds sentences together, nor one of all conversations'."""
+    """Whether a word may name a topic: no function word, and none that every conversation has."""
     return (
         text not in HAN_LIGHT
         and HAN_BREAKS.search(HAN_KEPT.sub("\u25a1\u25a1", text)) is None
@@ -102,8 +99,6 @@ def may_name(text: str) -> bool:
 
 
 class _Counted:
-    """How often the grams of a text stand in it."""
-
     def __init__(self, codes: Codes, numbers: _Numbers) -> None:
         self._codes = codes
         self._numbers = numbers
@@ -114,7 +109,7 @@ class _Counted:
         self._counts: dict[str, int] = {}
 
     def found(self, least: int) -> list[Gram]:
-        """The words, the most frequent first."""
+        """Return the words, most frequent first."""
         known = self._frequent(max(least, self._total // _SPARSE))
         self._counts = {text: len(places) for text, places in known}
         inner = self._inner(known)
@@ -129,14 +124,13 @@ class _Counted:
         return kept
 
     def _frequent(self, least: int) -> list[tuple[str, _Numbers]]:
-        """The most frequent grams, each with its places."""
         together = np.flatnonzero(self._dense[:-1] & self._dense[1:])
         keys = self._codes[together].astype(np.uint32) << 16 | self._codes[together + 1]
         groups: list[tuple[str, _Numbers]] = []
         for size in range(2, LONGEST + 1):
             ids, count, largest = _grouped(keys, least)
             groups += [(self._text(int(together[members[0]]), size), together[members]) for members in largest]
-            # A gram of one more character begins where two of this size follow each other.
+            # A gram of one more character begins where two of this size overlap.
             often = np.flatnonzero(ids >= 0)
             together, ids = together[often], ids[often]
             follows = np.flatnonzero(np.diff(together) == 1)
@@ -148,7 +142,7 @@ class _Counted:
         return groups[:_LOOKED_AT]
 
     def _inner(self, known: Sequence[tuple[str, _Numbers]]) -> set[str]:
-        """The grams that mostly stand within a longer one."""
+        """Return the grams that mostly occur within a longer one."""
         found = set()
         for text, places in known:
             if len(text) > 2 and may_name(text):
@@ -157,9 +151,9 @@ class _Counted:
         return found
 
     def _holds(self, text: str, places: _Numbers) -> bool:
-        """Whether its parts belong together, and whether it ends where words do."""
+        """Whether its parts belong together, and whether it ends at word boundaries."""
         size, count = len(text), len(places)
-        # What is not known stands there as often as the whole, or nearly: it was one too many to be looked at.
+        # An unknown part occurs about as often as the whole: it fell below the limit.
         parts = ((self._count(text[:cut], count), self._count(text[cut:], count)) for cut in range(1, size))
         by_chance = max(before * behind for before, behind in parts)
         if math.log(count * self._total / max(1, by_chance)) < _COHESION:
@@ -167,8 +161,7 @@ class _Counted:
         return all(self._freedom(places + step) >= _FREEDOM for step in (-1, size))
 
     def _freedom(self, places: _Numbers) -> int:
-        """How many different characters stand at places; ends of runs, and characters that no name has, are each one
-        of its own."""
+        """Count the different characters at places; ends of runs and non-name characters are all different."""
         there = places[(places >= 0) & (places < len(self._codes))]
         within = there[self._inside[there]]
         return len(np.unique(self._codes[within])) + len(places) - len(within)
@@ -181,8 +174,7 @@ class _Counted:
 
 
 def _grouped(keys: _Numbers, least: int) -> tuple[_Numbers, int, list[_Numbers]]:
-    """The groups of equal keys that are large enough: for each key its group's number, or -1, how many groups there
-    are, and the places of the largest ones."""
+    """Return each key's group number or -1, the number of groups, and the largest groups' places."""
     order = np.argsort(keys)
     there = keys[order]
     starts = np.flatnonzero(np.append(True, there[1:] != there[:-1]))[: len(keys)]

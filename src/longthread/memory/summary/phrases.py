@@ -1,7 +1,7 @@
-"""Phrases of English texts that may name a topic: runs of one to three words, identifiers and names of tables.
+"""Finds English phrases that may name a topic: one to three words, identifiers and names of tables.
 
-No tagger tells the nouns. Runs end at words that no noun phrase has in it; a word alone is taken where it mostly ends
-such a run, and does not often stand behind "to", "we" or "can", as a verb does.
+No tagger finds the nouns. Phrases end at words that no noun phrase contains. A single word counts if it mostly ends
+such a run, and seldom follows "to", "we" or "can", as a verb does.
 """
 
 from __future__ import annotations
@@ -38,15 +38,13 @@ PhraseWords = tuple[str, ...]
 
 @dataclass(slots=True)
 class FoundPhrase:
-    """A phrase: in how many passages it stands, and in which spellings."""
-
     passages: int = 0
     spellings: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A token: `key` is its stem, or empty where a phrase ends at it."""
+    """A token: `key` is its stem, or empty if it ends a phrase."""
 
     token: str
     key: str
@@ -62,8 +60,6 @@ class _Word:
 
 
 class _Known(dict[str, _Word]):
-    """Tokens as words: the same ones come again and again."""
-
     def __missing__(self, token: str) -> _Word:
         word = self[token] = _Word.of(token)
         return word
@@ -73,7 +69,7 @@ _Run = tuple[int, list[_Word]]
 
 
 class Phrases:
-    """The phrases of passages that stand in at least `least` of them, counted."""
+    """Counts the phrases that occur in at least `least` passages."""
 
     def __init__(self, passages: Sequence[str], least: int) -> None:
         self._verbs: Counter[str] = Counter()
@@ -84,7 +80,7 @@ class Phrases:
         self.found = self._spelled(runs, _most_said(counts, least))
 
     def _runs(self, text: str) -> list[_Run]:
-        """Words without a break between them, each run with the number of its passage."""
+        """Return unbroken runs of words, each with its passage's number."""
         runs: list[_Run] = []
         run: list[_Word] = []
         number, before = 0, _Word.of(".")
@@ -105,7 +101,7 @@ class Phrases:
         return [*runs, (number, run)] if run else runs
 
     def _counts(self, runs: Sequence[_Run], least: int) -> Counter[PhraseWords]:
-        """In how many passages each phrase stands. Words that hardly occur begin and end none."""
+        """Count each phrase's passages. Rare words begin and end no phrase."""
         often = Counter([word.key for _, run in runs for word in run])
         said: list[set[PhraseWords]] = [set() for _ in range(runs[-1][0] + 1 if runs else 0)]
         for number, run in runs:
@@ -121,7 +117,7 @@ class Phrases:
         return Counter(chain.from_iterable(said))
 
     def _spelled(self, runs: Sequence[_Run], counts: dict[PhraseWords, int]) -> dict[PhraseWords, FoundPhrase]:
-        """The phrases that may name a topic, with how they are spelled."""
+        """Return the phrases that may name a topic, with their spellings."""
         found = {words: FoundPhrase(count) for words, count in counts.items()}
         starting, within = {words[0] for words in found}, {word for words in found for word in words}
         for _, run in runs:
@@ -137,7 +133,7 @@ class Phrases:
         return {words: there for words, there in found.items() if self._may_name(words, there)}
 
     def _told(self, word: _Word) -> str:
-        """A word as it is spelled: a capital that only ever begins a sentence is none."""
+        """Return a word's spelling, without a capital that only begins sentences."""
         return word.token.lower() if word.title and word.token not in self._proper else word.token
 
     def _may_name(self, words: PhraseWords, found: FoundPhrase) -> bool:
@@ -157,7 +153,7 @@ class Phrases:
             or first in LIGHT
             or first.endswith(("ly", "ful", "ous", "less"))
             or (first.endswith("ed") and len(first) > 5)
-            # What mostly stands before another word only says more about it.
+            # What mostly precedes another word only modifies it.
             or 2 * self._last[words[0]] < found.passages
             or (first.endswith("ing") and found.passages < 3)
             or 3 * self._verbs[words[0]] > found.passages
@@ -165,7 +161,6 @@ class Phrases:
 
 
 def weight(words: PhraseWords) -> float:
-    """What a mention of a phrase counts: the longer, the more it says."""
     return (1.0, 1.7, 2.0)[len(words) - 1]
 
 
@@ -176,10 +171,9 @@ def _most_said(counts: Counter[PhraseWords], least: int) -> dict[PhraseWords, in
 
 
 def _breaks(token: str, word: str) -> bool:
-    """Whether a phrase ends here."""
     if word in BREAKS or token in SQL or len(token) > _LONGEST or not _BEGINS.match(token):
         return True
-    # "it's" and "didn’t" are what they begin with.
+    # "it's" and "didn’t" count as their first part.
     return ("'" in word or "’" in word) and re.split("['’]", word)[0] in BREAKS
 
 
@@ -195,16 +189,16 @@ def is_name(token: str) -> bool:
 
 
 def is_odd(token: str) -> bool:
-    """Whether a word is nothing that people say: a hash, a key, a single letter."""
+    """Whether a word is not spoken: a hash, a key, a single letter."""
     return len(token) < 2 or _NO_NAMES.match(token) is not None or token.startswith("_")
 
 
 def spelled(spellings: Counter[str]) -> str:
-    """The spelling that is used most; of equals without a capital that only begins a sentence, then the shorter."""
+    """Return the most frequent spelling; among equals without a sentence's capital, then the shorter."""
     return min(spellings, key=lambda name: (-spellings[name], name[:1].isupper(), len(name), name))
 
 
 def is_proper(spellings: Counter[str]) -> bool:
-    """Whether a phrase is mostly written with capitals."""
+    """Whether a phrase is mostly capitalised."""
     capital = sum(count for name, count in spellings.items() if all(word[:1].isupper() for word in name.split(" ")))
     return 2 * capital > sum(spellings.values())

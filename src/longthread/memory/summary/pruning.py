@@ -1,4 +1,4 @@
-"""Move a thread's hot window on: what is older goes into its summary, in one step that everybody sees or nobody.
+"""Moves older messages of a thread's window into its summary, in one transaction.
 
 Nothing is deleted: the entries stay in the log, and recall finds them.
 """
@@ -46,8 +46,8 @@ PruningProgress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class PruningPolicy:
-    """When a thread is pruned: when its window has more than `max_messages`, or when a view had no room for
-    `threshold` of its oldest ones."""
+    """A thread is pruned when its window exceeds `max_messages`, or when a view had no room for
+    `threshold` of its oldest messages."""
 
     max_messages: int = 200
     threshold: int = 30
@@ -61,23 +61,23 @@ class PruningPolicy:
 
     @property
     def stays(self) -> int:
-        """Messages that stay in the window when it had too many."""
+        """The messages left in a window that had too many."""
         return self.max_messages - buffer_of(self.max_messages)
 
     def is_due(self, count: int, view: Sequence[Segment], kept: ThreadSummary | None) -> bool:
-        """Whether a window of `count` messages whose last view is told by `view` is to be pruned."""
+        """Whether to prune a window of `count` messages with this last view."""
         stale = kept is not None and kept.config_hash != self.summary.hash
         mark = kept.last_seq if kept else 0
         return stale or count > self.max_messages or left_out(view, mark) >= self.threshold
 
 
 def buffer_of(max_messages: int) -> int:
-    """How many messages a window has less than it may have when it has been pruned."""
+    """Return how far below its limit pruning brings a window."""
     return min(BUFFER, max_messages // 2)
 
 
 def left_out(view: Sequence[Segment], mark: int) -> int:
-    """How many entries behind the mark a view had no room for, before the first that it shows."""
+    """Count the entries between the mark and the first that a view shows."""
     first = first_shown(view)
     return sum(
         min(each.last, first - 1) - max(each.first, mark + 1) + 1
@@ -87,13 +87,13 @@ def left_out(view: Sequence[Segment], mark: int) -> int:
 
 
 def first_shown(view: Sequence[Segment]) -> int:
-    """The first entry that a view shows; 0 when it shows none."""
+    """Return the first entry that a view shows; 0 when it shows none."""
     return min((each.first for each in view if each.how not in _HIDDEN), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A thread before a pass: the mark that counts and the one that is to be, which is no earlier; 0 is none."""
+    """A thread before a pass: its valid mark and the next, which is no earlier; 0 is none."""
 
     thread: Summarised
     mark: int
@@ -116,22 +116,22 @@ async def prune_thread(
     prepare: Prepare | None = None,
     progress: PruningProgress | None = None,
 ) -> ThreadSummary | None:
-    """Move a thread's mark on where that is due, with its summary and topics. What is kept of the thread afterwards.
+    """Move a thread's mark forward where due, with summary and topics; return the stored summary.
 
-    Everything that is new is written in one transaction, which checks that the thread is as it was. Where a model
-    writes the summary, which takes its time, that is first the digest; the model's words take its place in a second
-    transaction. Broken off at any point, or when somebody else is faster, nothing is changed; another pass does it. A
-    mark that is not on the active branch, or a summary that was made in another way, is made anew from the entries.
+    One transaction checks that the thread has not changed and writes everything. With a model it writes the digest
+    first; the model's text replaces it in a second transaction. After an interruption, or if another process was
+    faster, nothing is changed and a later pass does the work. A summary made in another way, or with a mark off the
+    active branch, is made again from the entries.
 
     Args:
         view: the manifest of the thread's last view; None: that of its last run.
-        extract: what gives topics where no model does; None: statistics.
+        extract: finds topics without a model; None: statistics.
         prepare: awaited before anything leaves the window.
-        progress: told how many entries have been read.
+        progress: called with the number of entries read.
 
     Raises:
         StoreError: the database failed; nothing was changed.
-        CancelledError: it was cancelled; nothing was changed, or the digest is there.
+        CancelledError: nothing was changed, or the digest is stored.
     """
     writer = summarizer if policy.summary.enabled else None
     making = _Making(store, thread_id, policy, extract, progress or _ignore, owed=writer is not None)
@@ -142,7 +142,6 @@ async def prune_thread(
 
 
 async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepare | None) -> ThreadSummary | None:
-    """Move the mark on, with a digest."""
     store, thread_id, policy = making.store, making.thread_id, making.policy
     async with store.reading() as tx:
         found = await _look(tx, thread_id, policy, view)
@@ -164,7 +163,7 @@ async def _moved(making: _Making, view: Sequence[Segment] | None, prepare: Prepa
 
 
 def _ignore(entries: int) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress."""
 
 
 async def _look(
@@ -198,10 +197,9 @@ async def _last_view(tx: Transaction, thread_id: str) -> Sequence[Segment]:
 
 
 async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: SummaryConfig) -> bool:
-    """Whether what is kept can be gone on from: its mark counts, and it was made from all there is, in this way.
+    """Whether the summary can be extended: its mark is valid, and it was made in this way from all entries.
 
-    Where retention has deleted entries, nobody can count them any more; where it has deleted all of them, a summary
-    cannot be made anew, and stays as it is.
+    After retention, nobody can count deleted entries; if all are deleted, the summary cannot be made again and stays.
     """
     kept = found.thread.kept
     if kept is None or not found.mark:
@@ -218,7 +216,7 @@ async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Su
 def _target(
     window: Sequence[Entry], policy: PruningPolicy, view: Sequence[Segment], mark: int, asked: int | None
 ) -> int | None:
-    """The mark that is to be; None where it stays. `asked` is the entry that an unfinished run works on."""
+    """Return the new mark; None if it stays. `asked` is the entry that an unfinished run works on."""
     last = next((n for n, entry in enumerate(window) if asked is not None and entry.seq >= asked), len(window) - 1)
     whole = [n for n in _whole(window) if 0 < n <= last]
     places = []
@@ -233,12 +231,12 @@ def _target(
 
 
 def _whole(window: Sequence[Entry]) -> list[int]:
-    """The places where a window may begin: no call is before and its result behind."""
+    """Return the places where a window may begin: no call is separated from its result."""
     waiting: dict[str | None, int] = {}
     inside: set[int] = set()
     for n, entry in enumerate(window):
         if entry.role == "tool":
-            # Those that it begins with may have their call before it; one without a call behind others has none.
+            # Leading results may have their call before the window; a later one without a call has none.
             start = -1 if len(inside) == n else n
             inside.update(range(waiting.pop(entry.tool_call_id, start) + 1, n + 1))
         waiting |= {call.id: n for call in entry.tool_calls}
@@ -247,7 +245,7 @@ def _whole(window: Sequence[Entry]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What is to be written: a summary, and topics, which add up with those before or, `fresh`, replace them."""
+    """What to write: a summary, and topics, which add to the old ones or, if `fresh`, replace them."""
 
     kept: ThreadSummary
     topics: Sequence[Span]
@@ -256,7 +254,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """What a pass works with. `owed`: a model is to write what is made."""
+    """The inputs of a pass. `owed`: a model is to write the summary."""
 
     store: Driver
     thread_id: str
@@ -273,7 +271,7 @@ class _Making:
 
 
 async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
-    """The digest of what leaves the window. Where a model is owed, the topics of its newest page are left to that."""
+    """Digest what leaves the window. If a model is owed, it names the topics of the newest page."""
     old = None if fresh else found.old
     reading = making.reading(found.topics if old else ())
     part = await reading.read(found.target, old.last_seq if old else 0)
@@ -287,7 +285,7 @@ async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
 
 
 async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> ThreadSummary | None:
-    """Have a model write what was only digested so far. Where it fails, the digest stays."""
+    """Let a model write what was only digested. Where it fails, the digest stays."""
     thread_id, old = making.thread_id, _untold(kept.digest[UNWRITTEN])
     async with making.store.reading() as tx:
         thread = await summaries.find_thread(tx, thread_id)
@@ -311,7 +309,7 @@ async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> 
 
 
 def _told(old: ThreadSummary | None) -> dict[str, Any]:
-    """A summary as JSON, to be kept beside the digest that takes its place."""
+    """Return a summary as JSON, to be stored beside the digest that replaces it."""
     if old is None:
         return {}
     return {name: getattr(old, name) for name in _FIELDS}
@@ -326,10 +324,8 @@ _FIELDS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "
 
 @dataclass(slots=True)
 class _Reading:
-    """Reads a stretch of a branch, from its end down, page by page: it may be very long.
-
-    Of all pages but the newest, the topics are counted.
-    """
+    """Reads a stretch of a branch page by page from its end, because it may be very long.
+    It counts the topics of all pages but the newest."""
 
     store: Driver
     thread_id: str
@@ -338,7 +334,6 @@ class _Reading:
     progress: PruningProgress
 
     async def read(self, last: int, mark: int) -> SummaryPart:
-        """The entries of the branch that ends in `last`, behind the mark."""
         at, first, count = last, last, 0
         newest: Sequence[Entry] = ()
         digests: list[Digest] = []
@@ -348,7 +343,7 @@ class _Reading:
                 page = [e for e in await log.branch(tx, self.thread_id, at, limit=_PAGE) if e.seq > mark]
             at, first, count = page[0].parent_seq, page[0].seq, count + len(page)
             page += waiting
-            # A page begins with a question, so that calls and results are together.
+            # A page begins with a question, so that calls and results are in one page.
             start = next((n for n, entry in enumerate(page) if entry.role == "user"), 0) if at > mark else 0
             waiting, page = page[:start], page[start:]
             digests.append(await asyncio.to_thread(digest_entries, page))
@@ -361,7 +356,7 @@ class _Reading:
 
 
 async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | None) -> ThreadSummary | None:
-    """Write what was made, if the thread is as it was when that was begun; None forgets a mark that counts no more."""
+    """Write the result if the thread has not changed; None drops an invalid mark."""
     if not await tx.fetch("select_position", id=thread_id):
         return None
     now = await summaries.find_thread(tx, thread_id)
@@ -383,7 +378,6 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
 
 
 def _late(thread_id: str, kept: ThreadSummary | None, made: _Made | None, why: str) -> ThreadSummary | None:
-    """What is kept of a thread when what was made comes late and is thrown away."""
     written = made is not None and made.kept.model is not None
     level, what = (logging.WARNING, "The summary") if written else (logging.INFO, "A digest")
     _logger.log(level, "%s of thread %s came late, and is not used: %s meanwhile", what, thread_id, why)

@@ -1,4 +1,4 @@
-"""Which stretches of a thread are about what."""
+"""Which stretches of a thread are about which topic."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ STRETCH = 40
 
 
 def stretches(entries: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    """Entries that follow one another, in parts of nearly equal length, none of more than a stretch."""
+    """Split consecutive entries into parts of nearly equal length, at most one stretch each."""
     count = -(-len(entries) // STRETCH)
     for number in range(count):
         yield entries[len(entries) * number // count : len(entries) * (number + 1) // count]
 
 
 async def ranges_of(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[tuple[int, int]]]:
-    """The entries of the stretches that are about a topic, in whatever spelling, as ranges by thread; none: {}."""
+    """Return the entries about a topic, in any spelling, as ranges by thread; none: {}."""
     meant = normal(topic)
     found: dict[str, list[tuple[int, int]]] = {}
     for name in await topics.names(tx, scope):

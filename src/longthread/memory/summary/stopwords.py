@@ -1,4 +1,4 @@
-"""Words that no topic is named by, in English and Chinese."""
+"""Words that name no topic, in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread's summary: how it goes on from the one before, when that is reused, and what a model may do for it."""
+"""A thread's summary: how the old one is extended or reused, and what a model writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from longthread.store.summaries import ThreadSummary
 from longthread.view.condense import condense_result, cut_middle
 
 PROMPT_VERSION = 1
-"""Which instructions a model is given. A summary that was written with others is written anew."""
+"""Which instructions a model is given. A summary that was written with others is written again."""
 INPUT_TOKENS = 6_000
 """What a model is given to read at most: a small window holds it."""
 SECONDS = 120.0
@@ -57,19 +57,19 @@ _logger = logging.getLogger(__name__)
 
 
 class Summarizer(Protocol):
-    """A language model that writes summaries. `name` is the model's."""
+    """A language model that writes summaries; `name` is the model's."""
 
     @property
     def name(self) -> str: ...
 
     async def write(self, instructions: str, text: str) -> str:
-        """What the model makes of a text, as it was instructed. It may raise whatever it likes."""
+        """Return the model's reply to instructions and text. It may raise any exception."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryConfig:
-    """How summaries are made: whether a model may write them, and how many tokens one may have."""
+    """Whether a model may write summaries, and their limit in tokens."""
 
     enabled: bool = True
     max_tokens: int = 1000
@@ -80,17 +80,15 @@ class SummaryConfig:
 
     @property
     def hash(self) -> str:
-        """A hash of all that a summary depends on, beside the entries and which model there was."""
+        """A hash of all that a summary depends on, except the entries and the available model."""
         told = json.dumps([FORM, PROMPT_VERSION, self.enabled, self.max_tokens])
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryPart:
-    """Entries of a branch that a summary is to tell of, one behind the other, and what they come to.
-
-    `entries` may be the last ones alone, where there are very many; `count` says how many there are.
-    """
+    """Consecutive entries of a branch to be summarised, and their digest.
+    `entries` may be only the last of very many; `count` is the number of all."""
 
     entries: Sequence[Entry]
     digest: Digest
@@ -100,12 +98,11 @@ class SummaryPart:
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> SummaryPart:
-        """A part that is all there."""
         return cls(entries, digest_entries(entries), len(entries), entries[0].seq, entries[-1].seq)
 
 
 def is_current(kept: ThreadSummary | None, config: SummaryConfig, *, last_seq: int, count: int) -> bool:
-    """Whether a summary can be used as it is: it is there, tells of so many entries, and was made this way."""
+    """Whether a summary can be reused: it covers so many entries, and was made this way."""
     return (
         kept is not None
         and bool(kept.summary)
@@ -117,13 +114,13 @@ def is_current(kept: ThreadSummary | None, config: SummaryConfig, *, last_seq: i
 async def summarise(
     old: ThreadSummary | None, part: SummaryPart, config: SummaryConfig, summarizer: Summarizer | None
 ) -> ThreadSummary:
-    """The summary that tells of what `old` tells of and of `part`, which comes behind it. Never fails.
+    """Return the summary that covers `old` and then `part`.
 
-    Whatever a model does wrong, its text is not used and that is logged: the old summary stays, with the digest of what
-    is new.
+    It never fails for a model's fault: its text is dropped with a log line, and the old summary stays, with a digest of
+    what is new.
 
     Raises:
-        CancelledError: nobody waits for it any more.
+        CancelledError: the caller was cancelled.
     """
     limit = config.max_tokens
     before = Digest.from_json(old.digest) if old else Digest()
@@ -133,7 +130,7 @@ async def summarise(
         text = await _written(old, part, limit, summarizer)
         model = summarizer.name if text else None
     if not text and old is not None and old.model is not None:
-        # A model wrote what there is: that stays, and the digest tells the rest.
+        # A model wrote the existing text: it stays, and the digest adds the rest.
         model, (text, apart) = old.model, _with_digest(old, part.digest, limit)
     return ThreadSummary(
         summary=cut_to(text or digest.text(), limit),
@@ -147,7 +144,7 @@ async def summarise(
 
 
 async def _written(old: ThreadSummary | None, part: SummaryPart, limit: int, summarizer: Summarizer) -> str:
-    """What a model makes of it, or nothing: the new part summarised, and the old one in front of it.
+    """Return the model's summary of the new part, after the old one; empty if the model fails.
 
     Over the limit, the old one is shortened to a third, and all of it once more (document 004 §3.1).
     """
@@ -169,7 +166,7 @@ async def _asked(summarizer: Summarizer, instructions: str, limit: int, text: st
 
 
 async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
-    """A model's reply, or nothing where it failed, was empty, or is longer than what it was made of."""
+    """Return a model's reply; empty if it failed, or is longer than its input."""
     try:
         async with asyncio.timeout(SECONDS):
             said = await summarizer.write(instructions, text)
@@ -191,9 +188,9 @@ async def ask(summarizer: Summarizer, instructions: str, text: str) -> str:
 
 
 def _with_digest(old: ThreadSummary, new: Digest, limit: int) -> tuple[str, dict[str, Any]]:
-    """What a model wrote, with the digest of all that came since, which has a fifth of the limit at the least.
+    """Return a model's text and the digest of all that came since, which has at least a fifth of the limit.
 
-    Both are told apart beside it: however often a model fails, its words stay, and there is one digest behind them.
+    Both are also stored separately: however often a model fails, its text stays, followed by one digest.
     """
     written = old.summary[: old.digest.get(_WRITTEN, len(old.summary))]
     since = joined(Digest.from_json(old.digest[_SINCE]), new, limit) if _SINCE in old.digest else new
@@ -208,7 +205,7 @@ def _put_together(old: str, new: str) -> str:
 
 
 def transcript(part: SummaryPart, limit: int = INPUT_TOKENS) -> str:
-    """What a model is given to read of a part: what was said, the newest of it; before that, the digest."""
+    """Return a part as the model's input: the newest messages in full, the digest of those before."""
     lines: list[str] = []
     left = limit
     for entry in reversed(part.entries):

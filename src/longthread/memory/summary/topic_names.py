@@ -1,4 +1,4 @@
-"""What a part of a conversation is about: by a model's word where there is one, else by statistics."""
+"""Names the topics of a part of a conversation: by a model where there is one, else by statistics."""
 
 from __future__ import annotations
 
@@ -28,19 +28,18 @@ Extract = Callable[[Sequence[str], Sequence[str]], Iterable[Topic]]
 
 @dataclass(slots=True)
 class Mentions:
-    """How often each topic is mentioned in what has been read, page by page. `known` are those of the thread before."""
+    """Counts each topic's mentions, page by page. `known` are the thread's topics before."""
 
     known: Sequence[str] = ()
     extract: Extract = topics.extract
     spans: list[Span] = field(default_factory=list)
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Take in a page, by statistics."""
         for part in stretches(entries):
             self._keep(part, self.extract(_said(part), self._names))
 
     async def ask(self, entries: Sequence[Entry], summarizer: Summarizer) -> None:
-        """Take in a page as a model names its topics; by statistics, where it does not."""
+        """Count a page with topics from a model; by statistics if it fails."""
         said = _said(entries)
         prompt = topics.asked("\n".join(said)[-_READ:], self._names)
         names = topics.parse(await ask(summarizer, _INSTRUCTIONS, prompt), self._names)
@@ -54,7 +53,7 @@ class Mentions:
         return list(dict.fromkeys([*self.known, *(span.topic for span in self.spans)]))
 
     def _count(self, entries: Sequence[Entry], names: Sequence[str]) -> None:
-        """Take in names of a page: for each of its stretches those that it says; what none says is about all of it."""
+        """Count the names in each stretch of a page; a name in none of them counts for all."""
         said: set[str] = set()
         for part in stretches(entries):
             found = [topic for topic in topics.mentions(names, _said(part), least=0) if topic.mentions]
@@ -68,8 +67,7 @@ class Mentions:
 
 
 def _said(entries: Iterable[Entry]) -> list[str]:
-    """What the messages say, and the texts that their calls were made with; the escapes of JSON are no words, and SQL
-    is code."""
+    """Return the messages' texts and the texts in call arguments, without JSON escapes and SQL."""
     said = []
     for entry in entries:
         if is_recallable(entry) and not is_prompt(entry):

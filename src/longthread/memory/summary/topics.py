@@ -1,7 +1,7 @@
-"""What a stretch of a conversation is about, in a few short names: by a language model's word, or by statistics alone.
+"""Names the topics of a stretch of a conversation: by a language model, or by statistics alone.
 
-`extract` counts: no model, no network, the same on any machine. `asked` is the request to a model for the same, and
-`parse` reads what it replies; `mentions` says how often names of any origin are spoken of.
+`extract` counts: no model, no network, the same on any machine. `asked` is the request to a model, `parse` reads its
+reply, and `mentions` counts names of any origin.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SHARE = 0.6
 _KNOWN = 1.5
 """What a topic counts that the thread has already: the same thing shall keep one name."""
 
-# Each is looked for where its mark is, begins where a word does and gives nothing back: a long text must not take long.
+# Each begins at a word and does not backtrack: a long text must not be slow.
 _NOISE = {
     "```": re.compile(r"```.*?(?:```|\Z)", re.DOTALL),
     "://": re.compile(r"\bhttps?://[!-~]++"),
     "@": re.compile(r"(?<![\w.+-])[A-Za-z0-9_.+-]{1,64}+@[A-Za-z0-9-]++\.[A-Za-z0-9.-]++"),
     "<": re.compile(r"<[^<>\n]{1,200}+>"),
-    # A line that is all in italics labels what it stands below.
+    # A line all in italics is a label of what follows.
     "*": re.compile(r"^\*[^*\n]{1,200}+\*[ \t]*$", re.MULTILINE),
     '":': re.compile(r"\"[\w $.-]{1,60}+\":"),
     "": re.compile(r"[A-Za-z0-9+/]{40,}+={0,2}"),
@@ -54,8 +54,6 @@ _END = re.compile(r"[\s。！？!?；;]")
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What was spoken of, and in how many passages."""
-
     name: str
     mentions: int
 
@@ -69,12 +67,12 @@ class _Candidate:
 
 
 def extract(texts: Iterable[str], known: Iterable[str] = (), most: int = MOST) -> list[Topic]:
-    """The topics of a stretch of messages, those that are spoken of most first.
+    """Return the topics of messages, most frequent first; possibly none.
 
     Args:
-        texts: what the messages say, in their order.
-        known: the names of the topics that the thread has already; one that comes again keeps its name.
-        most: how many at most. There may be none.
+        texts: the messages' texts in order.
+        known: the thread's topics, whose spelling is reused.
+        most: how many at most.
     """
     passages = _passages(texts)
     least = 1 if len(passages) < _FEW else 2 + len(passages) // _MANY
@@ -83,13 +81,13 @@ def extract(texts: Iterable[str], known: Iterable[str] = (), most: int = MOST) -
 
 
 def mentions(names: Iterable[str], texts: Iterable[str], *, least: int = 1) -> list[Topic]:
-    """Each name with the number of passages that say it, at least 1: whoever named it has seen it there."""
+    """Count the passages of each name, at least 1: its source has seen it there."""
     said = [f" {normal(passage)} " for passage in _passages(texts)]
     return [Topic(name, max(least, sum(_inside(normal(name)) in text for text in said))) for name in names]
 
 
 def normal(name: str) -> str:
-    """What is the same for spellings of one name: without case, plural, tense, and white space beside Chinese."""
+    """Normalise a name: without case, plural, tense, and white space beside Chinese."""
     words = (stem(word) for word in re.findall(r"[^\W_]+", name.casefold()))
     return re.sub(r"(?<=[^\x00-\u02ff]) | (?=[^\x00-\u02ff])", "", " ".join(words))
 
@@ -131,7 +129,6 @@ def _of_phrases(passages: Sequence[str], least: int) -> list[_Candidate]:
 
 
 def _inner(found: dict[PhraseWords, FoundPhrase]) -> set[PhraseWords]:
-    """The phrases that are mostly said as a part of a longer one."""
     inner = set()
     for words, there in found.items():
         for size in range(1, len(words)):
@@ -161,7 +158,7 @@ def _as_known(candidates: Iterable[_Candidate], known: Iterable[str]) -> list[_C
 
 
 def _chosen(candidates: Iterable[_Candidate], most: int) -> list[_Candidate]:
-    """The best, without those that say the same as a better one."""
+    """Return the best, without those that say the same as a better one."""
     chosen: list[_Candidate] = []
     for candidate in sorted(candidates, key=lambda found: (-found.score, found.key)):
         if len(chosen) >= most:
@@ -192,7 +189,7 @@ _REUSED = "Where one of these names fits, use it as it is: {names}"
 
 
 def asked(text: str, known: Sequence[str] = (), most: int = MOST) -> str:
-    """The request to a model for a conversation's topics."""
+    """Return the request to a model for a conversation's topics."""
     names = _REUSED.format(names=json.dumps(list(known), ensure_ascii=False)) if known else ""
     return ASKED.format(most=most, known=names, text=text)
 
@@ -204,10 +201,9 @@ _NOTHING = frozenset({"none", "null", "n/a", "na", "topic", "topics", "json", "u
 
 
 def parse(reply: str, known: Iterable[str] = (), most: int = MOST) -> list[str]:
-    """The names in a model's reply: a JSON array, wherever it stands, or lines; what is no name is left out.
+    """Return the names in a model's reply: a JSON array anywhere in it, or lines; other text is skipped.
 
-    Args:
-        known: names that the thread has already; a name that only differs in spelling is given as it is known.
+    `known` are the thread's topics, whose spelling is reused.
     """
     names = {normal(name): name for name in known}
     found: dict[str, str] = {}
@@ -235,14 +231,13 @@ def _items(reply: str) -> list[str]:
 
 
 def _named(item: object) -> str:
-    """A name alone, or what an object calls so."""
     if isinstance(item, dict):
         item = next((item[key] for key in ("topic", "name", "title") if key in item), "")
     return item if isinstance(item, str) else ""
 
 
 def _parts(line: str) -> list[str]:
-    """A line may be a list with commas; with a full stop at its end it is something that was said."""
+    """Split a line at commas; a line with a final full stop is a statement."""
     parts = re.split(r"[,，、;；]", line)
     return parts if len(parts) > 1 and not _SENTENCE.search(line.strip()) else [line]
 
