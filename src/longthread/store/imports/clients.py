@@ -30,15 +30,13 @@ class Clients:
     tables = frozenset({_TABLE})
 
     def fits(self, foreign: Foreign) -> bool:
-        """Whether the database has it."""
         return has(foreign, _TABLE, "scid", "authoritative_history")
 
     async def ids(self, foreign: Foreign) -> list[str]:
-        """The SCIDs, the oldest first."""
+        """Return the SCIDs, oldest first."""
         return await values(foreign, _TABLE, "scid", order="id")
 
     async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
-        """A conversation, with blocks, thinking and signatures as they are. None: its history cannot be read."""
         place = f"{_TABLE}.authoritative_history of {thread_id}"
         try:
             [row, *_] = await rows(foreign, _TABLE, scid=thread_id)
@@ -63,7 +61,6 @@ class Clients:
         return conversation
 
     async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        """There are none."""
         for _ in ():
             yield _
 

@@ -1,4 +1,4 @@
-"""Documents 000 and 001: a `conversations.db`, whose `state_data` holds the whole state of a conversation as JSON."""
+"""Documents 000 and 001: a `conversations.db`, whose `state_data` holds a conversation's state as JSON."""
 
 from __future__ import annotations
 
@@ -35,15 +35,12 @@ class Conversations:
     tables = frozenset({_TABLE, _STEPS})
 
     def fits(self, foreign: Foreign) -> bool:
-        """Whether the database has them."""
         return has(foreign, _TABLE, "thread_id", "state_data")
 
     async def ids(self, foreign: Foreign) -> list[str]:
-        """The ids of the conversations, the oldest first."""
         return await values(foreign, _TABLE, "thread_id", order="created_at")
 
     async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
-        """A conversation with its state taken apart. None: its state cannot be read."""
         place = f"{_TABLE}.state_data of thread {thread_id}"
         try:
             [row, *_] = await rows(foreign, _TABLE, thread_id=thread_id)
@@ -91,7 +88,7 @@ class Conversations:
         conversation: Conversation,
         report: ImportReport,
     ) -> list[dict[str, Any]]:
-        """Steps that stand in `conversation_steps` alone."""
+        """Return the steps that only `conversation_steps` has."""
         if not has(foreign, _STEPS, "thread_id", "step_data"):
             return []
         known = {_mark(step, place) for place, step in enumerate(_list(state.get("steps")))}
@@ -112,13 +109,12 @@ class Conversations:
         return found
 
     async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        """There are none."""
         for _ in ():
             yield _
 
 
 def _mark(step: Any, index: Any) -> tuple[Any, str]:
-    """What tells a step of the table to be one of the state's."""
+    """Return what identifies a step of the table with one of the state."""
     if not isinstance(step, Mapping):
         return index, ""
     said = [step.get(key) for key in ("action", "args", "observation")]
@@ -160,7 +156,7 @@ def _is_told(key: str, given: Any, told: Any) -> bool:
 def _kept(
     state: Mapping[str, Any], summary: Summary | None, entries: Sequence[ExtractedEntry], report: ImportReport
 ) -> dict[str, Any]:
-    """What of the state the entries do not give back, for the thread's metadata."""
+    """Return the state's fields that the entries do not reproduce, for the thread's metadata."""
     now = folded([(each.draft, each.at) for each in entries]).to_json()
     kept = {key: value for key, value in state.items() if key not in KEYS}
     compared = KEYS - _ENTRIES - (frozenset() if summary is None else _COMPRESSED)

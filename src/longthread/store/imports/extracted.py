@@ -1,4 +1,4 @@
-"""What an import takes out of another program's database, before the store gives it a place."""
+"""What an import reads from another program's database, before it is written to the store."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from longthread.store.imports.foreign import Foreign
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntry:
-    """An entry of a conversation. `parent` is the place, in the conversation's list, of the one before it on its
-    branch; None begins a branch. It stands behind its parent in the list. `at` is ISO 8601 in UTC."""
+    """An entry. `parent` is an earlier index in the conversation; None begins a branch. `at` is ISO 8601 in UTC."""
 
     draft: Draft
     parent: int | None
@@ -24,7 +23,7 @@ class ExtractedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the other program told of older messages."""
+    """The other program's summary of older messages."""
 
     text: str
     message_count: int = 0
@@ -34,12 +33,9 @@ class Summary:
 
 @dataclass(slots=True)
 class Conversation:
-    """A conversation. `tip` is the place of its last entry in `entries`; -1 where there is none.
-
-    `user_id` None: the other database does not say whose it is. `holds` counts what of the other database it holds, by
-    the names of `ImportReport.there`. `rows` are those of other tables of a thread's, by the table's name, without the
-    thread's id.
-    """
+    """A conversation. `tip` is the index of its last entry; -1 if there is none. `user_id`: None if the source names no
+    user. `holds` counts items by the names of `ImportReport.there`. `rows` are rows of other tables, by table, without
+    thread ids."""
 
     id: str
     user_id: str | None
@@ -62,11 +58,8 @@ class Conversation:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What came of an import, for people.
-
-    `there` and `here` count by name what the other database has and what is here now; `already` of these was here
-    before. `left` names what could not be taken, and why; `notes` what is not as it was.
-    """
+    """The result of an import, for people. `there`, `here` and `already` count by name: items of the source, items here
+    now, and those that were here before. `left` says what was left out, and why; `notes` what was changed."""
 
     there: Counter[str] = field(default_factory=Counter)
     here: Counter[str] = field(default_factory=Counter)
@@ -77,27 +70,24 @@ class ImportReport:
 
 
 class ImportSource(Protocol):
-    """One kind of database, as something to take conversations from. Each is a module of its own.
-
-    `kind` says what it is, and `noun` what its conversations are called, for people; `tables` are those that it takes.
-    """
+    """A kind of database. `kind` and `noun` name it and its conversations for people; `tables` are imported."""
 
     kind: str
     noun: str
     tables: frozenset[str]
 
     def fits(self, foreign: Foreign) -> bool:
-        """Whether the database has these tables, in this form."""
+        """Return whether the database has these tables, in this form."""
         ...
 
     async def ids(self, foreign: Foreign) -> list[str]:
-        """The ids of its conversations, the oldest first."""
+        """Return the conversation ids, oldest first."""
         ...
 
     async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
-        """A conversation. None: it cannot be taken, and the report says why."""
+        """Return a conversation; None if it cannot be imported: the report says why."""
         ...
 
     def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        """Rows of tables that threads share, each with its table's name, those first that others refer to."""
+        """Yield rows of tables that threads share, with the table's name, referenced rows first."""
         ...

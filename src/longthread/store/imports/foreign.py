@@ -1,4 +1,4 @@
-"""Another program's database, read as it stood at one moment. Nothing in it changes."""
+"""Another program's database, read as one snapshot and never changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POSTGRES = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A database that is open for reading. `connection` is that of sqlite3 or psycopg, for who must have it."""
+    """An open source database. `connection` is that of sqlite3 or psycopg."""
 
     dialect: Literal["sqlite", "postgres"]
     connection: Any
@@ -40,11 +40,7 @@ class Foreign:
 
 @asynccontextmanager
 async def open_foreign(address: str) -> AsyncIterator[Foreign]:
-    """The SQLite file, or the database at a `postgresql://` URL. What is read in the block is one snapshot.
-
-    Raises:
-        StoreError: it cannot be opened or read; the message says why.
-    """
+    """Open a SQLite file or a `postgresql://` URL; the block reads one snapshot. Raises `StoreError`."""
     async with AsyncExitStack() as stack:
         with import_errors():
             opening = _open_postgres(address) if _POSTGRES.match(address) else _open_sqlite(_file(address))
@@ -54,7 +50,7 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
 
 @contextmanager
 def import_errors() -> Iterator[None]:
-    """Errors of the database as errors of the one to import: those of a store would be taken for the one here."""
+    """Raise database errors as errors of the source: they would otherwise be taken for this store's."""
     try:
         yield
     except StoreDamaged as error:
@@ -90,7 +86,7 @@ async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
 
 
 async def _snapshot(path: Path, state: FileState) -> tuple[StoreConnection, bool]:
-    """A connection on which a snapshot has begun, and whether it reads the file as one that nobody changes."""
+    """Begin a snapshot; return its connection, and whether the file is opened as immutable."""
     uri = f"{path.as_uri()}?mode=ro"
     try:
         return await _begun(uri), False
@@ -144,7 +140,7 @@ async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
 
 
 def shown_address(address: str) -> str:
-    """An address as people may see it: a URL without its password."""
+    """Return an address for people: a URL without its password."""
     try:
         if _POSTGRES.match(address):
             return shown(address)

@@ -19,17 +19,12 @@ _BEGINNING = "1970-01-01T00:00:00.000000+00:00"
 
 
 def has(foreign: Foreign, name: str, *columns: str) -> bool:
-    """Whether the database has a table with these columns."""
     return name in foreign.tables and set(columns) <= foreign.tables[name].by_name.keys()
 
 
 async def rows(foreign: Foreign, name: str, *, order: str = "", **where: str) -> list[Row]:
-    """The rows of a table, in the order of a column where it has that, else as they lie; `where` gives the values that
-    columns must have, as text. Times are ISO 8601 in UTC, JSON and arrays are text.
-
-    Raises:
-        StoreError: the database failed, or something in it is no text.
-    """
+    """Return a table's rows, ordered by `order` if that column exists; `where` filters columns by text. Times are ISO
+    8601 in UTC; JSON and arrays are text. Raises `StoreError` if the database fails or a value is no text."""
     columns = ", ".join(f'{column.read} AS "{column.name}"' for column in foreign.tables[name].columns)
     with import_errors():
         return await foreign.tx.fetch(
@@ -38,7 +33,7 @@ async def rows(foreign: Foreign, name: str, *, order: str = "", **where: str) ->
 
 
 async def values(foreign: Foreign, name: str, column: str, *, order: str = "") -> list[str]:
-    """The values of a column that are not NULL, as text, each once, in the order of another column."""
+    """Return a column's distinct values as text, without NULL, in the order of another column."""
     table = foreign.tables[name]
     if order in table.by_name:
         by = f'GROUP BY "{column}" ORDER BY min("{order}"), CAST("{column}" AS TEXT)'
@@ -52,7 +47,6 @@ async def values(foreign: Foreign, name: str, column: str, *, order: str = "") -
 
 
 async def count(foreign: Foreign, name: str) -> int:
-    """How many rows a table has."""
     with import_errors():
         [row] = await foreign.tx.fetch(Sql(f'SELECT count(*) AS rows FROM "{name}"'))
     return int(row["rows"])
@@ -72,7 +66,7 @@ def _by(foreign: Foreign, name: str, order: str) -> str:
 
 
 def storable(value: Any) -> Any:
-    """A value with what no database takes as text replaced: NULs and halves of surrogate pairs."""
+    """Replace what no database takes as text: NULs and halves of surrogate pairs."""
     if isinstance(value, str):
         return value if value.isascii() and "\x00" not in value else _UNSTORABLE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -83,12 +77,7 @@ def storable(value: Any) -> Any:
 
 
 def decoded(text: Any) -> Any:
-    """A value of a column that holds JSON, also where that was written as JSON twice. `NaN` and the infinities, which
-    Python writes and JSON does not know, are texts.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Parse a JSON column, also if it was encoded twice; NaN and infinities become text. Raises `ValueError`."""
     if text is None or not isinstance(text, str | bytes):
         return text
     try:
@@ -99,13 +88,13 @@ def decoded(text: Any) -> Any:
 
 
 def moment(value: Any, default: str | None = None) -> str:
-    """A time as the store writes it, in UTC where it names no zone. What is none is `default`, or the beginning."""
+    """Return a time as stored; without a zone it is UTC. What is no time is `default`, or the epoch."""
     found = moment_or_none(value)
     return found if found is not None else default or _BEGINNING
 
 
 def moment_or_none(value: Any) -> str | None:
-    """The same; None for what is no time."""
+    """Return a time as `moment` does; None for what is no time."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             seconds = value / 1000 if value > 10**11 else value
@@ -119,7 +108,7 @@ def moment_or_none(value: Any) -> str | None:
 
 
 def floats(value: Any) -> bytes | None:
-    """A vector as the store keeps it. PostgreSQL sends two counts of 16 bits, then numbers, the highest byte first."""
+    """Return a vector as stored. PostgreSQL sends two 16-bit counts, then big-endian numbers."""
     if isinstance(value, memoryview | bytearray):
         value = bytes(value)
     if not isinstance(value, bytes) or len(value) < 8:

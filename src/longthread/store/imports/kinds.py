@@ -1,4 +1,4 @@
-"""What a database is, as far as its tables tell."""
+"""Detection of what a source database holds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _VERSIONS = "checkpoint_migrations"
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKinds:
-    """What a database holds that can be taken: conversations of these documents, LangGraph's checkpoints, and what
-    document 004 keeps beside them."""
+    """What can be imported: conversations of these documents, LangGraph's checkpoints, and document 004's tables."""
 
     sources: Sequence[ImportSource]
     checkpoints: bool
@@ -33,19 +32,18 @@ class DatabaseKinds:
 
     @property
     def names(self) -> list[str]:
-        """What it is, for people."""
+        """Return its names, for people."""
         found = [source.kind for source in self.sources]
         return [*found, *([CHECKPOINTS] if self.checkpoints else []), *([BESIDE] if self.beside else [])]
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables that are taken."""
         found = frozenset[str]().union(*(source.tables for source in self.sources))
         return found | (_SAVERS if self.checkpoints else frozenset()) | (memory.TABLES if self.beside else frozenset())
 
 
 def kinds_of(foreign: Foreign) -> DatabaseKinds:
-    """What a database holds. It may hold several kinds at once, and nothing at all."""
+    """Return what a database holds: several kinds, one or none."""
     writes = "writes" if foreign.dialect == "sqlite" else "checkpoint_writes"
     checkpoints = (
         has(foreign, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id") and writes in foreign.tables
@@ -54,23 +52,23 @@ def kinds_of(foreign: Foreign) -> DatabaseKinds:
 
 
 def is_longthread(foreign: Foreign) -> bool:
-    """Whether it is a store of Longthread's own, which has tables of the same names."""
+    """Return whether it is a Longthread store, which has tables of the same names."""
     return has(foreign, "entries", "parent_seq")
 
 
 async def unreadable(foreign: Foreign) -> frozenset[str]:
-    """The tables that this user may not read. Whoever tried would lose the snapshot."""
+    """Return the tables that this user may not read: a failed read would end the snapshot."""
     return frozenset(row["name"] for row in await foreign.tx.fetch("foreign_unreadable"))
 
 
 async def is_empty(foreign: Foreign, kinds: DatabaseKinds) -> bool:
-    """Whether there are no rows in what would be taken."""
+    """Return whether the importable tables have no rows."""
     names = [table.name for table in foreign.tables.all if table.name in kinds.tables - {_VERSIONS}]
     return not any([await count(foreign, name) for name in names])
 
 
 async def left_tables(foreign: Foreign, kinds: DatabaseKinds) -> Mapping[str, int]:
-    """Tables that nobody takes, and how many rows they have; not those without any, or that may not be read."""
+    """Count the rows of tables that are not imported; empty and unreadable ones are left out."""
     known = kinds.tables | await unreadable(foreign)
     found = {table.name: await count(foreign, table.name) for table in foreign.tables.all if table.name not in known}
     return {name: rows for name, rows in found.items() if rows}

@@ -1,5 +1,5 @@
-"""Document 004: what its program keeps beside LangGraph's checkpoints: labels, summaries, pieces of text with vectors,
-and topics. The checkpoints themselves are a saver's to take over (`longthread.langgraph.imports.checkpoints`)."""
+"""Document 004's tables beside LangGraph's checkpoints: labels, summaries, chunks with vectors, and topics. See also
+`longthread.langgraph.imports.checkpoints`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ TABLES = frozenset(_NEEDED)
 
 @dataclass(frozen=True, slots=True)
 class MemoryChunk:
-    """A piece of a conversation that was taken out of its checkpoints. `vector` has numbers of 32 bits, the lowest byte
-    first."""
+    """A piece of a conversation. `vector` has little-endian 32-bit floats."""
 
     id: str
     text: str
@@ -36,7 +35,7 @@ class MemoryChunk:
 
 @dataclass(frozen=True, slots=True)
 class MentionedTopic:
-    """How often a topic was mentioned, and when last."""
+    """A topic with its number of mentions, and the time of the last."""
 
     name: str
     mentions: int
@@ -45,7 +44,7 @@ class MentionedTopic:
 
 @dataclass(slots=True)
 class Beside:
-    """What is kept of a thread beside its checkpoints."""
+    """A thread's data in these tables."""
 
     thread_id: str
     label: str | None = None
@@ -57,12 +56,11 @@ class Beside:
 
 
 def fits(foreign: Foreign) -> bool:
-    """Whether the database has any of the tables."""
     return any(has(foreign, name, *columns) for name, columns in _NEEDED.items())
 
 
 async def ids(foreign: Foreign) -> list[str]:
-    """The ids of all threads that any of the tables speaks of."""
+    """Return the thread ids in any of the tables."""
     found: dict[str, None] = {}
     for name in _present(foreign):
         found |= dict.fromkeys(await values(foreign, name, "thread_id"))
@@ -70,7 +68,7 @@ async def ids(foreign: Foreign) -> list[str]:
 
 
 async def beside(foreign: Foreign, thread_id: str, report: ImportReport) -> Beside | None:
-    """What is kept of a thread. None: it cannot be read."""
+    """Return a thread's data; None if it is unreadable."""
     taken = Beside(thread_id)
     try:
         for name in _present(foreign):

@@ -1,7 +1,4 @@
-"""Messages as clients and providers write them (OpenAI's form and Anthropic's) as entries of the log.
-
-What an entry's columns do not say of a message is in its payload, as it is for a message of Longthread's own.
-"""
+"""Messages in OpenAI's and Anthropic's forms as entries. What an entry's columns cannot hold goes into its payload."""
 
 from __future__ import annotations
 
@@ -32,12 +29,8 @@ _RESULT = frozenset({"type", "tool_use_id", "content"})
 
 
 def drafts_of(message: Any, id_: str) -> list[Draft]:
-    """The entries of a message: one, and more where a user's message brings results of calls (Anthropic's form), which
-    are entries of their own here.
-
-    Raises:
-        ValueError: it is no message; the error says why.
-    """
+    """Return a message's entries: one, or more if a user's message holds call results (Anthropic). Raises `ValueError`
+    with the reason if it is no message."""
     if not isinstance(message, Mapping):
         raise ValueError("it is no object")
     role = _ROLES.get(str(message.get("role", "")).lower())
@@ -51,11 +44,8 @@ def drafts_of(message: Any, id_: str) -> list[Draft]:
 
 
 def calls_of(given: Any) -> tuple[list[ToolCall], list[JsonFields]]:
-    """Calls as `tool_calls` says them, and those that cannot be read: their arguments are no JSON object.
-
-    Raises:
-        ValueError: something in it is no call.
-    """
+    """Return the calls of `tool_calls`, and those whose arguments are no JSON object. Raises `ValueError` if an item is
+    no call."""
     calls: list[ToolCall] = []
     broken: list[JsonFields] = []
     for place, each in enumerate(given if isinstance(given, list) else [given] if given else []):
@@ -76,7 +66,7 @@ def calls_of(given: Any) -> tuple[list[ToolCall], list[JsonFields]]:
 
 
 def payload_of(fields: Mapping[str, Any]) -> bytes | None:
-    """What an entry's columns do not say, as it is kept."""
+    """Encode the fields that no column holds; None if there are none."""
     if not fields:
         return None
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
@@ -120,7 +110,7 @@ def _draft(message: Mapping[str, Any], role: Role, id_: str) -> Draft:
 
 
 def _text_of(content: Any) -> tuple[str, JsonFields]:
-    """The text that people read in a content, and what that does not say of it."""
+    """Return a content's text, and the fields that the text does not hold."""
     if content is None:
         return "", {}
     if isinstance(content, str):
@@ -144,7 +134,6 @@ def _said(block: Any) -> str:
 
 
 def _uses(content: Any) -> list[Any]:
-    """The calls among blocks of content."""
     return [
         each
         for each in _blocks(content)
@@ -157,7 +146,7 @@ def _is_result(block: Any) -> bool:
 
 
 def _split(message: Mapping[str, Any], blocks: Sequence[Any]) -> Iterator[Draft]:
-    """A user's message that brings results: each is an entry, and so is what stands between them."""
+    """Split a user's message into its results and the content between them."""
     waiting: list[Any] = []
     for block in blocks:
         if not _is_result(block):

@@ -40,25 +40,23 @@ _UNKNOWN = "imported"
 
 
 class Sessions:
-    """The tables of document 002. The catalog or the memories alone are fine, too."""
+    """The tables of document 002, or those of the catalog or the memories only."""
 
     kind = "the agents, sessions and memories of document 002"
     noun = "sessions"
     tables = frozenset({*_CATALOG, "sessions", "messages", "memories"})
 
     def fits(self, foreign: Foreign) -> bool:
-        """Whether the database has them."""
         return self._talks(foreign) or any(has(foreign, name, *_NEEDED[name]) for name in _CATALOG)
 
     def _talks(self, foreign: Foreign) -> bool:
         return has(foreign, "sessions", "id", "user_id") and has(foreign, "messages", "id", "session_id", "role")
 
     async def ids(self, foreign: Foreign) -> list[str]:
-        """The ids of the sessions, the oldest first."""
         return await values(foreign, "sessions", "id", order="created_at") if self._talks(foreign) else []
 
     async def conversation(self, foreign: Foreign, thread_id: str, report: ImportReport) -> Conversation | None:
-        """A session with its messages, on all branches."""
+        """Return a session with its messages on all branches."""
         try:
             [row, *_] = await rows(foreign, "sessions", id=thread_id)
             found = await rows(foreign, "messages", order="created_at", session_id=thread_id)
@@ -90,7 +88,7 @@ class Sessions:
         return conversation
 
     async def shared(self, foreign: Foreign, report: ImportReport) -> AsyncIterator[tuple[str, Row]]:
-        """Tools, skills, agents, and memories, which come last: a memory may be of a session."""
+        """Yield tools, skills and agents, then memories, which may refer to a session."""
         for name in _CATALOG:
             if has(foreign, name, *_NEEDED[name]):
                 for row in await rows(foreign, name, order="created_at"):
@@ -115,7 +113,7 @@ def _object(row: Row, name: str, place: str, report: ImportReport) -> dict[str, 
 
 
 def _definition(table: str, row: Row, report: ImportReport) -> dict[str, Any] | None:
-    """A definition as the catalog keeps it. Secrets that it names stay names."""
+    """Return a definition for the catalog. Secrets remain names."""
     given: dict[str, Any] = {key: row.get(key) for key in ("id", "name", "description")}
     label = f"{table}.{{}} of {row['name']}"
     if table == "agents":
@@ -178,7 +176,7 @@ def _memory(row: Row, report: ImportReport) -> dict[str, Any]:
 
 
 def _place(conversation: Conversation, found: Sequence[Row], created: str, report: ImportReport) -> None:
-    """Give each message its place: behind its parent, and where none says what its parent is, behind the one before."""
+    """Place each message after its parent; without one, after the message before it."""
     known = {str(row["id"]): row for row in found}
     linear = _is_linear(found)
     before: dict[str, str | None] = {}
@@ -203,7 +201,7 @@ def _place(conversation: Conversation, found: Sequence[Row], created: str, repor
 
 
 def _way_up(id_: str, before: Mapping[str, str | None], places: Mapping[str, int], report: ImportReport) -> list[str]:
-    """A message, and those above it that have no place yet."""
+    """Return a message and its ancestors that have no place yet."""
     way: list[str] = []
     at: str | None = id_
     while at is not None and at not in places and at not in way:
@@ -215,8 +213,8 @@ def _way_up(id_: str, before: Mapping[str, str | None], places: Mapping[str, int
 
 
 def _is_linear(found: Sequence[Row]) -> bool:
-    """Whether a message without a parent goes on from the one before it: some programs name parents only where a branch
-    begins. Where each reply has one, a message without is the first of its branch."""
+    """Return whether a message without a parent follows the one before it: some programs name parents only at a branch.
+    If every reply names its parent, such a message begins a branch."""
     parents = [row.get("parent_id") for row in found]
     replies = [row["role"] in ("assistant", "tool") and row.get("parent_id") is None for row in found[1:]]
     return any(replies) or not any(parent is not None for parent in parents)

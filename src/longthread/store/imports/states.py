@@ -1,7 +1,7 @@
-"""Document 000's `state_data` as entries: the fold of these entries gives the same state back.
+"""Document 000's `state_data` as entries, whose fold is the same state.
 
-A message is an entry, and a step is a call with its result. Where a step was otherwise than an entry tells it, the
-result's metadata holds it as it was (`imported_step`); `false` there says that a result was known, and no step told it.
+A message is an entry; a step is a call with its result. The result's metadata `imported_step` holds what the entry
+cannot say of its step; `false` there: the result was known, but no step had it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(slots=True)
 class PlacedState:
-    """The entries of a state, one behind the other, with their times, and what could not be taken: the field that it is
-    of, and why. The id of an entry says what of the state it is."""
+    """A state's entries in order, with times, and its problems (field, reason). Entry ids name parts of the state."""
 
     drafts: list[Dated] = field(default_factory=list)
     problems: list[StateProblem] = field(default_factory=list)
@@ -44,7 +43,7 @@ class PlacedState:
 
 @dataclass(slots=True)
 class _Turn:
-    """A question, the steps that were taken for it, each with its place among all, and what was said besides."""
+    """A question, its steps with their indexes, and its other messages."""
 
     question: Json | None
     said: list[Json] = field(default_factory=list)
@@ -55,12 +54,7 @@ class _Turn:
 
 
 def placed_state(state: Mapping[str, Any], more_steps: Sequence[Json], created: str, updated: str) -> PlacedState:
-    """The entries that a state amounts to.
-
-    Args:
-        more_steps: steps that stand elsewhere.
-        created, updated: when the conversation began, and when it was last changed.
-    """
+    """Return a state's entries. `more_steps` come from elsewhere; the times are the conversation's."""
     found = PlacedState()
     steps = [*_objects(state, "steps", found.problems), *more_steps]
     turns = _turns(_objects(state, "messages", found.problems), state)
@@ -70,7 +64,7 @@ def placed_state(state: Mapping[str, Any], more_steps: Sequence[Json], created: 
 
 
 def folded(drafts: Sequence[Dated]) -> StateFold:
-    """The state that entries amount to."""
+    """Fold entries into a state."""
     fold = StateFold()
     for place, (draft, at) in enumerate(drafts, start=1):
         given = {name: getattr(draft, name) for name in Draft.__slots__}
@@ -104,8 +98,8 @@ def _turns(messages: Sequence[Json], state: Mapping[str, Any]) -> list[_Turn]:
 
 
 def _assign(turns: Sequence[_Turn], steps: Sequence[Json]) -> None:
-    """Give each turn its steps: those up to an end go with the turn that says the same, and else from the last one
-    back, for a state may hold the steps of its last turns alone."""
+    """Assign steps to turns. Steps up to a final step belong to the turn with that answer; otherwise match from the
+    last turn back: a state may hold only its last turns' steps."""
     place = len(turns) - 1
     for stretch in reversed(_stretches(steps)):
         answer = stretch[-1][1].get("content") if _is_finish(stretch[-1][1]) else None
@@ -133,8 +127,6 @@ def _is_finish(step: Json) -> bool:
 
 
 class _Writer:
-    """Writes the entries, turn by turn."""
-
     def __init__(
         self, state: Mapping[str, Any], steps: Sequence[Json], created: str, updated: str, problems: list[StateProblem]
     ) -> None:
@@ -147,7 +139,6 @@ class _Writer:
         self._queries_before, self._queries = _unmatched(_objects(state, "sql_history", problems), steps, problems)
 
     def entries(self, turns: Sequence[_Turn]) -> list[Dated]:
-        """The entries of all turns."""
         first = self._unlisted(turns)
         found: list[Dated] = []
         for number, turn in enumerate(turns):
@@ -213,7 +204,7 @@ class _Writer:
             yield replace(draft, metadata=more), self._at
 
     def _finish(self, turn: _Turn) -> tuple[int, Json, Json] | None:
-        """The last step of a turn, where it ends it, and the message that it is: its answer."""
+        """Return a turn's final step, if any: its index, the step, and its message, the answer."""
         place, step = turn.steps[-1] if turn.steps else (0, {})
         said = [each for each in turn.said if each.get("role") == "assistant"]
         if not _is_finish(step) or not said:
@@ -245,12 +236,12 @@ class _Writer:
         yield from self._pair(f"step {place}", call, text, _mark(step, told, self._at), thought)
 
     def _query(self, item: Json) -> Iterator[Dated]:
-        """A query of which there is no step."""
+        """Yield the entries of a query without a step."""
         self._at = moment_or_none(item.get("timestamp")) or self._at
         yield from self._known("run_sql", {"sql": item["sql"]}, item.get("result"))
 
     def _unlisted(self, turns: Sequence[_Turn]) -> list[Dated]:
-        """The known tables, where the steps do not tell them, or in another order."""
+        """Return entries for known tables that the steps do not list, or list in another order."""
         tables = [name for name in _list(self._state, "known_tables") if isinstance(name, str)]
         told = folded([each for turn in turns for place, step in turn.steps for each in self._told(place, step)])
         if not tables or told.facts.tables == tables:
@@ -264,7 +255,7 @@ class _Writer:
         return found
 
     def _unlearned(self, entries: Sequence[Dated]) -> Iterator[Dated]:
-        """The known schemas and samples that the steps do not tell."""
+        """Yield entries for known schemas and samples that no step has."""
         facts = folded(entries).facts
         for name, action, known in (
             ("known_schemas", "describe_table", facts.schemas),
@@ -290,7 +281,7 @@ class _Writer:
         yield Draft(id=key, role="tool", text=text, tool_call_id=call.id, name=call.name, metadata=more), self._at
 
     def _pass(self, *times: Any) -> None:
-        """Time passes: it is the first of these that is one, and no earlier than before."""
+        """Advance the clock to the first valid time of these; it never goes back."""
         at = next((found for each in times if each and (found := moment_or_none(each))), self._at)
         self._at = max(self._at, at)
 
@@ -308,7 +299,7 @@ def _answered(place: int, text: str) -> Json:
 
 
 def _mark(step: Json, told: Json, at: str) -> Json:
-    """What is noted with an entry so that its step is told as it was; nothing, where the entry tells it so."""
+    """Return the metadata that restores a step exactly; empty if the entry does."""
     given = step.get("timestamp")
     same = {key: value for key, value in step.items() if key != "timestamp"} == told
     if same and moment_or_none(given) == at:
@@ -337,8 +328,7 @@ def _error_type(observation: Any) -> Any:
 def _unmatched(
     given: Sequence[Json], steps: Sequence[Json], problems: list[StateProblem]
 ) -> tuple[dict[int, list[Json]], list[Json]]:
-    """The queries of the history of which there is no step: those that stand before one that has, by that step's place,
-    and those behind all."""
+    """Return the history's queries without a step: by the index of the step they precede, and those after all steps."""
     before: dict[int, list[Json]] = {}
     waiting: list[Json] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Write what an import has taken: a conversation whole or not at all, and none over one that has gone on here."""
+"""Writes imported conversations: each whole or not at all, and none over one that has continued here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SHORTEST = 4
 
 
 class ImportWriter:
-    """Writes into one store. `user` is whose the threads become that do not say it; `takes_over`: all of them."""
+    """Writes into one store. `user` owns threads without an owner; with `takes_over`, all threads."""
 
     def __init__(self, store: Driver, tables: Tables, user: str, *, takes_over: bool = False) -> None:
         self._store = store
@@ -56,17 +56,14 @@ class ImportWriter:
 
     @classmethod
     async def into(cls, store: Driver, user: str, *, takes_over: bool = False) -> ImportWriter:
-        """Into a store."""
         async with store.reading() as tx:
             return cls(store, await read_tables(tx), user, takes_over=takes_over)
 
     def owner(self, conversation: Conversation) -> str:
-        """Whose a conversation becomes."""
         return self._user if self._takes_over or conversation.user_id is None else conversation.user_id
 
     async def conversation(self, conversation: Conversation, report: ImportReport) -> WriteOutcome | None:
-        """Write a conversation; one that an earlier import has brought gets what it has had since. None: it is left,
-        and the report says why."""
+        """Write a conversation, or what it gained since an earlier import. None: it is left; the report says why."""
         place = f"thread {conversation.id}"
         rows = self._rows(conversation)
         counts = {name: len(of_table) for name, of_table in rows.items() if of_table}
@@ -120,7 +117,7 @@ class ImportWriter:
                 yield table.name, row
 
     def _rows(self, conversation: Conversation) -> dict[str, list[Row]]:
-        """The rows of a conversation, by table."""
+        """Return a conversation's rows by table."""
         found: dict[str, list[Row]] = {
             THREADS: [_thread_row(conversation, self.owner(conversation))],
             ENTRIES: [
@@ -144,7 +141,7 @@ class ImportWriter:
         return found
 
     async def shared(self, table: str, row: Row, report: ImportReport) -> Literal["new", "already"] | None:
-        """Write a definition or a memory. None: it is left, and the report says why."""
+        """Write a definition or a memory. None: it is left; the report says why."""
         label = f"{table[:-1] if table != 'memories' else 'memory'} {row.get('name') or row['id']}"
         given: Row = {key: dump(value) if key in _JSON else value for key, value in row.items()}
         try:
@@ -164,7 +161,7 @@ class ImportWriter:
         return "new"
 
     def _same(self, table: str, there: Row, given: Row, label: str, report: ImportReport) -> Literal["already"] | None:
-        """Whether a row that is here is the one that comes."""
+        """Compare an existing row with the imported one."""
         told = {"memories": ("content",)}.get(table, ("name", "description", "system_prompt", "type"))
         other = [name for name in told if name in given and there[name] != given[name]]
         other += [
@@ -179,7 +176,7 @@ class ImportWriter:
         return bool(await tx.fetch(Sql(f'SELECT id FROM "{table}" WHERE name = :name'), name=name))
 
     async def _memory(self, tx: Transaction, given: Row, label: str, report: ImportReport) -> Row:
-        """A memory's row with whose it is; a session or an agent that it names must be here."""
+        """Return a memory's row with its owner; the session and agent that it names must exist here."""
         session = given["session_id"]
         owner = await one(tx, "select_owner", id=session) if session is not None else None
         if session is not None and owner is None:
@@ -189,8 +186,7 @@ class ImportWriter:
         return {**given, "session_id": session if owner else None, "user_id": user}
 
     async def beside(self, taken: Beside, report: ImportReport) -> WriteOutcome | None:
-        """Write what was kept beside a thread's checkpoints; the thread is made where it is not here. None: it is left,
-        and the report says why."""
+        """Write a thread's data of document 004, and the thread if needed. None: it is left; the report says why."""
         place = f"labels, summaries and topics of thread {taken.thread_id}"
         try:
             async with self._store.writing() as tx:
@@ -222,8 +218,7 @@ class ImportWriter:
         return "new"
 
     async def _pieces(self, tx: Transaction, taken: Beside, size: int) -> int:
-        """Texts that stand in no entry become entries, on a branch of their own, with their topics: recall finds them.
-        How many entries there are then."""
+        """Write chunks that are in no entry as a branch of their own, with topics. Return the number of entries."""
         said = [row["text"] for row in await tx.fetch("imported_entries", thread_id=taken.thread_id)]
         pieces = [chunk for chunk in taken.chunks if not _is_said(chunk.text, said)]
         if taken.summary is not None and taken.summary.text:
@@ -281,7 +276,7 @@ class ImportWriter:
         return {row["known"] for row in rows}
 
     async def is_here(self, conversation: Conversation) -> bool:
-        """Whether a conversation is here with all its entries."""
+        """Return whether all entries of a conversation are here."""
         async with self._store.reading() as tx:
             row = await one(tx, "select_owner", id=conversation.id)
             if row is None or row["user_id"] != self.owner(conversation):
@@ -321,7 +316,7 @@ def _value(stored: Any) -> Any:
 
 
 def _is_said(piece: str, texts: Sequence[str]) -> bool:
-    """Whether nearly all of a piece stands in entries."""
+    """Return whether entries contain nearly all of a chunk."""
     whole = left = _LABEL.sub("", piece)
     for text in sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True):
         if text in left:

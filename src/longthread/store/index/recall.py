@@ -1,4 +1,4 @@
-"""What the index of a thread's entries is kept in: segments, their buckets, and the vectors of entries."""
+"""The index of a thread's entries: segments, their buckets, and vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longthread.store.log_rows import of_thread
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is searched: one thread, or all threads of a user, or those of them that are an agent's."""
+    """What is searched: one thread, or all threads of a user, or those with one agent."""
 
     user_id: str
     thread_id: str | None = None
@@ -28,10 +28,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """A thread in scope: where it begins and ends, and how many entries and words of it are indexed.
-
-    `behind` says that not all of its entries are, or not in this form.
-    """
+    """A thread in scope: its first and last entry, and its indexed entries and words. `behind`: not all entries are
+    indexed in this form."""
 
     thread_id: str
     tip: int
@@ -44,7 +42,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A segment: which entries it covers, how many can be found in it, and the form of their terms."""
+    """A segment: its range of entries, the number that can be found, and the form of their terms."""
 
     first: int
     last: int
@@ -54,7 +52,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What of an entry can be found; `extra_text` is beside its text and its calls."""
+    """The searchable parts of an entry; `extra_text` is outside of its text and calls."""
 
     seq: int
     role: str
@@ -71,13 +69,13 @@ LARGE = 65_536
 
 
 async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
-    """The threads in scope, in the order of their ids; none of another user's."""
+    """Return the user's threads in scope, ordered by id."""
     query, values = threads_asked(scope)
     return [searched({**row, "wanted": form}) for row in await tx.fetch(query, **values)]
 
 
 def threads_asked(scope: Scope) -> QueryCall:
-    """What `threads_in` asks the database."""
+    """Return the query of `threads_in`."""
     of_user = {"user_id": scope.user_id, "agent_id": scope.agent_id}
     if scope.thread_id is not None:
         return "select_recall_thread", {"thread_id": scope.thread_id, **of_user}
@@ -86,7 +84,7 @@ def threads_asked(scope: Scope) -> QueryCall:
 
 @decoder
 def searched(row: Row) -> Searched:
-    """A thread from a row that says how much of it is indexed, and in which form it is `wanted`."""
+    """Decode a thread from a row with its index state and the `wanted` form."""
     there = int(row["entry_count"]) - int(row["first_seq"]) + 1
     return Searched(
         thread_id=row["thread_id"],
@@ -100,13 +98,13 @@ def searched(row: Row) -> Searched:
 
 
 async def postings(tx: Transaction, scope: Scope, buckets: Sequence[int]) -> list[tuple[str, int, int, bytes]]:
-    """The buckets of each segment of the scope's thread, as (thread, first entry, bucket, data), in this order."""
+    """Return the buckets of the thread's segments, as (thread, first entry, bucket, data), in this order."""
     query, values = postings_asked(scope, buckets)
     return [_bucket(row) for row in await tx.fetch(query, **values)]
 
 
 def postings_asked(scope: Scope, buckets: Sequence[int]) -> QueryCall:
-    """What `postings` asks the database."""
+    """Return the query of `postings`."""
     values = {"user_id": scope.user_id, "thread_id": scope.thread_id, "buckets": json.dumps(list(buckets))}
     return "select_recall_postings", values
 
@@ -114,7 +112,7 @@ def postings_asked(scope: Scope, buckets: Sequence[int]) -> QueryCall:
 async def postings_of(
     tx: Transaction, user_id: str, threads: Sequence[str], buckets: Sequence[int]
 ) -> list[tuple[str, int, int, bytes]]:
-    """The buckets of each segment of some of a user's threads, as `postings` gives them."""
+    """Return the buckets of a user's threads, as `postings` does."""
     if not threads:
         return []
     asked = {"user_id": user_id, "threads": json.dumps(threads), "buckets": json.dumps(list(buckets))}
@@ -122,13 +120,13 @@ async def postings_of(
 
 
 async def all_postings(tx: Transaction, user_id: str, threads: Sequence[str]) -> list[tuple[str, int, bytes]]:
-    """All buckets of some of a user's threads, as (thread, first entry of the segment, data), in this order."""
+    """Return all buckets of a user's threads, as (thread, first entry of the segment, data), in this order."""
     rows = await tx.fetch("select_all_postings", user_id=user_id, threads=json.dumps(threads))
     return [(row["thread_id"], int(row["segment"]), row["data"]) for row in rows]
 
 
 async def tips(tx: Transaction, user_id: str, threads: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """The tips and the last entries of some of a user's threads."""
+    """Return the (tip, last entry) of a user's threads."""
     rows = await tx.fetch("select_tips", user_id=user_id, threads=json.dumps(threads))
     return dict(map(_tip, rows))
 
@@ -143,7 +141,7 @@ def _bucket(row: Row) -> tuple[str, int, int, bytes]:
 
 
 async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
-    """A thread's segments, in the order of their entries."""
+    """Return a thread's segments in entry order."""
     rows = await tx.fetch("select_recall_segments", thread_id=thread_id)
     return [_extent(row) for row in rows]
 
@@ -154,7 +152,7 @@ def _extent(row: Row) -> Extent:
 
 
 async def segments_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[tuple[Extent, int, bytes]]:
-    """The thread's segments that begin with entries from `first` to `last`, in their order, with words and times."""
+    """Return the segments that begin at entries `first` to `last`, in order, with words and times."""
     rows = await tx.fetch("select_segments_between", thread_id=thread_id, first=first, last=last)
     return [_segment(row) for row in rows]
 
@@ -167,7 +165,7 @@ def _segment(row: Row) -> tuple[Extent, int, bytes]:
 async def buckets_between(
     tx: Transaction, thread_id: str, first: int, last: int, *, below: int
 ) -> dict[int, list[bytes]]:
-    """The buckets of these segments by the entry that each begins with. None has a number from `below` on."""
+    """Return the buckets of these segments by first entry; only bucket numbers under `below`."""
     found: dict[int, list[bytes]] = {}
     asked = {"thread_id": thread_id, "first": first, "last": last, "below": below}
     for row in await tx.fetch("select_buckets_between", **asked):
@@ -176,20 +174,20 @@ async def buckets_between(
 
 
 async def times(tx: Transaction, scope: Scope) -> list[tuple[str, int, bytes]]:
-    """When the entries of each segment in scope were written, as (thread, first entry, times), in this order."""
+    """Return each segment's entry times, as (thread, first entry, times), in this order."""
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
     rows = await tx.fetch("select_recall_times", **asked)
     return [(row["thread_id"], int(row["first_seq"]), row["times"]) for row in rows]
 
 
 async def texts(tx: Transaction, thread_id: str, first: int, last: int) -> list[Text]:
-    """What can be found of the entries from `first` to `last`."""
+    """Return the searchable parts of entries `first` to `last`."""
     asked = {"thread_id": thread_id, "first": first, "last": last, "most": LARGE}
     return await _texts(tx, thread_id, await tx.fetch("select_recall_texts", **asked))
 
 
 async def texts_at(tx: Transaction, thread_id: str, seqs: Sequence[int]) -> list[Text]:
-    """What can be found of the entries with these numbers."""
+    """Return the searchable parts of these entries."""
     asked = {"thread_id": thread_id, "seqs": json.dumps(seqs), "most": LARGE}
     return await _texts(tx, thread_id, await tx.fetch("select_recall_texts_at", **asked))
 
@@ -228,7 +226,7 @@ async def write_segment(
     times: bytes,
     buckets: Mapping[int, bytes],
 ) -> None:
-    """Write a segment. For who has locked the thread in this transaction."""
+    """Write a segment. The caller has locked the thread in this transaction."""
     await tx.run(
         "insert_recall_segment",
         thread_id=thread_id,
@@ -247,26 +245,24 @@ async def write_segment(
 
 
 async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int, *, below: int = 2**31) -> None:
-    """Delete the segments that begin with entries from `first` to `last`. `below`: only they have no bucket from there
-    on, and others need not be looked at."""
+    """Delete the segments that begin at entries `first` to `last`, which have no buckets from `below` on."""
     await tx.run("delete_recall_segments", thread_id=thread_id, first=first, last=last)
     await tx.run("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
 
 
 async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
-    """The entries that do not stand behind the one written before them, each with the entry before it on its branch."""
+    """Map each entry that does not follow the one written before it to its parent."""
     query, values = branch_points_asked(thread_id)
     return {int(row["seq"]): int(row["parent_seq"]) for row in await tx.fetch(query, **values)}
 
 
 def branch_points_asked(thread_id: str) -> QueryCall:
-    """What `branch_points` asks the database."""
+    """Return the query of `branch_points`."""
     return "select_entries_apart", {"thread_id": thread_id}
 
 
 async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
-    """The entries of messages with these ids that have other ids themselves, for their message was stored before with
-    other content or elsewhere, by the messages' ids."""
+    """Map message ids to entries stored under other ids: the message existed before with other content or elsewhere."""
     found: dict[str, list[int]] = {}
     for row in await tx.fetch("select_message_versions", thread_id=thread_id, ids=json.dumps(ids, ensure_ascii=False)):
         found.setdefault(row["message_id"], []).append(int(row["seq"]))
@@ -274,24 +270,21 @@ async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[
 
 
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
-    """The thread's first entry that retention has left, and the number of its last one; (1, 0) where it is gone."""
+    """Return the first entry that retention left, and the last entry; (1, 0) for a deleted thread."""
     row = await one(tx, "select_retention", id=thread_id)
     with of_thread(thread_id):
         return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 
 
 async def born(tx: Transaction, thread_id: str) -> str | None:
-    """What tells a thread from a later one of the same id; None where there is none.
-
-    What was read of a thread is written only where this is still the same, under its lock: else what was deleted would
-    come back.
-    """
+    """Return a thread's birth id; None if there is no such thread. Write derived data only if it is unchanged under the
+    lock: otherwise a deleted thread's data would return."""
     found = await incarnation.find(tx, thread_id)
     return incarnation.born(found) if found is not None else None
 
 
 def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:
-    """The entries of the branch that ends in `tip`, as ranges of (first, last), the last range first."""
+    """Return the branch that ends in `tip` as ranges (first, last), the last range first."""
     starts = sorted(apart)
     ranges: list[tuple[int, int]] = []
     while tip > 0:
@@ -307,5 +300,5 @@ def _at_or_before(starts: Sequence[int], seq: int) -> int:
 
 
 def is_active(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    """Whether an entry stands on the branch of these ranges."""
+    """Return whether an entry is in these ranges."""
     return any(first <= seq <= last for first, last in ranges)

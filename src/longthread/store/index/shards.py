@@ -1,7 +1,7 @@
-"""Volumes: the index of many threads of a user, put together, so that a question to all of them reads few values.
+"""Volumes: the merged index of many of a user's threads, so that a search over all of them reads few values.
 
-The database itself keeps note of the threads that no volume has as they are now, the *loose* ones; and when a thread is
-deleted, or the beginning of it, the volume goes that it is in, and its other threads are loose.
+The database tracks *loose* threads, which no volume covers as they are now. Deleting a thread, or its beginning,
+deletes its volume and makes the other threads loose.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longthread.store.index.recall import Scope, Searched, searched
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume: its terms' form, and how many entries and words it has."""
+    """A volume: the form of its terms, and its numbers of entries and words."""
 
     id: str
     form: int
@@ -28,8 +28,8 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The threads of a volume, in the order of their places: each with its agent, the place of its entry `firsts`, its
-    last entry, and how many entries and words it has that can be found. Between two are places that no entry has."""
+    """A volume's threads in order: agents, positions of the first entries (`firsts`), last entries, and counts of
+    searchable entries and words. Between two threads are unused positions."""
 
     threads: Sequence[str]
     agents: Sequence[str]
@@ -42,7 +42,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """A thread that is read by its own index, and the volume that it is in as it was."""
+    """A thread that is read by its own index, and its outdated volume, if any."""
 
     thread: Searched
     volume: str | None
@@ -50,7 +50,7 @@ class Loose:
 
 @dataclass(frozen=True, slots=True)
 class Bindable:
-    """A thread as it was read to be put into a volume; `volume`: the one that it is in already."""
+    """A thread's state for a volume; `volume` is its current one."""
 
     thread_id: str
     agent_id: str
@@ -61,38 +61,38 @@ class Bindable:
 
 
 async def find_volumes(tx: Transaction, user_id: str) -> list[Volume]:
-    """A user's volumes."""
+    """Return a user's volumes."""
     rows = await tx.fetch("select_volumes", user_id=user_id)
     return [Volume(row["id"], int(row["form"]), int(row["entries"]), int(row["words"])) for row in rows]
 
 
 async def members(tx: Transaction, user_id: str, volumes: Sequence[str]) -> dict[str, Members]:
-    """The threads of volumes, by volume."""
+    """Return the members of volumes, by volume."""
     rows = await tx.fetch("select_volume_members", user_id=user_id, volumes=json.dumps(volumes))
     return {row["id"]: Members(**json.loads(row["members"])) for row in rows}
 
 
 async def postings(tx: Transaction, user_id: str, buckets: Sequence[int]) -> list[tuple[str, int, bytes]]:
-    """The buckets of a user's volumes, as (volume, bucket, data), in this order."""
+    """Return the buckets of a user's volumes, as (volume, bucket, data), in this order."""
     rows = await tx.fetch("select_volume_postings", user_id=user_id, buckets=json.dumps(list(buckets)))
     return [(row["volume"], int(row["bucket"]), row["data"]) for row in rows]
 
 
 async def loose(tx: Transaction, scope: Scope, *, form: int, also: str | None = None) -> list[Loose]:
-    """The loose threads in scope, and the thread `also`, in the order of their ids."""
+    """Return the loose threads in scope and the thread `also`, ordered by id."""
     asked = {"user_id": scope.user_id, "agent_id": scope.agent_id, "also": also}
     rows = await tx.fetch("select_loose_threads", **asked)
     return [Loose(searched({**row, "wanted": form}), row["volume"]) for row in rows]
 
 
 async def loose_count(tx: Transaction, user_id: str, most: int) -> int:
-    """How many of a user's loose threads have up to `most` entries."""
+    """Count a user's loose threads with up to `most` entries."""
     [row] = await tx.fetch("count_loose_threads", user_id=user_id, most=most)
     return int(row["loose"])
 
 
 async def users_with_loose(tx: Transaction) -> list[str]:
-    """The users who have loose threads."""
+    """Return the users who have loose threads."""
     return [row["user_id"] for row in await tx.fetch("select_users_with_loose")]
 
 
@@ -102,7 +102,7 @@ async def lock(tx: Transaction, threads: Sequence[str]) -> None:
 
 
 async def bindable(tx: Transaction, user_id: str, threads: Sequence[str]) -> list[Bindable]:
-    """Threads of a user as they are now, in the order of their ids."""
+    """Return a user's threads as they are now, ordered by id."""
     rows = await tx.fetch("select_bindable_threads", user_id=user_id, threads=json.dumps(threads))
     return [_bindable(row) for row in rows]
 
@@ -116,7 +116,7 @@ def _bindable(row: Row) -> Bindable:
 async def write_volume(
     tx: Transaction, user_id: str, volume: Volume, members: Members, buckets: Mapping[int, bytes]
 ) -> None:
-    """Write a volume; its threads are no longer loose. For who has locked them in this transaction."""
+    """Write a volume; its threads are no longer loose. The caller has locked them in this transaction."""
     told = json.dumps(asdict(members), ensure_ascii=False, separators=(",", ":"))
     await tx.run(
         "insert_volume",
@@ -137,5 +137,5 @@ async def write_volume(
 
 
 async def delete_volumes(tx: Transaction, user_id: str, volumes: Sequence[str]) -> None:
-    """Delete volumes; their threads are loose."""
+    """Delete volumes; their threads become loose."""
     await tx.run_all("delete_volume", [{"user_id": user_id, "id": each} for each in sorted(volumes)])

@@ -1,12 +1,12 @@
-"""Signatures of vectors: two bits of each number, and what it takes to tell from them how near a vector is to another.
+"""Signatures of vectors: two bits per number, and the terms that estimate inner products from them.
 
-A vector is taken relative to a *center*, the mean of those around it: else an embedder whose numbers all have one sign,
-or whose vectors are all alike, would have the same bits for everything. The rest is *turned*, so that each of its
-numbers says as much as any other. Of each is kept its sign, and whether it is large.
+Vectors are centered on their neighbours' mean: similar vectors, or those whose numbers share one sign, would
+otherwise have equal bits. The rest is rotated, so that each number carries as much information. Stored are the
+sign of each number, and whether it is large.
 
-With the center c, the turned rest y of a vector and the levels s that its bits stand for (-1 and 1 for the signs; -1.5,
--0.5, 0.5 and 1.5 for both bits), y is about x·s for the scale x = y·y / y·s. So the product of the vector with another
-one, q, is about q·c + x·(q·s) + (c·y - x·(c·s)). The `terms` are x and what is in brackets, for the signs and for both.
+With the center c, the rotated rest y and the levels s of its bits (-1 and 1 for the signs; -1.5, -0.5, 0.5 and
+1.5 for both bits), y is about x·s for the scale x = y·y / y·s. The product with a vector q is about
+q·c + x·(q·s) + (c·y - x·(c·s)). The `terms` are x and the bracket, for the signs and for both bits.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ distribution, which is what the numbers have that turning leaves."""
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """Signatures of entries, in the order of their numbers, one row each: `signs` and `large` have 64 bits in a number,
-    `terms` four numbers, two for the signs and two for both bits. All are relative to one `center`, which is turned."""
+    """Signatures in entry order, one row each: `signs` and `large` pack 64 bits per number, `terms` has two numbers for
+    the signs and two for both bits. They share one rotated `center`."""
 
     seqs: NDArray[np.int64]
     signs: Bits
@@ -43,16 +43,14 @@ class Signatures:
 
     @classmethod
     def of(cls, seqs: Sequence[int], vectors: FloatArray) -> Signatures:
-        """The signatures of vectors, which are in the order of their entries' numbers.
-
-        The center is the mean of the first 1, 2, 4 … of them, so that most of those that come later change nothing.
-        """
+        """Sign vectors, given in entry order. The center is the mean of the first 1, 2, 4 … vectors, so that later ones
+        rarely change it."""
         first = 1 << (len(seqs).bit_length() - 1)
         center = turned(vectors[:first].mean(axis=0, dtype=np.float64).astype(np.float32))
         return _relative(np.array(seqs, dtype=np.int64), turned(vectors), center)
 
     def with_new(self, seqs: Sequence[int], vectors: FloatArray) -> Signatures | None:
-        """These and those of more vectors, which win; None where the center would be another one."""
+        """Add vectors, which replace those of the same entries; None if the center would change."""
         left = ~np.isin(self.seqs, seqs)
         if (int(left.sum()) + len(seqs)).bit_length() != len(self.seqs).bit_length():
             return None
@@ -66,8 +64,7 @@ class Signatures:
         return Signatures(all_seqs[order], signs, large, terms, self.center)
 
     def packed(self, first: int) -> bytes:
-        """The signatures as bytes: how many entries and numbers, center, terms, bits, and the entries' places behind
-        `first`."""
+        """Return the bytes: counts of entries and numbers, center, terms, bits, entries relative to `first`."""
         counts = np.array([len(self.seqs), len(self.center)], dtype="<u4")
         bits = self.signs.astype("<u8"), self.large.astype("<u8")
         parts = counts, self.center.astype("<f4"), self.terms.astype("<f4"), *bits, (self.seqs - first).astype("<u2")
@@ -75,7 +72,7 @@ class Signatures:
 
     @classmethod
     def unpacked(cls, data: bytes, first: int) -> Signatures:
-        """Signatures from what `packed` gave."""
+        """Decode what `packed` returned."""
         count, dims = np.frombuffer(data, "<u4", 2).tolist()
         center = np.frombuffer(data, "<f4", dims, 8)
         at = 8 + 4 * dims
@@ -87,7 +84,7 @@ class Signatures:
 
 
 def _relative(seqs: NDArray[np.int64], given: FloatArray, center: FloatArray) -> Signatures:
-    """The signatures of turned vectors, relative to a turned center."""
+    """Sign rotated vectors relative to a rotated center."""
     apart = given - center
     squares = (apart * apart).sum(axis=1)
     positive = apart > 0
@@ -105,7 +102,7 @@ def _relative(seqs: NDArray[np.int64], given: FloatArray, center: FloatArray) ->
 
 
 def signed(numbers: NDArray[np.generic]) -> Bits:
-    """Which numbers in the last axis are above 0, 64 in a number; what is too many are zeros."""
+    """Pack the signs of the last axis, 64 per number: set bits are above 0; zeros pad the end."""
     packed = np.packbits(numbers > 0, axis=-1)  # type: ignore[operator]
     room = -packed.shape[-1] % 8
     if room:
@@ -114,8 +111,7 @@ def signed(numbers: NDArray[np.generic]) -> Bits:
 
 
 def turned(vectors: FloatArray) -> FloatArray:
-    """Vectors in the last axis turned, always in the same way: lengths and products stay. Their number of dimensions
-    becomes a multiple of 64, and what one of them says is spread over all."""
+    """Rotate the last axis by a fixed rotation, which preserves products. Dimensions are padded to a multiple of 64."""
     dims = vectors.shape[-1]
     room = -dims % 64
     given = vectors.reshape(-1, dims).astype(np.float32)
@@ -131,8 +127,7 @@ def turned(vectors: FloatArray) -> FloatArray:
 
 
 def _spread(part: FloatArray) -> FloatArray:
-    """Each 64 numbers times a Hadamard matrix: in sums and differences, which are the same however many rows there
-    are."""
+    """Multiply each 64 numbers by a Hadamard matrix, by sums and differences: rows do not affect each other."""
     given, made = part, np.empty_like(part)
     half = 32
     while half:
@@ -147,7 +142,7 @@ def _spread(part: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def _rounds(dims: int) -> list[tuple[NDArray[np.int64], FloatArray]]:
-    """For each round an order of the numbers and their signs: as if by chance, and the same on every machine."""
+    """Return each round's permutation and signs: pseudorandom, and equal on every machine."""
     found = []
     for number in range(_ROUNDS):
         drawn = np.frombuffer(hashlib.shake_256(f"{dims}/{number}".encode()).digest(4 * dims), "<u4")

@@ -1,7 +1,6 @@
-"""The vectors of entries, in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite.
+"""Vectors of entries in document 004's `memory_vectors`: pgvector on PostgreSQL, bytes on SQLite.
 
-Beside them are their signatures, in one value for each block of entries. They say which vectors may be near, so that
-few have to be read. They follow from the vectors, and are written with them.
+Each block of entries has signatures, written with its vectors, which select candidates so that few vectors are read.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _FEW_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A vector of an entry: its numbers with 32 bits each, the lowest byte first, and the text that it was made of."""
+    """An entry's vector: little-endian 32-bit floats, and the text that it embeds."""
 
     id: str
     seq: int
@@ -42,13 +41,13 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Entries whose vectors may be near: their threads and numbers, and of each its vector, one row each."""
+    """Entries whose vectors may be near: threads, numbers, and one vector row each."""
 
     places: Sequence[tuple[str, int]]
     vectors: FloatArray
 
     def where(self, counts: Callable[[str, int], bool]) -> Candidates:
-        """Those that count."""
+        """Return the candidates that `counts` accepts."""
         some = [at for at, place in enumerate(self.places) if counts(*place)]
         return Candidates([self.places[at] for at in some], self.vectors[some])
 
@@ -58,7 +57,7 @@ NONE = Candidates([], np.zeros((0, 0), np.float32))
 
 @dataclass(frozen=True, slots=True)
 class BlockHead:
-    """A block's signatures, without them: what tells whether they are still the same."""
+    """The identity and stamp of a block's signatures: equal if they are unchanged."""
 
     thread_id: str
     block: int
@@ -67,13 +66,13 @@ class BlockHead:
 
 @dataclass(frozen=True, slots=True)
 class VectorMark:
-    """How far a thread has vectors of a model, and the thread as it was then.
+    """A thread's progress with a model's vectors, and its extent at that time.
 
     Args:
         first_seq, entry_count, born: the thread's.
-        last_seq: up to this entry all that can have a vector do; None: nobody has begun.
-        signed_from: from this entry on all vectors have signatures; None: nobody has looked.
-        refused: entries that the embedder did not take.
+        last_seq: entries up to this one have their vectors; None: not started.
+        signed_from: vectors from this entry on have signatures; None: not checked.
+        refused: entries that the embedder refused.
         others: whether the thread may have vectors of other models.
     """
 
@@ -87,23 +86,22 @@ class VectorMark:
 
     @property
     def after(self) -> int:
-        """The entry behind which vectors may be missing."""
+        """The last entry that is known to be done."""
         return self.last_seq or 0
 
     @property
     def is_behind(self) -> bool:
-        """Whether entries may be without vectors."""
+        """Whether entries may lack vectors."""
         return self.last_seq is None or self.last_seq < self.entry_count
 
     @property
     def is_untidy(self) -> bool:
-        """Whether signatures may be missing, or vectors of other models be there. Retention takes the signatures of the
-        block that it ends in."""
+        """Whether signatures may be missing, as after retention, or other models' vectors exist."""
         return self.others or self.signed_from is None or self.signed_from < self.first_seq
 
 
 async def find_mark(tx: Transaction, thread_id: str, model: str) -> VectorMark | None:
-    """How far a thread has vectors of a model; None where there is no such thread."""
+    """Return a thread's progress with a model; None if there is no such thread."""
     row = await one(tx, "select_embedded", thread_id=thread_id, model=model)
     if row is None:
         return None
@@ -113,37 +111,36 @@ async def find_mark(tx: Transaction, thread_id: str, model: str) -> VectorMark |
 
 
 async def behind(tx: Transaction, scope: Scope, model: str) -> list[str]:
-    """The threads in a user's scope that may have entries without vectors of a model, the last active first."""
+    """Return the threads in scope that may lack vectors of a model, the last active first."""
     rows = await tx.fetch("select_threads_behind", user_id=scope.user_id, agent_id=scope.agent_id, model=model)
     return [row["thread_id"] for row in rows]
 
 
 async def move_mark(tx: Transaction, thread_id: str, model: str, last_seq: int, refused: int) -> None:
-    """Note that a thread has vectors of a model up to an entry. For who has locked it in this transaction, in which the
-    vectors are written."""
+    """Store the progress. The caller has locked the thread in this transaction and writes the vectors in it."""
     await tx.run("write_embedded", thread_id=thread_id, model=model, last_seq=last_seq, refused=refused)
 
 
 async def mark_signed(tx: Transaction, thread_id: str, model: str, signed_from: int) -> None:
-    """Note that the vectors from an entry on have signatures. For who has locked the thread in this transaction."""
+    """Store that vectors from an entry on have signatures. The caller has locked the thread in this transaction."""
     await tx.run("sign_embedded", thread_id=thread_id, model=model, signed_from=signed_from)
 
 
 async def missing_count(tx: Transaction, thread_id: str, model: str, *, after: int) -> int:
-    """How many entries of a thread have no vector of a model, behind entry `after`."""
+    """Count the entries after `after` that lack a vector of a model."""
     [row] = await tx.fetch("count_missing_vectors", thread_id=thread_id, model=model, after=after)
     return int(row["missing"])
 
 
 async def missing(tx: Transaction, thread_id: str, model: str, *, after: int, limit: int) -> list[int]:
-    """The next entries that have none, behind entry `after`."""
+    """Return the next entries after `after` that lack one."""
     rows = await tx.fetch("select_missing_vectors", thread_id=thread_id, model=model, after=after, limit=limit)
     return [int(row["seq"]) for row in rows]
 
 
 async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vector]) -> None:
-    """Keep vectors, and their signatures. For who has locked the thread in this transaction; those that are there are
-    left."""
+    """Insert vectors and their signatures; existing vectors stay. The caller has locked the thread in this
+    transaction."""
     given = [
         {
             "id": row.id,
@@ -163,7 +160,7 @@ async def write(tx: Transaction, thread_id: str, model: str, rows: Sequence[Vect
 
 
 async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Mapping[int, FloatArray]) -> None:
-    """Add signatures to those of a block; where there are none, or too few for their center, all are made anew."""
+    """Add signatures to a block; with none yet, or another center, recompute all."""
     row = await one(tx, "select_signature", thread_id=thread_id, model=model, block=block)
     there = Signatures.unpacked(row["data"], block * BLOCK) if row else None
     more = there.with_new(list(new), np.array(list(new.values()))) if there else None
@@ -174,7 +171,7 @@ async def _sign(tx: Transaction, thread_id: str, model: str, block: int, new: Ma
 
 
 async def sign_block(tx: Transaction, thread_id: str, model: str, block: int) -> None:
-    """Make the signatures of a block from its vectors. For who has locked the thread in this transaction."""
+    """Compute a block's signatures from its vectors. The caller has locked the thread in this transaction."""
     found = await between(tx, model, [(thread_id, block * BLOCK, block * BLOCK + BLOCK - 1)])
     if found.places:
         seqs = [seq for _, seq in found.places]
@@ -190,35 +187,33 @@ async def _write_block(tx: Transaction, thread_id: str, model: str, block: int, 
 
 
 async def unsigned_blocks(tx: Transaction, thread_id: str, model: str, mark: VectorMark | None) -> list[int]:
-    """The blocks of a thread that have vectors and no signatures: where they were imported, or some were deleted.
-
-    Where the mark says that all were there once, only the block that the thread now begins in is looked at.
-    """
+    """Return the blocks with vectors but no signatures, as after an import or deletion. If the mark says that all had
+    them, only the thread's first block is read."""
     before = 2**62 if mark is None or mark.signed_from is None else (mark.first_seq // BLOCK + 1) * BLOCK
     rows = await tx.fetch("select_unsigned_blocks", thread_id=thread_id, model=model, size=BLOCK, before=before)
     return [int(row["block"]) for row in rows]
 
 
 async def stamps(tx: Transaction, scope: Scope, model: str) -> str:
-    """What tells whether the signatures in scope are still the same, all of them: their places and stamps."""
+    """Return a text that changes with the signatures in scope: their places and stamps."""
     query, values = stamps_asked(scope, model)
     [row] = await tx.fetch(query, **values)
     return str(row["stamps"])
 
 
 def stamps_asked(scope: Scope, model: str) -> QueryCall:
-    """What `stamps` asks the database."""
+    """Return the query of `stamps`."""
     return _of(scope, "select_signature_stamps"), {"model": model, **_asked(scope)}
 
 
 async def heads(tx: Transaction, scope: Scope, model: str) -> list[BlockHead]:
-    """The blocks in scope that have signatures, in the order of their threads and entries."""
+    """Return the signed blocks in scope, ordered by thread and entry."""
     rows = await tx.fetch(_of(scope, "select_signature_heads"), model=model, **_asked(scope))
     return [BlockHead(row["thread_id"], int(row["block"]), row["stamp"]) for row in rows]
 
 
 async def signatures(tx: Transaction, scope: Scope, model: str, first: int) -> dict[BlockHead, Signatures]:
-    """The signatures of the blocks in scope from number `first` on."""
+    """Return the signatures of the blocks in scope from number `first` on."""
     rows = await tx.fetch(_of(scope, "select_signatures"), model=model, first=first, **_asked(scope))
     return {
         (head := BlockHead(row["thread_id"], int(row["block"]), row["stamp"])): Signatures.unpacked(
@@ -238,14 +233,14 @@ def _asked(scope: Scope) -> dict[str, Any]:
 
 
 async def delete_others(tx: Transaction, thread_id: str, model: str) -> None:
-    """Delete the vectors of other models. For who has locked the thread in this transaction."""
+    """Delete other models' vectors. The caller has locked the thread in this transaction."""
     await tx.run("delete_other_vectors", thread_id=thread_id, model=model)
     await tx.run("delete_other_signatures", thread_id=thread_id, model=model)
     await tx.run("delete_other_embedded", thread_id=thread_id, model=model)
 
 
 async def between(tx: Transaction, model: str, ranges: Iterable[tuple[str, int, int]]) -> Candidates:
-    """The vectors of entries in ranges of (thread, first, last), in no order; of threads that the reader may read."""
+    """Return the vectors in ranges (thread, first, last), unordered. The caller checks access."""
     query, values = _between_asked(model, ranges)
     return _candidates(await tx.fetch(query, **values))
 
@@ -256,13 +251,13 @@ def _between_asked(model: str, ranges: Iterable[tuple[str, int, int]]) -> QueryC
 
 
 async def at(tx: Transaction, asked: Sequence[QueryCall]) -> Candidates:
-    """The vectors that `at_asked` asks for, in no order; of threads that the reader may read."""
+    """Return the vectors that `at_asked` asks for, unordered. The caller checks access."""
     found = await tx.fetch_all(*asked)
     return _candidates([row for rows in found for row in rows])
 
 
 def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[QueryCall]:
-    """What asks the database for the vectors of entries, by their threads and numbers."""
+    """Return the queries for the vectors of entries, by thread and number."""
     of_thread: dict[str, list[int]] = {}
     for thread_id, seq in places:
         of_thread.setdefault(thread_id, []).append(seq)
@@ -275,7 +270,7 @@ def at_asked(model: str, places: Sequence[tuple[str, int]]) -> list[QueryCall]:
 
 
 def _candidates(rows: Sequence[Row]) -> Candidates:
-    """Vectors of one model: all of them have as many numbers."""
+    """Decode vectors of one model, which have equal lengths."""
     if not rows:
         return NONE
     data = b"".join([row["embedding"] for row in rows])
@@ -287,10 +282,8 @@ def _candidates(rows: Sequence[Row]) -> Candidates:
 
 
 async def indexed(tx: Transaction, scope: Scope, model: str, vector: FloatArray, count: int) -> Candidates | None:
-    """The `count` vectors in scope that the database's own index says to be nearest; None where it has none.
-
-    The index is over the vectors of all users: it goes on until it has found enough of those in scope.
-    """
+    """Return the `count` nearest vectors in scope by the database's own index; None if it has none. The index covers
+    all users and is scanned until enough are in scope."""
     [row] = await tx.fetch("has_vector_index")
     if not row["has"] or len(vector) not in INDEXED:
         return None
@@ -303,7 +296,7 @@ async def indexed(tx: Transaction, scope: Scope, model: str, vector: FloatArray,
 
 
 def numbers_of(row: Row) -> FloatArray:
-    """PostgreSQL sends two counts of 16 bits and the numbers, the highest byte first."""
+    """Decode a vector: PostgreSQL sends two 16-bit counts, then big-endian numbers."""
     if row["sent"]:
         return np.frombuffer(row["embedding"], ">f4", -1, 4).astype(np.float32)
     found: FloatArray = np.frombuffer(row["embedding"], "<f4")

@@ -1,1 +1,1 @@
-"""Retention, space, and what is left of deleted rows."""
+"""Retention, disk space, and removal of deleted data from files."""

@@ -1,4 +1,4 @@
-"""Checkpoints that may go, and the rows that go with them."""
+"""Checkpoints that retention may delete, and their rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longthread.store.driver import Transaction, one
 
 @dataclass(frozen=True, slots=True)
 class RowDeletion:
-    """Rows to delete: the name of a `DELETE FROM` query, and its values besides the thread's id."""
+    """Rows to delete: a `DELETE FROM` query's name, and its values besides the thread's id."""
 
     query: str
     values: Mapping[str, Any]
@@ -20,7 +20,7 @@ class RowDeletion:
 
 @dataclass(frozen=True, slots=True)
 class Staying:
-    """The checkpoints of a namespace that stay: those from number `first` on, up to the newest."""
+    """A namespace's checkpoints that stay: from number `first` to the newest."""
 
     first: int
     newest: int
@@ -29,8 +29,8 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """Checkpoints that may go: those before the ones that stay in their namespace, all of namespaces that are `over`,
-    and large values that no other has, by namespace, number and channel."""
+    """Deletable checkpoints: those before `Staying` in a namespace, all of the namespaces `over`, and unshared large
+    values by namespace, number and channel."""
 
     staying: Mapping[str, Staying]
     over: tuple[str, ...]
@@ -38,15 +38,15 @@ class Surplus:
 
 
 class Checkpoints(Protocol):
-    """Knows what checkpoints are made of."""
+    """The retention's interface to the checkpointer."""
 
     async def surplus(self, tx: Transaction, thread_id: str, *, keep: int | None, before: str | None) -> Surplus:
-        """The checkpoints of a thread that may go, when the newest `keep` of each namespace (None: all) and those that
-        were not made before a moment are to stay, with what they need."""
+        """Return what may be deleted of a thread, if the newest `keep` of each namespace (None: all), those made since
+        `before`, and what these need stay."""
         ...
 
     async def first_entry(self, tx: Transaction, thread_id: str, staying: Mapping[str, Staying]) -> int | None:
-        """The first entry that checkpoints which stay refer to."""
+        """Return the first entry that the remaining checkpoints refer to."""
         ...
 
 
@@ -56,8 +56,8 @@ Deletions = tuple[RowDeletion, ...]
 async def deletions_of(
     tx: Transaction, thread_id: str, surplus: Surplus, *, few: int | None = None
 ) -> tuple[Deletions, Deletions, bool]:
-    """The rows that go with a surplus, what is to be done when they are gone, and whether there is more then: of each
-    namespace no more than `few` checkpoints go at once. Where all of one go, their numbers are given out again."""
+    """Return a surplus's row deletions, those to run after them, and whether more remain: `few` limits the checkpoints
+    per namespace. An emptied namespace reuses its numbers."""
     rows = [
         RowDeletion(query, {"ns": ns})
         for ns in surplus.over
@@ -82,13 +82,12 @@ async def deletions_of(
 
 
 async def delete_surplus(tx: Transaction, thread_id: str, surplus: Surplus) -> None:
-    """Delete a surplus."""
     rows, after, _ = await deletions_of(tx, thread_id, surplus)
     for deletion in (*rows, *after):
         await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
 
 
 async def _behind(tx: Transaction, thread_id: str, ns: str, n: int, few: int) -> int | None:
-    """The checkpoint behind the namespace's first `few`, if it is before number `n`."""
+    """Return the checkpoint after the namespace's first `few`, if its number is below `n`."""
     row = await one(tx, "select_checkpoint_after", thread_id=thread_id, ns=ns, n=n, few=few)
     return int(row["n"]) if row else None

@@ -1,4 +1,4 @@
-"""Carry out retention, or tell what it would do: thread by thread, in small transactions, while servers run."""
+"""Execution of retention, or a dry run: thread by thread, in small transactions, while servers run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _DELETE = re.compile(r"^(?:--[^\n]*\n)*DELETE FROM (\w+)")
 
 @dataclass(slots=True)
 class Pruned:
-    """What went, or would go: rows by table, their bytes, and the threads that went whole. `touched` are the threads
-    that lost something, `busy` those that were left alone because a run on them is being executed, `damaged` those that
-    were because something of them cannot be read, each with what that is."""
+    """What was, or would be, deleted: rows and bytes by table, and whole threads. `touched` threads lost something,
+    `busy` ones have a running run, `damaged` ones are unreadable, each with the reason."""
 
     threads: int = 0
     touched: int = 0
@@ -31,20 +30,16 @@ class Pruned:
     damaged: dict[str, str] = field(default_factory=dict)
 
     def add(self, table: str, rows: int, size: int) -> None:
-        """Take in rows of a table."""
         if rows:
             self.rows[table] = self.rows.get(table, 0) + rows
             self.bytes += size
 
 
 async def prune(store: Driver, retention: Retention, progress: TransferProgress, *, apply: bool) -> Pruned:
-    """Delete what is not to be kept; without `apply`, only say what that is.
+    """Delete what retention does not keep; without `apply`, only count it.
 
-    Each transaction locks one thread and deletes a limited number of rows, or one thread. Stopped at any moment, what
-    is left is whole, and another prune goes on. A thread of which something cannot be read is left as it is.
-
-    Raises:
-        StoreError: the database failed; what was deleted before stays deleted.
+    Each transaction locks one thread and deletes a limited number of rows, or a whole thread. It can stop at any
+    moment and be run again. Damaged threads stay. Raises `StoreError`: earlier deletions are committed.
     """
     async with store.reading() as tx:
         pruning = _Pruning(store, retention, await read_tables(tx))
@@ -75,7 +70,7 @@ class _Pruning:
     pruned: Pruned = field(default_factory=Pruned)
 
     async def look(self, thread_id: str) -> bool:
-        """Note what would go of a thread; whether anything would."""
+        """Count what would be deleted of a thread; return whether anything would."""
         async with self.store.reading() as tx:
             found = await self.retention.plan(tx, thread_id)
             if found is None:
@@ -88,7 +83,7 @@ class _Pruning:
         return touched
 
     async def apply(self, thread_id: str) -> None:
-        """Delete what may go of a thread. Most threads have nothing: they are not locked for it."""
+        """Delete what may go of a thread. Most have nothing, and are not locked for that."""
         looked = Pruned()
         if await _Pruning(self.store, self.retention, self.tables, looked).look(thread_id):
             self.pruned.touched += 1
@@ -97,7 +92,7 @@ class _Pruning:
         self.pruned.busy += looked.busy
 
     async def _delete_some(self, thread_id: str) -> bool:
-        """Delete what one transaction may; whether there is more."""
+        """Delete what one transaction may; return whether there is more."""
         async with self.store.writing() as tx:
             # Locked first: a run that begins now waits, and one that has begun is seen.
             if not await tx.fetch("select_position", id=thread_id):

@@ -1,4 +1,4 @@
-"""What of a thread may go, by a policy: nothing that its window, a run or a checkpoint that stays still needs."""
+"""Retention plans: nothing that a thread's window, a run or a remaining checkpoint still needs is deleted."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _OBSERVATION = "observation"
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """What is kept. Times are as the store writes them, in UTC; None keeps everything.
+    """What to keep. Times are stored text in UTC; None keeps everything.
 
     Args:
-        now: threads that expire before it are deleted; None deletes none.
-        idle_before: threads that were last active before are deleted.
-        entries_before: entries written before are deleted from a thread's beginning, up to its window.
+        now: threads that expire before it are deleted.
+        idle_before: threads last active before are deleted.
+        entries_before: entries written before are deleted from a thread's start, up to its window.
         runs_before: runs that ended before are deleted with their steps and events.
-        checkpoints: how many of the newest checkpoints stay in each namespace of a thread; None: all.
+        checkpoints: how many newest checkpoints stay in each namespace; None: all.
         checkpoints_before: only checkpoints made before are deleted.
-        window: entries at the end of the conversation that stay, whatever their age.
+        window: entries at the end of the conversation that stay, of any age.
     """
 
     now: str | None = None
@@ -56,8 +56,8 @@ class RetentionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPlan:
-    """What is to go of a thread: all of it, with the threads `below` it, or some rows. `after` is what to do when they
-    are gone; `more`: there will be more to go then."""
+    """What to delete of a thread: all of it and of the threads `below`, or some rows. `after` runs when they are
+    deleted; `more`: another plan must follow."""
 
     whole: bool = False
     below: tuple[str, ...] = ()
@@ -72,18 +72,14 @@ KEEP = RetentionPlan()
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Plans what is to go. `checkpoints` is asked only about threads that have some; `alive` tells whether the owner of
-    a run may still be at work on it."""
+    """Makes plans. `checkpoints` is asked about threads that have some; `alive`: whether an owner may be at work."""
 
     policy: RetentionPolicy
     checkpoints: Checkpoints
     alive: IsAlive
 
     async def plan(self, tx: Transaction, thread_id: str, *, at_once: bool = True) -> RetentionPlan | None:
-        """What is to go of a thread; None when a run on it is being executed, and it is to be left alone.
-
-        Without `at_once`, no more than one transaction should delete.
-        """
+        """Return the plan; None if a run is being executed. Without `at_once`, it fits one transaction."""
         row = await one(tx, "select_retention", id=thread_id)
         if row is None:
             return KEEP
@@ -114,7 +110,7 @@ def _is_over(thread: Row, policy: RetentionPolicy) -> bool:
 
 @dataclass(slots=True)
 class _Planning:
-    """The plan for one thread, in a snapshot or under its lock."""
+    """Makes the plan for one thread, in a snapshot or under its lock."""
 
     tx: Transaction
     thread_id: str
@@ -124,7 +120,7 @@ class _Planning:
     at_once: bool
 
     async def plan(self, unfinished_since: str | None) -> RetentionPlan:
-        """Checkpoints first, then runs with what they did, then entries: nothing goes before what needs it."""
+        """Plan checkpoints, then runs, then entries: nothing goes before what needs it."""
         first = int(self.thread["first_seq"])
         of_checkpoints, staying = await self._surplus()
         if of_checkpoints.more:
@@ -144,7 +140,7 @@ class _Planning:
         return RetentionPlan(rows=rows, after=after, first_seq=end, more=end < cut)
 
     async def _surplus(self) -> tuple[RetentionPlan, Mapping[str, Staying]]:
-        """What goes of the checkpoints, and those that stay."""
+        """Plan the checkpoints; return the plan and the checkpoints that stay."""
         keep, before = self.policy.checkpoints, self.policy.checkpoints_before
         found = Surplus({}, (), ())
         if await checkpoints.namespaces(self.tx, self.thread_id):
@@ -154,7 +150,7 @@ class _Planning:
         return RetentionPlan(rows=rows, after=after, first_seq=int(self.thread["first_seq"]), more=more), found.staying
 
     async def _cut(self, unfinished_since: str | None, staying: Mapping[str, Staying]) -> int:
-        """The first entry that stays: a question on the conversation's branch, or the first one there is."""
+        """Return the first entry that stays: a question on the conversation's branch, or the first entry."""
         first, tip = int(self.thread["first_seq"]), int(self.thread["tip"])
         before = self.policy.entries_before
         if before is None:
@@ -172,7 +168,7 @@ class _Planning:
         return limit
 
     async def _stale_summary(self, end: int) -> tuple[RowDeletion, ...]:
-        """What tells of a branch that was left, where nobody could find that out any more: its mark's entry goes."""
+        """Plan to delete an abandoned branch's summary with its mark's entry: later, nothing identifies it."""
         found = await summaries.find_thread(self.tx, self.thread_id)
         mark = found.kept.last_seq if found is not None and found.kept is not None else 0
         if found is None or not found.first_seq <= mark < end:
@@ -215,5 +211,5 @@ class _Planning:
         return RetentionPlan(rows=rows, first_seq=int(self.thread["first_seq"]), more=stop["id"] != kept["id"])
 
     async def _run_after(self, run_id: str, few: int) -> Row | None:
-        """The run behind the thread's first `few`, if it is before `run_id`."""
+        """Return the run after the thread's first `few`, if it is before `run_id`."""
         return await one(self.tx, "select_run_after", thread_id=self.thread_id, first_run=run_id, few=few)

@@ -1,4 +1,4 @@
-"""Make sure that what was deleted is not left in the files of a store."""
+"""Removal of deleted data from a store's files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ _HELD = (
 
 
 async def scrub(store: Driver, tables: Collection[str], *, anew: bool = False, say: Say = silently) -> list[str]:
-    """Take out of the files what was deleted from these tables; what could not be done, for people.
+    """Remove these tables' deleted data from the files; return what could not be done, for people.
 
-    SQLite overwrites what is deleted, and here its log goes to the file and is emptied; PostgreSQL frees the rows'
-    places. With `anew` the file, or each of the tables, is written anew, which takes as long as it is large: only then
-    is it certain that no copy is left that the database once made of a row to move it. PostgreSQL's own log (`pg_wal`)
-    holds what was deleted until the server recycles its files, and its planner samples of keys until the next ANALYZE.
-
-    A backend that has no queries for it looks after itself.
+    SQLite overwrites deleted data; its log is checkpointed and emptied. PostgreSQL frees the rows' space. `anew`
+    rewrites the file or tables, in time proportional to their size: only that removes every copy that moved rows
+    left. PostgreSQL's `pg_wal` holds deleted data until its files are recycled; planner samples hold keys until the
+    next ANALYZE. Backends without such queries do nothing here.
     """
     known = queries(store.dialect)
     if "shrink_file" in known:
@@ -90,8 +88,8 @@ async def _write_anew(store: Driver, tables: Sequence[str], say: Say) -> list[st
 
 
 async def _unseen(store: Driver, say: Say) -> str:
-    """What was deleted before this moment may be left out. Whatever somebody can still see would be copied: for their
-    transactions, as far as this role is told of them, it waits a little."""
+    """Wait briefly for transactions that still see deleted rows, as far as this role may know of them; rewriting would
+    copy these rows."""
     async with store.reading() as tx:
         [now] = await tx.fetch("select_horizon")
     horizon, until = str(now["horizon"]), time.monotonic() + PATIENCE

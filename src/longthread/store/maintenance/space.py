@@ -1,4 +1,4 @@
-"""Give back to the operating system what deleted rows have left."""
+"""Return of unused disk space to the operating system."""
 
 from __future__ import annotations
 
@@ -23,17 +23,12 @@ Say = Callable[[str], None]
 
 
 def silently(what: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 async def reclaim(store: Driver, say: Say) -> list[str]:
-    """Shrink the store to what is in it, while others use it; what could not be done, for people.
-
-    A backend that has no queries for it looks after itself.
-
-    Raises:
-        StoreError: the database failed. Nothing is lost by that.
-    """
+    """Shrink a store in use; return what could not be done, for people. Backends without such queries do nothing.
+    Raises `StoreError`; no data is lost by it."""
     known = queries(store.dialect)
     if "vacuum_page" in known:
         return await _shrink_file(store, say)
@@ -62,7 +57,7 @@ async def _shrink_file(store: Driver, say: Say) -> list[str]:
 
 
 async def _write_anew(store: Driver, say: Say) -> str | None:
-    """Make a file from before it could shrink step by step one that can."""
+    """Rewrite an old file so that it can shrink step by step."""
     async with store.reading() as tx:
         mode = await one(tx, "select_vacuum_mode")
     if mode and mode["mode"]:
@@ -106,12 +101,8 @@ async def _vacuum_tables(store: Driver, say: Say) -> list[str]:
 
 
 async def write_table_anew(store: Driver, name: str, key: str, horizon: str | None = None) -> bool:
-    """Write a table of PostgreSQL's anew, in the order of its primary key: nothing is left of deleted rows, but for
-    those that somebody can still see. Whether there may be such that were deleted before a horizon.
-
-    Raises:
-        StoreError: somebody else held the table for too long, or the database failed.
-    """
+    """Rewrite a PostgreSQL table in key order, without deleted rows that nobody can see; return whether rows deleted
+    before `horizon` may remain. Raises `StoreError`, also if the table is locked for too long."""
     async with store.writing() as tx:
         await tx.run("wait_briefly")
         # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
@@ -123,7 +114,7 @@ async def write_table_anew(store: Driver, name: str, key: str, horizon: str | No
 
 
 async def vacuum_table(store: Driver, name: str) -> None:
-    """Let PostgreSQL use the space of deleted rows again."""
+    """Let PostgreSQL reuse the space of deleted rows."""
     async with store.maintaining() as tx:
         await tx.run(Sql(f'VACUUM (ANALYZE) "{name}"'))
 

@@ -1,4 +1,4 @@
-"""What there is to know about a store: where it is, what it holds, how large it is."""
+"""A store's location, contents and size."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from longthread.store.tables import RUNS, StoreTable, read_tables
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """A store at one moment. `schema` is the version of its schema, and `latest` the one that this Longthread writes.
-    `bytes` is its size on disk, of which `free` are used for nothing.
-
-    `tables` has the size of each table with its indexes, in bytes; it is empty where SQLite was built without the means
-    to tell. `rows` has each table's number of rows. `live` are the runs that are being executed.
-    """
+    """A store at one moment. `schema` is its schema version, `latest` this Longthread's. `bytes` is its size on disk,
+    of which `free` are unused. `tables` are sizes with indexes, in bytes; empty if SQLite cannot tell. `rows` are row
+    counts; `live` are running runs."""
 
     where: str
     dialect: str
@@ -35,7 +32,7 @@ class StoreStatus:
 
 
 async def status_of(store: Driver) -> StoreStatus:
-    """Look at a store, whose schema may be an older one. It counts every row, and measures every table."""
+    """Inspect a store, also of an older schema: counts every row and measures every table."""
     async with store.reading() as tx:
         tables = (await read_tables(tx)).all
         [server], [size] = await tx.fetch("select_server"), await tx.fetch("select_size")
@@ -55,7 +52,7 @@ async def status_of(store: Driver) -> StoreStatus:
 
 
 async def size_of(store: Driver) -> int:
-    """How large a store is on disk, in bytes."""
+    """Return a store's size on disk, in bytes."""
     async with store.reading() as tx:
         [size] = await tx.fetch("select_size")
         return int(size["bytes"])

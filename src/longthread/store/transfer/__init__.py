@@ -1,1 +1,1 @@
-"""Threads and whole stores on their way to another place."""
+"""Export, import and copy of threads and stores."""

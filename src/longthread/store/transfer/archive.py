@@ -1,8 +1,7 @@
-"""Threads as lines of JSON: the form in which they are exported.
+"""Exports of threads as JSON lines. Equal threads give equal bytes on every backend.
 
-The first line tells the version of the format and how many threads follow. Each thread begins with a line that names it
-and counts its rows by table; then each of its rows has a line. The last line closes the file with a checksum. The same
-threads give the same bytes, whatever store they are in.
+The first line holds the format version and the number of threads. A thread is a line with its id and row counts by
+table, then one line per row. The last line is a checksum.
 """
 
 from __future__ import annotations
@@ -29,10 +28,8 @@ VERSION = 1
 async def export_lines(
     tx: Transaction, thread_ids: Sequence[str], progress: TransferProgress, damaged: dict[str, str] | None = None
 ) -> AsyncIterator[bytes]:
-    """The lines of an export of these threads, as they are in this snapshot; a thread that is not there has no rows.
-
-    Those that would not be imported are noted in `damaged`, with why.
-    """
+    """Yield an export of these threads in this snapshot; a missing thread has no rows. `damaged` receives those that
+    could not be imported, with the reason."""
     checksum = hashlib.sha256()
     lines = 0
     async for data in _objects(tx, thread_ids, progress, damaged):
@@ -66,7 +63,7 @@ async def _objects(
 
 
 async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
-    """Why the lines of a thread would not be imported, for what of it is damaged; None: they would."""
+    """Return why a damaged thread's lines could not be imported; None: they could."""
     tables = await read_tables(tx)
     check = _Check()
     try:
@@ -80,7 +77,7 @@ async def why_not_whole(tx: Transaction, thread_id: str) -> str | None:
 
 
 class _Check:
-    """The rows of a thread, as their lines give them, on their way out. `reason`: why they would not be imported."""
+    """Checks a thread's rows during export. `reason`: why they could not be imported."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
@@ -88,7 +85,6 @@ class _Check:
         self._thread: dict[str, Any] = {}
 
     def add(self, table: StoreTable, data: Mapping[str, Any]) -> None:
-        """Take in the next row."""
         if self.reason is not None:
             return
         try:
@@ -102,17 +98,17 @@ class _Check:
             self.reason = self._tree.add(row, self._thread)
 
     def end(self) -> str | None:
-        """The reason, now that all rows are there."""
+        """Return the reason after the last row."""
         return self.reason or self._tree.check(self._thread)
 
 
 def exported(table: StoreTable) -> Sequence[StoreColumn]:
-    """The columns of a table that a line gives: all but the thread's id."""
+    """Return a table's columns in an export: all but the thread's id."""
     return [column for column in table.columns if column.name != table.thread]
 
 
 def row_json(table: StoreTable, row: Row) -> dict[str, Any]:
-    """A row as its line gives it. A column that is not in it is NULL."""
+    """Return a row as its line; NULL columns are absent."""
     found: dict[str, Any] = {}
     for column in exported(table):
         value = canonical(column, row[column.name])
@@ -122,11 +118,7 @@ def row_json(table: StoreTable, row: Row) -> dict[str, Any]:
 
 
 def row_of(table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The row that `row_json` gave, without the thread's id.
-
-    Raises:
-        ValueError: there is no such row in the table; the message says why.
-    """
+    """Return the row of `row_json`, without the thread's id. Raises `ValueError` if the table allows no such row."""
     known = {column.name: column for column in exported(table)}
     unknown = sorted(data.keys() - known.keys())
     if unknown:
@@ -140,12 +132,12 @@ def row_of(table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dump(data: Any) -> str:
-    """JSON in one line, as short as can be."""
+    """Return compact JSON in one line."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def _value_json(value: Any) -> Any:
-    """Text that is JSON as we write it is given as what it says; bytes are `{"base64": …}`."""
+    """Return JSON text in our own spelling as its value, and bytes as `{"base64": …}`."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
     if isinstance(value, str) and value[:1] in {"{", "["}:

@@ -1,4 +1,4 @@
-"""Read an export back, and believe nothing of it that was not checked."""
+"""Reading of exports, all of whose content is checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AS_IT_WAS = "Import the file as it was exported."
 
 @dataclass(frozen=True, slots=True)
 class ArchivedThread:
-    """A thread in an export: its id there, and its number of rows by table."""
+    """A thread in an export: its id there, and row counts by table."""
 
     id: str
     counts: Mapping[str, int]
@@ -34,7 +34,7 @@ class ArchivedThread:
 
 @dataclass(slots=True)
 class Contents:
-    """What an export holds. `tops` are the threads that are below none of the others."""
+    """The content of an export. `tops` are the threads that have no parent in it."""
 
     threads: int = 0
     users: set[str] = field(default_factory=set)
@@ -54,7 +54,7 @@ class ArchiveReader:
         self._left: dict[str, int] = {}
 
     def threads(self) -> Iterator[ArchivedThread]:
-        """The threads in order. Rows of one that were not read are skipped, and checked all the same."""
+        """Yield the threads in order. Unread rows are skipped, but checked."""
         header = self.header()
         self._total = header["threads"]
         for _ in range(self._total):
@@ -65,7 +65,7 @@ class ArchiveReader:
         self._check_end()
 
     def rows(self) -> Iterator[TableRow]:
-        """The rows of the thread that `threads` gave last."""
+        """Yield the rows of the thread that `threads` yielded last."""
         while self._left:
             name = next(iter(self._left))
             data = self._next()
@@ -78,15 +78,15 @@ class ArchiveReader:
             yield name, row
 
     def key_of(self, name: str, row: Row) -> tuple[Any, ...]:
-        """The row's key within its thread."""
+        """Return the row's key within its thread."""
         return key_of(self._tables[name], row)
 
     def invalid(self, reason: str) -> ArchiveInvalid:
-        """The error that the line that was read last is."""
+        """Return an error for the last line read."""
         return ArchiveInvalid(where=self._where, line=self._line, reason=reason)
 
     def header(self) -> dict[str, Any]:
-        """The first line, which tells an export from whatever else a file may hold."""
+        """Return the first line, which identifies an export."""
         line = self._file.readline()
         self._line = 1
         if line.startswith(codecs.BOM_UTF8):
@@ -173,21 +173,13 @@ class ArchiveReader:
 
 
 def check_beginning(file: BinaryIO, where: str) -> None:
-    """Look whether a file begins as an export does, and go back to its start. No store is needed for that.
-
-    Raises:
-        ArchiveInvalid: it does not.
-    """
+    """Check that a file begins as an export, then rewind it; needs no store. Raises `ArchiveInvalid`."""
     ArchiveReader(file, where, Tables(())).header()
     file.seek(0)
 
 
 def check(reader: ArchiveReader) -> Contents:
-    """Read an export to its end, and find everything that is wrong with it.
-
-    Raises:
-        ArchiveInvalid: something is.
-    """
+    """Read and check a whole export. Raises `ArchiveInvalid`."""
     contents = Contents()
     parents: dict[str, Any] = {}
     for thread in reader.threads():
@@ -202,7 +194,7 @@ def check(reader: ArchiveReader) -> Contents:
 
 
 def _check_thread(reader: ArchiveReader) -> Row:
-    """The thread's own row."""
+    """Check a thread and return its own row."""
     thread: Row = {}
     tree = EntryTree()
     last: tuple[str, tuple[Any, ...]] = ("", ())

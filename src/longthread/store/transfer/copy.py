@@ -1,4 +1,4 @@
-"""Copy a whole store to another one, of whatever backend: thread by thread, so that a copy that was killed goes on."""
+"""Copies of whole stores between backends, thread by thread, so that a killed copy can continue."""
 
 from __future__ import annotations
 
@@ -30,16 +30,14 @@ _NO_RUN = "its run is not there"
 async def copy_store(
     source: Driver, target: Driver, progress: TransferProgress, *, update: bool = False
 ) -> TransferOutcome:
-    """Copy everything that `source` holds and `target` does not. What is there and differs is left, and told.
+    """Copy everything in `source` that `target` lacks; what differs is left and reported.
 
-    With `update`, a thread that has gone on in the source since it was copied is replaced by what it is now. One with
-    an entry, a checkpoint or a run that the source does not have is left.
-
-    Both may be in use: each thread is copied as it is at one moment, in one transaction.
+    With `update`, threads that have continued in the source are replaced, unless the target has an entry, a checkpoint
+    or a run of its own. Both stores may be in use: each thread is copied from one snapshot, in one transaction.
 
     Raises:
         InvalidInput: both are the same store.
-        StoreError: a database failed. What was copied before stays, and another copy goes on from there.
+        StoreError: a database failed. Completed threads stay, and another copy continues from there.
     """
     await refuse_same(source, target)
     copying = await _open(source, target, update=update)
@@ -56,8 +54,7 @@ async def copy_store(
 
 @dataclass(frozen=True, slots=True)
 class CopyComparison:
-    """What two stores hold after a copy: how many threads each, and the source's threads of which the target does not
-    have as many rows in each table, for they went on meanwhile."""
+    """Both stores' numbers of threads after a copy, and the source's threads with other row counts in the target."""
 
     source: int
     target: int
@@ -65,12 +62,12 @@ class CopyComparison:
 
     @property
     def missing(self) -> int:
-        """How many threads the target lacks at the least."""
+        """The least number of threads that the target lacks."""
         return max(0, self.source - self.target)
 
 
 async def compare_stores(source: Driver, target: Driver, progress: TransferProgress) -> CopyComparison:
-    """Count the rows of each of the source's threads on both sides, and the threads apart from that."""
+    """Compare both stores' numbers of threads, and each source thread's row counts."""
     copying = await _open(source, target)
     differing = [name async for name in each_thread(source, progress) if await copying.counts_differ(name)]
     async with source.reading() as here, target.reading() as there:
@@ -78,10 +75,7 @@ async def compare_stores(source: Driver, target: Driver, progress: TransferProgr
 
 
 async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Copying:
-    """
-    Raises:
-        StoreError: the stores do not have the same tables with the same columns.
-    """
+    """Raises `StoreError` if the stores do not have the same tables and columns."""
     async with source.reading() as here, target.reading() as there:
         ours, theirs = await read_tables(here), await read_tables(there)
     if ours.shape != theirs.shape:
@@ -91,7 +85,7 @@ async def _open(source: Driver, target: Driver, *, update: bool = False) -> _Cop
 
 @dataclass(slots=True)
 class _Copying:
-    """A copy under way. `ours` and `theirs` are the tables of the source and of the target: the same, in their SQL."""
+    """A copy in progress. `ours` and `theirs` are the source's and the target's tables, each in its own SQL."""
 
     source: Driver
     target: Driver
@@ -101,7 +95,7 @@ class _Copying:
     outcome: TransferOutcome = field(default_factory=TransferOutcome)
 
     async def copy_thread(self, thread_id: str) -> None:
-        """Copy a thread that is not there; update or tell one that is there and differs, or that is damaged."""
+        """Copy a thread that the target lacks; update or report one that differs or is damaged."""
         try:
             reason = await self._copy_thread(thread_id)
         except (RowDamaged, ValueRefused, NotStorable) as error:
@@ -133,7 +127,7 @@ class _Copying:
         return None
 
     async def _update(self, here: Transaction, thread_id: str, counts: Mapping[str, int]) -> str | None:
-        """Replace a thread in the target, if nothing of it is there alone; else what is."""
+        """Replace a thread in the target; if the target has rows of its own, return what they are."""
         async with self.target.writing() as tx:
             await log.position(tx, thread_id)
             if reason := await gone_on(here, tx, self.theirs, thread_id):
@@ -145,13 +139,12 @@ class _Copying:
         return None
 
     async def counts_differ(self, thread_id: str) -> bool:
-        """Whether the target has another number of a thread's rows than the source has now."""
         async with self.source.reading() as here, self.target.reading() as there:
             counts = await count_rows(here, self.ours.of_threads, thread_id)
             return bool(counts) and counts != await count_rows(there, self.theirs.of_threads, thread_id)
 
     async def copy_shared(self, name: str) -> None:
-        """Copy the rows that are not there of a table that threads share; tell those that are there and differ."""
+        """Copy the missing rows of a shared table; report those that differ."""
         batch: list[Row] = []
         size = 0
         async with self.source.reading() as here, self.target.reading() as there:
@@ -185,7 +178,7 @@ class _Copying:
             self.outcome.refused += refused
 
     async def _has_run(self, tx: Transaction, row: Row) -> bool:
-        """Whether the run that a row of a session's refers to is there."""
+        """Return whether the run that a session's row refers to exists."""
         try:
             await log.position(tx, row["session_id"])
         except ThreadNotFound:

@@ -1,4 +1,4 @@
-"""Whether two stores are one and the same, however they are named."""
+"""Detection that two addresses or stores are the same."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from longthread.store.open import described, is_postgres
 
 
 def refuse_same_place(source: str, target: str) -> None:
-    """Look where two addresses lead, before anything is opened: a SQLite file that is open under two names is damaged,
-    for each has a log of its own.
-
-    Raises:
-        InvalidInput: to the same file or folder, whichever links are on the way.
-    """
+    """Raise `InvalidInput` if two addresses lead to one file or folder, through any links. Check before opening: a
+    SQLite file opened under two names is damaged, since each name has its own log."""
     if is_postgres(source) or is_postgres(target):
         return
     paths = [Path(address.removeprefix(f"{EMBEDDED}:")) for address in (source, target)]
@@ -27,11 +23,7 @@ def refuse_same_place(source: str, target: str) -> None:
 
 
 async def refuse_same(source: Driver, target: Driver) -> None:
-    """Look whether two stores that are open are one.
-
-    Raises:
-        InvalidInput: they are.
-    """
+    """Raise `InvalidInput` if two open stores are one."""
     if source.dialect == target.dialect == "postgres":
         same = await _database(source) == await _database(target)
     else:

@@ -1,4 +1,4 @@
-"""Bring threads back that were exported: each whole or not at all, and none over one that is there."""
+"""Import of exported threads: each whole or not at all, and none over an existing one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,8 @@ _BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """Where imported threads go: whose they become, and (for a single one) under which id. What is below that one gets
-    ids that follow from the new one.
-
-    Unless `takes_over`, an export of somebody else's threads is refused.
-    """
+    """The owner of imported threads, and a single one's new id, from which its descendants' ids derive. Unless
+    `takes_over`, other users' exports are refused."""
 
     user_id: str
     takes_over: bool = False
@@ -42,7 +39,6 @@ class ImportTarget:
     top: str | None = None
 
     def id_of(self, thread_id: str) -> str:
-        """The id that a thread gets here."""
         if self.thread_id is None:
             return thread_id
         return self.thread_id if thread_id == self.top else str(uuid5(_BELOW, f"{self.thread_id}\n{thread_id}"))
@@ -51,16 +47,14 @@ class ImportTarget:
 async def import_threads(
     store: Driver, file: BinaryIO, where: str, into: ImportTarget, progress: TransferProgress
 ) -> TransferOutcome:
-    """Import an export. Everything is checked before anything is written; each thread is written in one transaction.
-
-    A thread that is there and the same is left; one that is there and differs is left too, and told.
+    """Check an export, then import each thread in one transaction. Existing threads stay; differing ones are reported.
 
     Args:
         file: the export, which is read twice.
-        where: what the file is called in errors.
+        where: the file's name in errors.
 
     Raises:
-        ArchiveInvalid: it is no export, or not a complete one, or one that a newer Longthread wrote.
+        ArchiveInvalid: it is no export, incomplete, or from a newer Longthread.
         InvalidInput: its threads are not for `into`.
     """
     tables, contents, into = await _checked(store, file, where, into)
@@ -75,11 +69,7 @@ async def import_threads(
 
 
 async def check_import(file: BinaryIO, where: str, into: ImportTarget) -> None:
-    """Make sure that an export can be imported, before a store is made for it.
-
-    Raises:
-        ArchiveInvalid, InvalidInput: as `import_threads` does.
-    """
+    """Check that an export can be imported, before a store is created. Raises as `import_threads` does."""
     # What tables there are, and of which columns, only a store says; all say the same.
     with tempfile.TemporaryDirectory() as folder:
         async with open_store(Path(folder) / "empty.db") as empty:

@@ -1,4 +1,4 @@
-"""Rows of any table: read in pages of a bounded size, written, counted, compared."""
+"""Rows of any table: read in pages, written, counted and compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE_ROWS = 1000
 
 
 async def read_rows(tx: Transaction, table: StoreTable, thread_id: str | None = None) -> AsyncIterator[Row]:
-    """A table's rows in the order of their key: one thread's, or all of a table that threads share."""
+    """Yield a table's rows in key order: one thread's, or all of a shared table."""
     limit, after = 32, None
     while True:
         values = _after(table, after)
@@ -33,7 +33,7 @@ async def read_rows(tx: Transaction, table: StoreTable, thread_id: str | None = 
 
 
 async def write_rows(tx: Transaction, table: StoreTable, rows: Iterable[Row]) -> None:
-    """Insert rows. A column that a row does not have gets its default."""
+    """Insert rows. Absent columns get their defaults."""
     given: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         given.setdefault(tuple(row), []).append(row)
@@ -42,34 +42,33 @@ async def write_rows(tx: Transaction, table: StoreTable, rows: Iterable[Row]) ->
 
 
 async def update_row(tx: Transaction, table: StoreTable, row: Row) -> None:
-    """Give a row with this key these values."""
+    """Update the row with this key."""
     given = _to_database(table, row)
     await tx.run(_update(table, tuple(name for name in row if name not in table.key)), **given)
 
 
 async def delete_rows(tx: Transaction, table: StoreTable, thread_id: str) -> None:
-    """Delete a thread's rows."""
     await tx.run(Sql(f'DELETE FROM "{table.name}" WHERE "{table.thread}" = :of_thread'), of_thread=thread_id)
 
 
 async def count_rows(tx: Transaction, tables: Sequence[StoreTable], thread_id: str) -> dict[str, int]:
-    """How many rows of a thread each table has; tables without any are left out."""
+    """Count a thread's rows by table; empty tables are absent."""
     rows = await tx.fetch(_count(tuple(tables)), of_thread=thread_id)
     return {row["name"]: int(row["rows"]) for row in rows if row["rows"]}
 
 
 def size_of(row: Row) -> int:
-    """About how many bytes a row has."""
+    """Return a row's approximate size in bytes."""
     return sum(len(value) if isinstance(value, str | bytes) else 8 for value in row.values())
 
 
 def key_of(table: StoreTable, row: Row) -> tuple[Any, ...]:
-    """What tells a row from the others of its thread, or of a table that threads share."""
+    """Return what identifies a row within its thread or shared table."""
     return tuple(row[name] for name in table.order)
 
 
 def _from_database(table: StoreTable, row: Row) -> Row:
-    """PostgreSQL sends a vector as two counts of 16 bits and its numbers, the highest byte first."""
+    """Decode vectors: PostgreSQL sends two 16-bit counts, then big-endian numbers."""
     found = dict(row)
     for name in table.vectors:
         if found[name] is not None:
@@ -79,7 +78,7 @@ def _from_database(table: StoreTable, row: Row) -> Row:
 
 
 def _to_database(table: StoreTable, row: Row) -> Row:
-    """It takes a vector as text; nine digits tell any number of 32 bits."""
+    """Encode vectors as text; nine digits identify a 32-bit float."""
     given = dict(row)
     for name in table.vectors:
         if given.get(name) is not None:

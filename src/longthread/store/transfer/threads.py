@@ -1,4 +1,4 @@
-"""A whole thread on its way from one place to another: read row by row, written whole or not at all, compared."""
+"""Whole threads in transfer: read row by row, written completely or not at all, compared."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TableRow = tuple[str, Row]
 
 
 class TransferProgress(Protocol):
-    """Told how many of the threads are done, and what is being done now."""
+    """Receives the number of finished threads, and the current activity."""
 
     def __call__(self, done: int, total: int, what: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that was left as it is, and why."""
+    """Something that was left unchanged, and why."""
 
     what: str
     reason: str
@@ -46,7 +46,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class TransferOutcome:
-    """What became of the threads, and how many rows were written of them and of what threads share."""
+    """What happened to the threads, and the rows written of them and of shared tables."""
 
     written: int = 0
     updated: int = 0
@@ -58,13 +58,13 @@ class TransferOutcome:
 async def thread_ids(
     tx: Transaction, *, after: str | None = None, user_id: str | None = None, limit: int = 500
 ) -> list[str]:
-    """Ids of threads, in their order: all, or a user's. An id may be empty, so None is what comes before them all."""
+    """Return thread ids in order: all, or a user's. An id may be empty: None comes before all ids."""
     rows = await tx.fetch("select_thread_ids", after=after, user_id=user_id, limit=limit)
     return [row["id"] for row in rows]
 
 
 async def each_thread(store: Driver, progress: TransferProgress) -> AsyncIterator[str]:
-    """The id of every thread of a store that is in use, in their order."""
+    """Yield the id of each thread of a store in use, in order."""
     async with store.reading() as tx:
         total = await count_threads(tx)
         page = await thread_ids(tx)
@@ -84,14 +84,13 @@ _GOES_ON: Mapping[str, frozenset[str] | None] = {ENTRIES: None, CHECKPOINTS: fro
 
 
 async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:
-    """How many threads there are: all, or a user's."""
+    """Count threads: all, or a user's."""
     [row] = await tx.fetch("count_threads", user_id=user_id)
     return int(row["threads"])
 
 
 async def read_thread(tx: Transaction, tables: Tables, thread_id: str) -> AsyncIterator[TableRow]:
-    """All rows of a thread, its own in `threads` first, table by table, in the order of their keys. Who executes a run
-    does so here, and is left out."""
+    """Yield a thread's rows, its own in `threads` first, table by table, in key order, without leases of runs."""
     for table in tables.of_threads:
         async for row in _rows_of(tx, table, thread_id):
             yield table.name, row
@@ -111,14 +110,8 @@ async def write_thread(
     *,
     over_old: bool = False,
 ) -> int:
-    """Insert a thread whose rows come in the order of `read_thread`; how many there were.
-
-    Args:
-        over_old: it is there and locked, and all that is there of it is replaced. Else it must not be there.
-
-    Raises:
-        StoreError: the database refused a row, or does not hold as many rows as `counts` tells.
-    """
+    """Insert a thread from rows in the order of `read_thread`; return their number. `over_old`: it exists, is locked,
+    and is replaced; otherwise it must not exist. Raises `StoreError`, also if the counts differ from `counts`."""
     if over_old:
         for table in (*tables.derived, *reversed(tables.of_threads[1:])):
             await delete_rows(tx, table, thread_id)
@@ -143,8 +136,7 @@ async def write_thread(
 async def difference(
     tx: Transaction, tables: Tables, thread_id: str, counts: Mapping[str, int], rows: AsyncIterable[TableRow]
 ) -> str | None:
-    """In what a thread that is there differs from one that comes in as `rows`, both as an export holds them; None when
-    they are the same."""
+    """Return how an existing thread differs from `rows`, both in exported form; None if they are equal."""
     there = await count_rows(tx, tables.of_threads, thread_id)
     for name in sorted({*there, *counts}):
         if there.get(name, 0) != counts.get(name, 0):
@@ -162,7 +154,7 @@ async def difference(
 
 
 def differing_column(table: StoreTable, mine: Row, other: Row) -> str | None:
-    """The first column in which two rows differ. A column that the other does not have may be at its default."""
+    """Return the first column in which two rows differ. A column absent from the other may have its default."""
     for column in table.columns:
         if column.name not in other and column.has_default:
             continue
@@ -172,8 +164,7 @@ def differing_column(table: StoreTable, mine: Row, other: Row) -> str | None:
 
 
 async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_id: str) -> str | None:
-    """What a thread has there that it does not have here, an entry, a checkpoint or a run; None where there is nothing:
-    then it has gone on at most here."""
+    """Return what a thread has only there: an entry, a checkpoint or a run; None: it can have continued only here."""
     for name, compared in _GOES_ON.items():
         table = tables[name]
         rows, ours = (_rows_of(tx, table, thread_id) for tx in (here, there))

@@ -1,4 +1,4 @@
-"""Whether the entries of a thread make a tree that can be read, as their rows tell it."""
+"""Check that a thread's entries form a readable tree."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 
 class EntryTree:
-    """The entries of a thread: each one's parent is there, each id is given once, and something can be made of each."""
+    """Checks a thread's entries: parents exist, ids are unique, and all can be decoded."""
 
     def __init__(self) -> None:
         self._seqs: set[int] = set()
         self._ids: set[str] = set()
 
     def add(self, entry: Row, thread: Row) -> str | None:
-        """Take in the next entry; what is wrong with it."""
+        """Check the next entry; return what is wrong with it."""
         seq, parent, first = entry["seq"], entry["parent_seq"], thread.get("first_seq", 1)
         if not first <= seq <= thread.get("entry_count", 0):
             return f"the thread cannot have an entry {seq}."
@@ -42,7 +42,7 @@ class EntryTree:
         return _unreadable(entry)
 
     def check(self, thread: Row) -> str | None:
-        """What is wrong with the thread, now that all entries are there."""
+        """Check the thread after all entries; return what is wrong with it."""
         tip = thread.get("tip", 0)
         return f"the thread ends in entry {tip}, which is not there." if tip and tip not in self._seqs else None
 
