@@ -1,8 +1,4 @@
-"""Calls that wait for a person's decision, and what was decided.
-
-A run that waits is unfinished and nobody's: it has no lease, and the thread's next question ends it. Who changes
-anything here has locked the thread.
-"""
+"""Tool calls that wait for a person's decision. Callers lock the thread before they change anything."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from longthread.store.run_rows import time_of
 
 
 async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence[Approval]) -> None:
-    """Let a run wait for decisions about these calls, and give its lease back."""
+    """Make a run wait for decisions about these calls, and release its lease."""
     for call in calls:
         await tx.run(
             "insert_approval",
@@ -37,18 +33,18 @@ async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence
 
 
 async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
-    """All calls of a run that a person was asked about, the first first."""
+    """Return all calls of a run that a person was asked about, oldest first."""
     rows = await tx.fetch("select_approvals", thread_id=thread_id, run_id=run_id)
     return [_approval(row) for row in rows]
 
 
 async def pending(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
-    """The calls of a run that nobody has decided about, in the order of the calls."""
+    """Return the undecided calls of a run, in call order."""
     return [each for each in await of_run(tx, thread_id, run_id) if each.decision is None]
 
 
 async def below(tx: Transaction, *, user_id: str) -> dict[str, list[str]]:
-    """For each of a user's threads, the threads below it, at whatever depth, whose runs wait for decisions."""
+    """Map each of a user's threads to its descendants whose runs wait for decisions."""
     found: dict[str, list[str]] = {}
     for row in await tx.fetch("select_waiting_below", user_id=user_id):
         found.setdefault(row["above"], []).append(row["id"])
@@ -56,7 +52,7 @@ async def below(tx: Transaction, *, user_id: str) -> dict[str, list[str]]:
 
 
 async def decide(tx: Transaction, call: Approval, decision: Outcome) -> None:
-    """Note what became of a call; `call` says by whom, why, and with which arguments."""
+    """Store a call's outcome; `call` holds who decided, why, and the arguments."""
     await tx.run(
         "decide_call",
         thread_id=call.thread_id,

@@ -1,8 +1,4 @@
-"""What people note beside a conversation, and may change: tags, metadata, and when it expires.
-
-Document 000's `tags`, document 002's `metadata` of sessions and messages, document 003's `expires_at`. It counts as no
-activity, and no entry changes.
-"""
+"""Tags, metadata and expiry of threads (documents 000, 002, 003). Changing them is no activity and changes no entry."""
 
 from __future__ import annotations
 
@@ -26,12 +22,8 @@ METADATA_SIZE = 65_536
 
 
 async def set_tags(tx: Transaction, thread_id: str, tags: Iterable[str], *, user_id: str) -> Thread:
-    """Give a user's thread these tags instead of those it has, each once, in their order.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        InvalidInput: one is empty or too long, or there are too many.
-    """
+    """Replace a thread's tags, without duplicates, in order. Raises `ThreadNotFound`, or `InvalidInput` if a tag is
+    empty or too long, or there are too many."""
     await _owned(tx, thread_id, user_id)
     kept = list(dict.fromkeys(_tag(tag) for tag in tags))
     if len(kept) > MOST_TAGS:
@@ -42,24 +34,15 @@ async def set_tags(tx: Transaction, thread_id: str, tags: Iterable[str], *, user
 async def change_tags(
     tx: Transaction, thread_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = (), user_id: str
 ) -> Thread:
-    """Add tags to a user's thread, and take others away; one that it has or lacks already is no error.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        InvalidInput: as for `set_tags`.
-    """
+    """Add and remove tags; both are idempotent. Raises as `set_tags` does."""
     thread = await _owned(tx, thread_id, user_id)
     gone = {_tag(tag) for tag in remove}
     return await set_tags(tx, thread_id, [*(tag for tag in thread.tags if tag not in gone), *add], user_id=user_id)
 
 
 async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, Any], *, user_id: str) -> Thread:
-    """Put keys into the metadata of a user's thread; None takes a key out, and what is not named stays.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        InvalidInput: it is no JSON, or too long.
-    """
+    """Merge keys into a thread's metadata; None removes a key. Raises `ThreadNotFound`, or `InvalidInput` if the
+    metadata is not JSON, or too long."""
     thread = await _owned(tx, thread_id, user_id)
     return await _set(tx, thread_id, user_id, "update_metadata", metadata=_changed(thread.metadata, changes))
 
@@ -67,13 +50,7 @@ async def set_metadata(tx: Transaction, thread_id: str, changes: Mapping[str, An
 async def set_message_metadata(
     tx: Transaction, thread_id: str, entry_id: str, changes: Mapping[str, Any], *, user_id: str
 ) -> Mapping[str, Any]:
-    """Put keys into the metadata of a message, as `set_metadata` does. What it is then.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        EntryNotFound: the thread has no such message.
-        InvalidInput: it is no JSON, or too long.
-    """
+    """Merge keys into a message's metadata and return it. Raises as `set_metadata` does, and `EntryNotFound`."""
     await _owned(tx, thread_id, user_id)
     entry = await log.find_entry(tx, thread_id, entry_id)
     there = await message_metadata(tx, thread_id, first=entry.seq, last=entry.seq)
@@ -84,7 +61,7 @@ async def set_message_metadata(
 
 
 async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last: int) -> dict[int, Mapping[str, Any]]:
-    """What was noted about entries from `first` to `last`, by their seq. For who may read the thread."""
+    """Return the metadata of entries `first` to `last`, by seq. The caller checks access."""
     rows = await tx.fetch("select_message_metadata", thread_id=thread_id, first=first, last=last)
     found: dict[int, Mapping[str, Any]] = {}
     for row in rows:
@@ -94,12 +71,8 @@ async def message_metadata(tx: Transaction, thread_id: str, *, first: int, last:
 
 
 async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *, user_id: str) -> Thread:
-    """Say when a user's thread expires: retention deletes it from then on (`longthread db prune`). None: it stays.
-
-    Raises:
-        ThreadNotFound: the user has no such thread.
-        InvalidInput: in UTC, the moment is of no year from 1 to 9999.
-    """
+    """Set when retention deletes a user's thread (`longthread db prune`); None: never. Raises `ThreadNotFound`, or
+    `InvalidInput` if the year, in UTC, is not from 1 to 9999."""
     await _owned(tx, thread_id, user_id)
     try:
         told = moment.astimezone(UTC).isoformat(timespec="microseconds") if moment is not None else None

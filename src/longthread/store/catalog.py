@@ -1,4 +1,4 @@
-"""What the catalog is kept in: a table for each kind, as document 002 has them, and the versions of all."""
+"""The catalog's tables, one for each kind (document 002), and the versions of all definitions."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ _LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": 
 
 @dataclass(frozen=True, slots=True)
 class StoredDefinition:
-    """A definition as it is. `recorded` is False where another program has changed it: the version that it then has is
-    written by whoever uses or changes it next."""
+    """A stored definition. If another program changed it, `recorded` is False until its next use or change."""
 
     definition: Definition
     recorded: bool
@@ -42,7 +41,7 @@ class StoredDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """What is deleted with an agent."""
+    """Counts of what is deleted with an agent."""
 
     threads: int
     memories: int
@@ -52,12 +51,12 @@ NOTHING = Belongings(0, 0)
 
 
 async def lock(tx: Transaction) -> None:
-    """Let nobody else change the catalog until the transaction ends. Ask before what is decided by is read."""
+    """Lock the catalog until the transaction ends. Lock first, then read what you decide by."""
     await tx.fetch("lock_catalog")
 
 
 async def definitions(tx: Transaction) -> list[StoredDefinition]:
-    """All definitions, by kind and name. The built-in ones are there, whether they have rows or not."""
+    """Return all definitions by kind and name, built-in ones included."""
     found = [_stored(row) for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")]
     mine = [each for each in found if (each.definition.kind, each.definition.id) not in BUILTIN]
     every = [*mine, *(StoredDefinition(each, recorded=True) for each in BUILTIN.values())]
@@ -67,7 +66,7 @@ async def definitions(tx: Transaction) -> list[StoredDefinition]:
 async def some(
     tx: Transaction, kind: Kind, *, ids: Iterable[str] = (), names: Iterable[str] = ()
 ) -> list[StoredDefinition]:
-    """The definitions of a kind that have one of these ids or names, by name; the built-in ones among them."""
+    """Return a kind's definitions with one of these ids or names, by name, built-in ones included."""
     ids, names = set(ids), set(names)
     asked = {"kind": kind, "ids": dump(sorted(ids)), "names": dump(sorted(names))}
     found = [_stored(row) for row in await tx.fetch("select_definitions", **asked)] if ids or names else []
@@ -78,20 +77,19 @@ async def some(
 
 
 async def sources(tx: Transaction) -> list[SourceDefinition]:
-    """All sources, by name."""
+    """Return all sources by name."""
     found = await some(tx, "source", ids=[str(row["id"]) for row in await tx.fetch("select_source_ids")])
     return [source_of(each.definition) for each in found]
 
 
 async def put(tx: Transaction, definition: Definition) -> None:
-    """Write a definition in the place of the one with its id. `record` notes its version."""
+    """Insert or replace a definition by id. `record` stores its version."""
     columns = _columns(definition.kind, definition.body)
     await tx.run(f"put_{definition.kind}", id=definition.id, name=definition.name, now=now(), **columns)
 
 
 async def put_builtin(tx: Transaction, agent_id: str) -> None:
-    """Make sure that a built-in agent has its row, and its skills theirs, so that other rows may refer to it. They are
-    the same in every store, times and all."""
+    """Ensure that a built-in agent and its skills have rows, for foreign keys. They are identical in every store."""
     agent = BUILTIN["agent", agent_id]
     if await _insert(tx, agent):
         for skill_id in agent.body["skills"]:
@@ -99,19 +97,19 @@ async def put_builtin(tx: Transaction, agent_id: str) -> None:
 
 
 async def put_builtins(tx: Transaction) -> None:
-    """Make sure that all built-in agents have their rows."""
+    """Ensure that all built-in agents have rows."""
     for kind, id_ in BUILTIN:
         if kind == "agent":
             await put_builtin(tx, id_)
 
 
 async def delete(tx: Transaction, kind: Kind, id_: str) -> None:
-    """Delete a definition; with an agent go its conversations and memories. `record` notes that it was."""
+    """Delete a definition; an agent's conversations and memories go with it. `record` stores the deletion."""
     await tx.run(f"delete_{kind}", id=id_)
 
 
 async def record(tx: Transaction, version: Version) -> None:
-    """Note what a definition is from now on."""
+    """Store a definition's new version."""
     await tx.run(
         "insert_version",
         kind=version.kind,
@@ -125,18 +123,18 @@ async def record(tx: Transaction, version: Version) -> None:
 
 
 async def versions(tx: Transaction, kind: Kind, id_: str) -> list[Version]:
-    """All versions of a definition that were noted, the first first; of a built-in one none are."""
+    """Return a definition's versions, oldest first; built-in ones have none."""
     return [_version(row) for row in await tx.fetch("select_versions", kind=kind, id=id_)]
 
 
 async def version(tx: Transaction, kind: Kind, id_: str, number: int) -> Version | None:
-    """One version of a definition, also of one that was deleted."""
+    """Return one version, also of a deleted definition."""
     row = await one(tx, "select_version", kind=kind, id=id_, version=number)
     return _version(row) if row else None
 
 
 async def name_then(tx: Transaction, kind: Kind, id_: str, number: int) -> str:
-    """The name that a definition had in a version; its id where nobody knows."""
+    """Return a definition's name in a version; its id if unknown."""
     if (kind, id_) in BUILTIN:
         return BUILTIN[kind, id_].name
     found = await version(tx, kind, id_, number)
@@ -144,18 +142,18 @@ async def name_then(tx: Transaction, kind: Kind, id_: str, number: int) -> str:
 
 
 async def deleted(tx: Transaction) -> list[Version]:
-    """The last versions of definitions that are no more, each without a body; the one deleted last comes last."""
+    """Return the last versions of deleted definitions, without bodies, the latest deletion last."""
     return [_version(row) for row in await tx.fetch("select_deleted")]
 
 
 async def belongings(tx: Transaction, agent_id: str) -> Belongings:
-    """What would go with an agent."""
+    """Count what would be deleted with an agent."""
     [row] = await tx.fetch("count_belongings", id=agent_id)
     return Belongings(int(row["threads"]), int(row["memories"]))
 
 
 async def forget_maker(tx: Transaction, user_id: str) -> int:
-    """Take a user's name off the versions that he or she made; how many these were. What they say stays."""
+    """Remove a user's name from the versions they made, and return how many. The bodies stay."""
     return await tx.run("forget_maker", user_id=user_id)
 
 

@@ -1,4 +1,4 @@
-"""Rows of LangGraph checkpoints. What they mean is the checkpointer's business."""
+"""Rows of LangGraph checkpoints; the checkpointer gives them meaning."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LAST = "\U0010ffff"
 class Locked:
     """A thread that is locked until the transaction ends; `size` is the number of its last entry.
 
-    `incarnation` tells it from another of the same id that was deleted, or will come after it, and from what it was
-    before a checkpoint was replaced or taken back: see `renew`. `untitled`: nothing tells yet what it is listed as.
+    `incarnation` differs for each thread of the same id, and after a checkpoint is replaced or removed (see `renew`).
+    `untitled`: the thread has no title yet.
     """
 
     id: str
@@ -43,13 +43,13 @@ class Locked:
 
     @property
     def born(self) -> str:
-        """What of the incarnation stays the same as long as the thread is there."""
+        """The part of the incarnation that is constant for the thread's lifetime."""
         return incarnation.born(self.incarnation)
 
 
 @dataclass(frozen=True, slots=True)
 class NewestCheckpoint:
-    """A namespace's newest checkpoint; `writes` counts those of its tasks that are in its body."""
+    """A namespace's newest checkpoint; `writes` counts its tasks' writes inside its body."""
 
     n: int
     id: str
@@ -58,10 +58,9 @@ class NewestCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class PutPlace:
-    """Where something is to be stored: the thread, which is locked, and its namespace's newest checkpoint.
+    """A place to store a checkpoint or writes: the locked thread and its namespace's newest checkpoint.
 
-    `there` is the number of the checkpoint that was asked for, if that is there, and `tasks` whether tasks of another
-    one have rows.
+    `there` is the requested checkpoint's number, if it exists; `tasks`: whether another checkpoint's tasks have rows.
     """
 
     thread: Locked
@@ -72,7 +71,7 @@ class PutPlace:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """One checkpoint. `metadata` is JSON text; `writes` counts those of its tasks that are in `body`."""
+    """One checkpoint. `metadata` is JSON text; `writes` counts its tasks' writes inside `body`."""
 
     thread_id: str
     ns: str
@@ -85,11 +84,7 @@ class CheckpointRow:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The metadata, made anew.
-
-        Raises:
-            RowDamaged: nothing can be made of it.
-        """
+        """Parse the metadata. Raises `RowDamaged`."""
         with Decoding(self.thread_id, "the metadata of checkpoint", self.id):
             found = json.loads(self.metadata)
             if not isinstance(found, dict):
@@ -110,11 +105,8 @@ class WriteRow:
 
 
 async def lock(tx: Transaction, thread_id: str, *, user_id: str, create: bool = False) -> Locked | None:
-    """A user's thread, locked when the transaction writes; None when there is none.
-
-    Raises:
-        ThreadTaken: it was to be made, and the id is another user's.
-    """
+    """Return a user's thread, locked in a write transaction, or None. Raises `ThreadTaken` if it is to be created and
+    the id is another user's."""
     row = await one(tx, "lock_thread", id=thread_id, user_id=user_id)
     if row is None and create:
         await tx.run("insert_thread", id=thread_id, user_id=user_id, title=None, source=None, now=log.now())
@@ -135,11 +127,11 @@ def _locked(row: Row) -> Locked:
 async def place(
     tx: Transaction, thread_id: str, ns: str, *, user_id: str, checkpoint_id: str = "", written_id: str = ""
 ) -> PutPlace | None:
-    """Where to store something in a user's thread, which is locked; None when there is no such thread.
+    """Lock a user's thread and return where to store; None if there is no such thread.
 
     Args:
-        checkpoint_id: the checkpoint that is looked for.
-        written_id: the one of which is told whether its tasks have rows.
+        checkpoint_id: the requested checkpoint (`there`).
+        written_id: the checkpoint whose tasks are looked for (`tasks`).
     """
     # One after the other: what is read is what was committed before the lock.
     await tx.later("hold_thread", id=thread_id, user_id=user_id)
@@ -152,9 +144,8 @@ async def place(
 
 
 async def expect(tx: Transaction, place: PutPlace, ns: str, *, user_id: str, written_id: str) -> None:
-    """Lock a thread, and go on only if its place is this one, and no task of a checkpoint has rows. See
-    `Transaction.expect`. That another checkpoint is not there need not be expected: to insert it again would fail.
-    """
+    """Lock a thread; go on only if `place` is unchanged and the written checkpoint's tasks have no rows (see
+    `Transaction.expect`). A checkpoint that exists by now makes its insert fail."""
     thread, head = place.thread, place.head
     assert head is not None  # else there is nothing to expect
     values = {"id": thread.id, "user_id": user_id, "tip": thread.tip, "size": thread.size, "ns": ns}
@@ -164,22 +155,17 @@ async def expect(tx: Transaction, place: PutPlace, ns: str, *, user_id: str, wri
 
 
 async def put(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
-    """Store a new checkpoint: its id is not there yet.
-
-    Args:
-        parent_n: the number of the checkpoint that it goes on from, if that is there.
-    """
+    """Store a new checkpoint, whose id must not exist. `parent_n` is its parent's number, if that exists."""
     await tx.later("insert_checkpoint", **_values(row, parent_n), id=row.id)
 
 
 async def renew(tx: Transaction, thread: Locked) -> Locked:
-    """Have whoever remembers checkpoints of a thread look at them anew, for one was replaced, or is gone and may be put
-    again; the thread as it is then."""
+    """Invalidate caches of a thread's checkpoints after one was replaced or removed; return the new thread."""
     return replace(thread, incarnation=await incarnation.renew(tx, thread.id))
 
 
 async def replace_checkpoint(tx: Transaction, row: CheckpointRow, parent_n: int | None) -> None:
-    """Store a checkpoint in the place of the one that has its number."""
+    """Replace the checkpoint of the same number."""
     await tx.later("replace_checkpoint", **_values(row, parent_n))
 
 
@@ -196,7 +182,7 @@ def _values(row: CheckpointRow, parent_n: int | None) -> dict[str, Any]:
 
 
 def _short(metadata: str) -> str:
-    """Metadata as it is stored: what LangGraph says of nearly every checkpoint, as the number of its step."""
+    """Shorten metadata for storage: LangGraph's usual metadata becomes its step number."""
     match = _USUAL.fullmatch(metadata)
     return match[1] if match else metadata
 
@@ -211,7 +197,7 @@ def _checkpoint(row: Row) -> CheckpointRow:
 async def update_body(
     tx: Transaction, thread_id: str, ns: str, head: NewestCheckpoint, body: bytes, writes: int
 ) -> None:
-    """Give the newest checkpoint another body, with so many writes of its tasks."""
+    """Replace the newest checkpoint's body, which holds `writes` of its tasks' writes."""
     values = {"thread_id": thread_id, "ns": ns, "n": head.n, "id": head.id, "body": body}
     await tx.later("update_checkpoint_body", **values, writes=writes, before=head.writes)
 
@@ -224,10 +210,8 @@ async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: 
 
 
 async def grow(tx: Transaction, thread: Locked, tip: int, size: int, *, title: str | None = None) -> Locked:
-    """Note a thread's new tip and number of entries, and a title where it has none; the thread as it is then.
-
-    When it was active is noted to the second: it is in an index.
-    """
+    """Store a thread's new tip and size, and a title if it has none; return the new thread. The activity time, which is
+    indexed, is precise to the second."""
     now = datetime.now(UTC)
     values = {"id": thread.id, "tip": tip, "entry_count": size}
     if title is None and thread.active_at is not None and abs(now - thread.active_at) < _MOMENT:
@@ -246,36 +230,33 @@ async def put_blobs(tx: Transaction, thread_id: str, ns: str, n: int, blobs: Map
 
 
 async def delete_blobs(tx: Transaction, thread_id: str, ns: str, n: int, channels: Iterable[str]) -> None:
-    """Delete some of a checkpoint's large values."""
     for channel in channels:
         await tx.later("delete_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
 
 
 async def blob(tx: Transaction, thread_id: str, ns: str, n: int, channel: str) -> bytes | None:
-    """A large value."""
     row = await one(tx, "select_blob", thread_id=thread_id, ns=ns, n=n, channel=channel)
     return row["body"] if row else None
 
 
 async def put_writes(tx: Transaction, thread_id: str, row: WriteRow) -> None:
-    """Store what a task has written, which has no row yet."""
+    """Store a task's writes, which have no row yet."""
     await tx.later("insert_writes", thread_id=thread_id, **asdict(row))
 
 
 async def replace_writes(tx: Transaction, thread_id: str, row: WriteRow) -> None:
-    """Store what a task has written in the place of its row."""
+    """Replace a task's writes."""
     values = asdict(row)
     del values["task_path"]
     await tx.later("replace_writes", thread_id=thread_id, **values)
 
 
 async def delete_writes(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str) -> None:
-    """Delete the rows of a checkpoint's tasks."""
     await tx.run("delete_writes_of", thread_id=thread_id, ns=ns, checkpoint_id=checkpoint_id)
 
 
 async def writes(tx: Transaction, thread_id: str, ns: str, first: str, last: str | None = None) -> list[WriteRow]:
-    """The rows of the tasks of a checkpoint, or of all with ids up to `last`."""
+    """Return the task rows of a checkpoint, or of those with ids from `first` to `last`."""
     at = {"thread_id": thread_id, "ns": ns}
     if last is None:
         rows = await tx.fetch("select_writes_of", **at, checkpoint_id=first)
@@ -285,7 +266,7 @@ async def writes(tx: Transaction, thread_id: str, ns: str, first: str, last: str
 
 
 async def add_entries(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write entries, rows as `entry_row` makes them."""
+    """Insert rows that `entry_row` made."""
     if len(rows) > _FEW:
         await tx.run_all("insert_entry", rows)
         return
@@ -294,7 +275,7 @@ async def add_entries(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Non
 
 
 async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None) -> CheckpointRow | None:
-    """A checkpoint by its id, or the newest one of its namespace."""
+    """Return a checkpoint by id, or its namespace's newest."""
     at = {"thread_id": thread_id, "ns": ns}
     if checkpoint_id is None:
         row = await one(tx, "select_newest_checkpoint", **at)
@@ -306,11 +287,8 @@ async def find(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | No
 async def look(
     tx: Transaction, thread_id: str, ns: str, checkpoint_id: str | None, *, user_id: str, last: bool = False
 ) -> tuple[Locked | None, CheckpointRow | None, list[WriteRow]]:
-    """A user's thread, its checkpoint of an id, or the newest one of a namespace, and the rows of its tasks.
-
-    Args:
-        last: nothing more will be asked in this transaction.
-    """
+    """Return a user's thread, a checkpoint by id or its namespace's newest, and its task rows. `last`: the
+    transaction's last query."""
     at = {"thread_id": thread_id, "ns": ns}
     thread: QueryCall = "lock_thread", {"id": thread_id, "user_id": user_id}
     if checkpoint_id is None:
@@ -325,7 +303,6 @@ async def look(
 
 
 async def writes_of_task(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_id: str) -> WriteRow | None:
-    """The row of one of a checkpoint's tasks."""
     at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id, "task_id": task_id}
     row = await one(tx, "select_writes_of_task", **at)
     return WriteRow(**row) if row else None
@@ -333,7 +310,7 @@ async def writes_of_task(tx: Transaction, thread_id: str, ns: str, checkpoint_id
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which checkpoints of a user's to list: those with smaller ids than `before`; None stands for any."""
+    """A filter for a user's checkpoints: ids below `before`; None matches any."""
 
     user_id: str
     thread_id: str | None = None
@@ -342,7 +319,7 @@ class Where:
 
 
 async def page(tx: Transaction, where: Where, after: CheckpointRow | None, *, limit: int) -> list[CheckpointRow]:
-    """So many checkpoints, the newest ids first, from behind `after` on; of any namespace when no thread is given."""
+    """Return a page of checkpoints after `after`, newest ids first; of every namespace if no thread is given."""
     values: dict[str, Any] = {"user_id": where.user_id, "before": where.before, "limit": limit}
     if where.thread_id is not None and where.ns is not None:
         before = where.before if after is None else after.id
@@ -358,48 +335,44 @@ async def page(tx: Transaction, where: Where, after: CheckpointRow | None, *, li
 
 
 async def before(tx: Transaction, thread_id: str, ns: str, n: int | None, *, limit: int) -> list[CheckpointRow]:
-    """The checkpoints of a namespace that were stored before number `n`, or all; the last of them first."""
+    """Return a namespace's checkpoints stored before number `n` (None: all), newest first."""
     at = {"thread_id": thread_id, "ns": ns, "n": _ENDLESS if n is None else n}
     return [_checkpoint(row) for row in await tx.fetch("select_checkpoints_down", **at, limit=limit)]
 
 
 async def namespaces(tx: Transaction, thread_id: str) -> list[str]:
-    """A thread's namespaces, the root first."""
+    """Return a thread's namespaces, the root first."""
     return [row["ns"] for row in await tx.fetch("select_namespaces", thread_id=thread_id)]
 
 
 async def threads_of_run(tx: Transaction, run_id: str, *, user_id: str) -> list[str]:
-    """A user's threads with a checkpoint whose metadata holds the run's id, if only as part of something else."""
+    """Return a user's threads with a checkpoint whose metadata contains the run's id as a substring."""
     rows = await tx.fetch("select_threads_of_run", user_id=user_id, pattern=_holding(run_id))
     return [row["thread_id"] for row in rows]
 
 
 async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[CheckpointRow]:
-    """A thread's checkpoints whose metadata names this run.
-
-    Raises:
-        RowDamaged: nothing can be made of metadata that may name it.
-    """
+    """Return a thread's checkpoints whose metadata names this run. Raises `RowDamaged` for unreadable metadata."""
     rows = await tx.fetch("select_checkpoints_of_run", thread_id=thread_id, pattern=_holding(run_id))
     found = [_checkpoint(row) for row in rows]
     return [row for row in found if row.about.get("run_id") == run_id]
 
 
 def _holding(text: str) -> str:
-    """The pattern of JSON that holds a text."""
+    """Return the LIKE pattern for JSON that contains a text."""
     escaped = json.dumps(text, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 
 async def delete(tx: Transaction, rows: Iterable[CheckpointRow]) -> None:
-    """Delete checkpoints with what their tasks have written. Their large values stay, for others may have them too."""
+    """Delete checkpoints and their tasks' writes, but not their large values, which others may share."""
     for row in rows:
         await tx.run("delete_checkpoint", thread_id=row.thread_id, ns=row.ns, n=row.n, id=row.id)
         await delete_writes(tx, row.thread_id, row.ns, row.id)
 
 
 async def tidy(tx: Transaction, thread_id: str, ns: str, wanted: Set[tuple[int, str]]) -> None:
-    """Delete large values but the wanted ones, by number and channel; no checkpoint names a parent that is gone."""
+    """Delete large values that are not `wanted`, by number and channel, and clear references to deleted parents."""
     at = {"thread_id": thread_id, "ns": ns}
     there = {(row["n"], row["channel"]) for row in await tx.fetch("select_blob_names", **at)}
     await tx.run_all("delete_blob", [{**at, "n": n, "channel": channel} for n, channel in sorted(there - wanted)])
@@ -407,13 +380,13 @@ async def tidy(tx: Transaction, thread_id: str, ns: str, wanted: Set[tuple[int, 
 
 
 async def delete_namespace(tx: Transaction, thread_id: str, ns: str) -> None:
-    """Delete all checkpoints of a namespace with all that belongs to them."""
+    """Delete a namespace's checkpoints and all that belongs to them."""
     for query in ("delete_ns_checkpoints", "delete_ns_writes", "delete_ns_blobs"):
         await tx.run(query, thread_id=thread_id, ns=ns)
 
 
 async def messages(tx: Transaction, thread_id: str, runs: Sequence[tuple[int, int]]) -> list[Row]:
-    """The entries with these seqs, in their order, as far as a message is made of them."""
+    """Return the message columns of the entries in these seq ranges, in order."""
     if len(runs) == 1:
         [(first, last)] = runs
         return await tx.fetch("select_messages_between", thread_id=thread_id, first=first, last=last)
@@ -422,7 +395,7 @@ async def messages(tx: Transaction, thread_id: str, runs: Sequence[tuple[int, in
 
 
 async def messages_of_branch(tx: Transaction, thread_id: str, tip: int, *, limit: int) -> list[Row]:
-    """The last `limit` entries of the branch that ends in `tip`, oldest first, as far as a message is made of them."""
+    """Return the message columns of the last `limit` entries of the branch that ends in `tip`, oldest first."""
     found: list[Row] = []
     wanted = tip
     while wanted and len(found) < limit:
@@ -444,12 +417,7 @@ def _seq(row: Row) -> int:
 
 
 async def copy_thread(tx: Transaction, source: str, target: str, *, user_id: str) -> None:
-    """Copy a thread's entries and checkpoints to a new thread of the same user.
-
-    Raises:
-        ThreadNotFound: there is no such thread.
-        ThreadTaken: there is a thread of the new id.
-    """
+    """Copy entries and checkpoints to a new thread. Raises `ThreadNotFound`, or `ThreadTaken` if `target` exists."""
     if await lock(tx, source, user_id=user_id) is None:
         raise ThreadNotFound(thread=source)
     if not await tx.run("copy_thread", source=source, target=target, user_id=user_id, now=log.now()):

@@ -1,4 +1,4 @@
-"""Work that must not be broken off."""
+"""Uninterruptible work."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ T = TypeVar("T")
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do the work whole, also when the task that awaits it is cancelled meanwhile; the cancellation comes after it.
-
-    Raises:
-        CancelledError: the task was cancelled; the work is done all the same.
-    """
+    """Finish the work even if the awaiting task is cancelled; then raise its `CancelledError`."""
     task = asyncio.ensure_future(work)
     cancelled = False
     while not task.done():

@@ -1,4 +1,4 @@
-"""Stored bytes and rows read as what they stand for. What nobody could have written is told as damage."""
+"""Decoding of stored bytes and rows; what cannot be decoded is reported as damage."""
 
 from __future__ import annotations
 
@@ -28,20 +28,16 @@ _REASON_CHARS = 200
 
 
 def damaged(what: str, error: Exception | str, kind: type[RowDamaged] = RowDamaged) -> RowDamaged:
-    """The error for stored bytes of which nothing can be made."""
+    """Return the error for stored bytes that cannot be decoded."""
     said = error if isinstance(error, str) else f"{type(error).__name__}: {' '.join(str(error).split())}"
     return kind(reason=f"{what} cannot be read: {said[:_REASON_CHARS]}.")
 
 
 class Decoding:
-    """Decodes something of a thread in its block.
+    """Decodes part of a thread in a `with` block, and raises `RowDamaged` if that fails.
 
     Args:
-        error: `ValueDamaged` where a serializer of the application's makes objects of its classes: those may have
-            changed.
-
-    Raises:
-        RowDamaged: nothing can be made of it.
+        error: `ValueDamaged` where a serializer builds the application's objects: its classes may have changed.
     """
 
     # No generator: a turn enters several, and this costs a third of one.
@@ -60,11 +56,7 @@ class Decoding:
 
 
 def decoder(make: Callable[[Row], T]) -> Callable[[Row], T]:
-    """`make`, for rows of which something may have been damaged.
-
-    Raises:
-        RowDamaged: nothing can be made of the row.
-    """
+    """Wrap `make` so that a row it cannot decode raises `RowDamaged`."""
 
     @wraps(make)
     def decoded(row: Row) -> T:

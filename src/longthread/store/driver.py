@@ -1,7 +1,4 @@
-"""What a backend must be able to do. Everything above it is written once, over this contract.
-
-`longthread.testing.contract.StoreContract` is the contract as tests.
-"""
+"""The contract of a backend. `longthread.testing.contract.StoreContract` is the same contract as tests."""
 
 from __future__ import annotations
 
@@ -19,87 +16,81 @@ CHANGED = "somebody else has changed what was known of it."
 
 
 class Transaction(Protocol):
-    """One open transaction. Queries are given by the names they have in the `.sql` files.
+    """One open transaction. Queries are named as in the `.sql` files.
 
-    Values in and out are str, int, float, bytes or None: times are ISO 8601 text in UTC, JSON is text. Text is what
-    every backend can hold: Unicode without NUL and without lone surrogates. A negative zero is stored as zero.
+    Values are str, int, float, bytes or None: times are ISO 8601 text in UTC, JSON is text. Text is Unicode without NUL
+    and lone surrogates. A negative zero is stored as zero.
 
     Raises:
-        NotStorable: a text is not such a text, or a number none of 64 bits. The transaction is as it was.
+        NotStorable: a text is not such a text, or a number exceeds 64 bits. The transaction is unchanged.
         StoreError: the statement failed. The transaction can only be rolled back.
     """
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
-        """All rows of a query, in its order. Text is compared and ordered by code points, and equal only to itself:
-        neither case nor accents nor spaces at the end are ignored."""
+        """Return a query's rows in its order. Text compares by code point: case, accents and trailing spaces count."""
         ...
 
     async def fetch_all(self, *asked: QueryCall, last: bool = False) -> list[list[Row]]:
-        """The rows of several queries, of which none needs what another finds: a list for each, in their order.
+        """Return the rows of several independent queries, one list for each, in order.
 
-        If one of them fails, the transaction has failed, as if it had been asked alone.
+        If one fails, the transaction has failed, as if that query had been sent by itself.
 
         Args:
-            last: nothing more will be asked in this transaction, which only reads: it may be ended with these. One that
-                writes goes on.
+            last: nothing follows in this transaction. One that only reads may end here; one that writes goes on.
         """
         ...
 
     async def ahead(self, *asked: QueryCall) -> None:
-        """Tell what will be fetched in this transaction, which only reads: a server finds it while other work is done
-        here. Whoever then fetches the same query with the same values has its rows, and learns there if it failed."""
+        """Prefetch queries in a read transaction: the server works while the caller does. `fetch` of the same query and
+        values returns the rows, or raises if it failed."""
         ...
 
     async def run(self, query: str, **values: Any) -> int:
-        """Run a statement; the number of rows it touched, which is 0 where it found nothing to change."""
+        """Run a statement; return the number of rows it changed, which may be 0."""
         ...
 
     async def later(self, query: str, **values: Any) -> None:
-        """Run a statement of which only the effect is wanted: now, or together with what comes next, at the latest the
-        commit. The transaction's queries that follow see its effect, and if it fails, nothing is committed."""
+        """Run a statement for its effect, now or with a later one, at the latest at commit. Later queries see its
+        effect; if it fails, nothing is committed."""
         ...
 
     async def expect(self, query: str, rows: int, **values: Any) -> None:
-        """Go on only if the query finds so many rows where it is asked: that is made sure of now, or together with what
-        comes next, at the latest the commit. Where nothing is written, that is what is fetched next.
+        """Go on only if the query finds exactly `rows` rows.
 
-        Raises, then or when it is made sure of:
-            NotAsExpected: it does not, or the connection was lost before that was known. Repeat the transaction with
-                what `fetch` finds: the same may have been written.
+        The check runs now or later, at the latest at commit; in a transaction that writes nothing, with the next fetch.
+
+        Raises, now or when checked:
+            NotAsExpected: it does not, or the connection was lost before the check. Repeat the transaction and read
+                with `fetch`: the same data may have been written.
         """
         ...
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a statement once for each of `rows`, in order: for all of them, or the transaction has failed."""
+        """Run a statement for each of `rows`, in order. If one fails, the transaction has failed."""
         ...
 
 
 class Driver(Protocol):
-    """A database that holds threads. Safe to share between tasks; other processes may use the same database."""
+    """A database of threads. Tasks can share a driver, and processes can share the database."""
 
     @property
     def dialect(self) -> str:
-        """Whose SQL this backend runs: `sqlite` or `postgres`, and nothing else.
-
-        It has the tables of that folder of `sql/` (its `schema`), and runs the queries of `common` and of that folder
-        under their names, `queries(dialect)`. It is asked for composed SQL (`queries.Sql`) in the same language.
-        """
+        """The backend's SQL: `sqlite` or `postgres`. It names the folders of `schema`, of `queries(dialect)`, and the
+        language of composed SQL (`queries.Sql`)."""
         ...
 
     @property
     def where(self) -> str:
-        """Where the data lives, without secrets, for people."""
+        """The location of the data, for people, without secrets."""
         ...
 
     @property
     def found_version(self) -> int:
-        """The schema version that the database had when it was opened, which brought it up to date; 0: it was new."""
+        """The schema version before opening upgraded it; 0 for a new database."""
         ...
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
-        """A consistent snapshot, as of its first query at the latest: what is committed meanwhile is not seen.
-
-        It waits for no writer, and nothing can be written in it.
+        """Open a consistent snapshot, taken at the first query at the latest. It waits for no writer.
 
         Raises:
             StoreError: the database cannot be read, or a statement would have written.
@@ -107,34 +98,30 @@ class Driver(Protocol):
         ...
 
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
-        """A write transaction: committed durably when the block ends, rolled back when it raises.
+        """Open a write transaction: committed durably when the block ends, rolled back when it raises.
 
-        Transactions on one thread come one after the other, whichever process they are in: one that has asked for a
-        thread's position (`select_position`) has it to itself until its end, and sees all that was committed before.
-        Whoever is cancelled, also while it waits for its turn, gives up its place; a commit that is under way is then
-        carried out whole, or not at all.
-
-        The same transaction may be repeated by who did not learn how it ended: what is above this contract writes
-        nothing the second time.
+        `select_position` locks a thread until the transaction ends, across processes; later reads see all that was
+        committed before. Lock first, then read. A cancelled task leaves the queue; a commit under way completes or
+        has no effect. A caller who does not learn the outcome may repeat the transaction: code above this contract
+        writes nothing the second time.
 
         Raises:
-            StoreError: the database is locked for too long, full, read-only, damaged or gone (see its subclasses);
-                nothing was written, unless it is CommitUnknown. The driver goes on to work when the cause is gone,
-                without being opened again.
+            StoreError: the database is locked for too long, full, read-only, damaged or gone (see its subclasses).
+                Nothing was written, unless it is CommitUnknown. The driver recovers without being reopened.
         """
         ...
 
     def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
-        """No transaction: each statement takes effect by itself. For those that cannot be in one, such as VACUUM."""
+        """Open no transaction: each statement commits by itself. For VACUUM and the like."""
         ...
 
     async def close(self) -> None:
-        """Let go of every connection. May be called twice."""
+        """Close every connection. Idempotent."""
         ...
 
 
 def storable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a statement, as every backend can store them: a column of SQLite's has no negative zero.
+    """Return values that every backend can store; negative zero becomes zero.
 
     Raises:
         TextNotStorable: a text holds a NUL or half of a surrogate pair.
@@ -168,11 +155,11 @@ def _is_unicode(text: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """What a database said, with its end: some say more in a question."""
+    """Return a database's message, with a full stop if it ends without punctuation."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 async def one(transaction: Transaction, query: str, **values: Any) -> Row | None:
-    """The first row of a query, or None."""
+    """Return a query's first row, or None."""
     rows = await transaction.fetch(query, **values)
     return rows[0] if rows else None

@@ -1,4 +1,4 @@
-"""JSON as columns hold it."""
+"""JSON in columns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 
 def dump(value: Any) -> str:
-    """A value as JSON: keys stay in their order, which people and models read it in.
-
-    Every mapping is an object. What JSON cannot say is its text.
-    """
+    """Return a value as JSON. Keys keep their order, mappings become objects, other types their text."""
     return _ENCODER.encode(value)
 
 

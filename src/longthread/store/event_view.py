@@ -1,8 +1,7 @@
-"""Events, put together from the runs and steps that they are about.
+"""Events, derived from runs and steps.
 
-What an event says is stored once: with its run, its step, or the entry that the step made. A mark on the run or the
-step keeps the event's number and time. Only what stands nowhere else is a row of `events`: warnings, and text that did
-not become a message.
+A run, a step or its entry holds an event's content; a mark on the run or step holds its number and time. Only
+warnings, and text that became no message, are rows of `events`.
 """
 
 from __future__ import annotations
@@ -21,29 +20,27 @@ _STARTED = ("question", "source", "model", "protocol", "max_steps", "continues")
 
 @decoder
 def marks_of(row: Row) -> list[Mark]:
-    """The marks on a run or step."""
     return [Mark.from_json(mark) for mark in json.loads(row["told"])]
 
 
 def marks_json(marks: Sequence[Mark]) -> str:
-    """Marks as they are stored."""
     return json.dumps([mark.to_json() for mark in marks], separators=(",", ":"))
 
 
 def last_of(marks: Sequence[Mark]) -> int:
-    """The number of the last event; 0 when there is none."""
+    """Return the last event's number; 0 if there is none."""
     return max((mark.seq for mark in marks), default=0)
 
 
 def events_of_run(run: Run, marks: Sequence[Mark]) -> Iterator[Event]:
-    """The events that are about the run itself: its start and its end."""
+    """Yield the run's own events: its start and its end."""
     for mark in marks:
         data = {name: getattr(run, name) for name in _STARTED} if mark.type == "started" else run.outcome
         yield Event(run.thread_id, run.id, mark.seq, mark.type, data, mark.moment(run.started_at))
 
 
 def events_of_step(step: Step, marks: Sequence[Mark]) -> Iterator[Event]:
-    """The events that are about a step: of a model call its text and thought, of a tool call its start and end."""
+    """Yield a step's events: a model call's text and thought, a tool call's start and end."""
     place = 0
     for mark in marks:
         if mark.type == "text":

@@ -1,7 +1,4 @@
-"""What tells a thread from a later one of the same id, and from itself before checkpoints were replaced or taken back.
-
-Of such checkpoints, numbers and ids alone do not tell the one from the other.
-"""
+"""An id for each thread. It changes when checkpoints are replaced or removed, since their numbers may be reused."""
 
 from __future__ import annotations
 
@@ -14,23 +11,23 @@ _RENEWED = "."
 
 
 def born(incarnation: str) -> str:
-    """What of it stays the same as long as the thread is there."""
+    """Return the part that is constant for the thread's lifetime."""
     return incarnation.partition(_RENEWED)[0]
 
 
 def renewed(incarnation: str) -> str:
-    """Another one of the same thread."""
+    """Return a new incarnation of the same thread."""
     return f"{born(incarnation)}{_RENEWED}{token_hex(6)}"
 
 
 async def find(tx: Transaction, thread_id: str) -> str | None:
-    """That of a thread; None where there is none."""
+    """Return a thread's incarnation; None if there is no such thread."""
     row = await one(tx, "select_incarnation", thread_id=thread_id)
     return str(row["incarnation"]) if row else None
 
 
 async def renew(tx: Transaction, thread_id: str) -> str:
-    """Have whoever remembers checkpoints of a thread, which is locked, look at them anew; its incarnation then."""
+    """Invalidate caches of a locked thread's checkpoints; return the new incarnation."""
     found = await find(tx, thread_id)
     assert found is not None  # it is locked
     now = renewed(found)

@@ -1,4 +1,4 @@
-"""Items: values by namespace and key that applications keep beside their conversations, and what they are found by."""
+"""Items: the application's values by namespace and key, and their search index."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _ALL = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The items of a user whose namespace begins with `prefix`. With `alive_at`, a time as text, only those that have
-    not expired by then."""
+    """A user's items whose namespace begins with `prefix`; with `alive_at`, a time as text, those not expired then."""
 
     user_id: str
     prefix: str = ""
@@ -39,14 +38,13 @@ class Within:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The scope as a query's values."""
         first, last = (self.prefix + SEPARATOR, self.prefix + _BEHIND) if self.prefix else ("", _LAST)
         return {"user_id": self.user_id, "namespace": self.prefix, "first": first, "last": last}
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item as it is kept. `value` and `fields` are JSON; `ttl` are minutes, after which it has expired."""
+    """A stored item. `value` and `fields` are JSON; `ttl` is in minutes."""
 
     namespace: str
     key: str
@@ -65,11 +63,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What an item is found by: its terms as hashes with how often it says them, and its vectors by field.
-
-    `form` says how the terms were made, `embedded` which model and which fields the vectors are of; without one, there
-    are none, or none yet.
-    """
+    """An item's index: hashed terms with their counts, and vectors by field. `form` is the form of the terms,
+    `embedded` the model and fields of the vectors; None: no vectors yet."""
 
     form: int
     terms: Mapping[int, int] = field(default_factory=dict)
@@ -79,7 +74,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """That an item says a term so many times; `words` are all that it says."""
+    """An item's count of a term; `words` counts all of its terms."""
 
     place: ItemPlace
     term: int
@@ -88,12 +83,11 @@ class Posting:
 
 
 def text_of(moment: datetime) -> str:
-    """A time as it is kept."""
+    """Return a time as stored."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 async def find(tx: Transaction, user_id: str, place: ItemPlace, *, alive_at: str = "") -> Item | None:
-    """An item by its place."""
     row = await one(tx, "select_item", user_id=user_id, namespace=place[0], key=place[1], alive_at=alive_at)
     return _item(row) if row is not None else None
 
@@ -101,14 +95,14 @@ async def find(tx: Transaction, user_id: str, place: ItemPlace, *, alive_at: str
 async def find_all(
     tx: Transaction, user_id: str, places: Sequence[ItemPlace], *, alive_at: str = ""
 ) -> dict[ItemPlace, Item]:
-    """Those of the items that are there."""
+    """Return those of the items that exist."""
     given = json.dumps(places, ensure_ascii=False)
     rows = await tx.fetch("select_items_at", user_id=user_id, places=given, alive_at=alive_at)
     return {item.place: item for item in map(_item, rows)}
 
 
 async def page(tx: Transaction, within: Within, after: Item | None, *, limit: int) -> list[Item]:
-    """The next items behind `after`, the newest first."""
+    """Return the next items after `after`, newest first."""
     behind = {
         "updated_at": after.updated_at if after else _LATEST,
         "after_namespace": after.namespace if after else "",
@@ -119,13 +113,13 @@ async def page(tx: Transaction, within: Within, after: Item | None, *, limit: in
 
 
 async def namespaces(tx: Transaction, within: Within) -> list[str]:
-    """All namespaces of a user that hold something."""
+    """Return a user's namespaces that hold items."""
     rows = await tx.fetch("select_item_namespaces", user_id=within.user_id, alive_at=within.alive_at)
     return [row["namespace"] for row in rows]
 
 
 async def put(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
-    """Keep an item, in the place of the one that is there, and what it is found by."""
+    """Insert or replace an item and its index."""
     await tx.run(
         "upsert_item",
         **_at(user_id, item.place),
@@ -142,19 +136,19 @@ async def put(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
 
 
 async def reindex(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
-    """Make what an item is found by anew, unless the item has changed meanwhile."""
+    """Replace an item's index, unless the item has changed meanwhile."""
     changed = {"form": index.form, "words": sum(index.terms.values()), "embedded": index.embedded}
     if await tx.run("index_item", **_at(user_id, item.place), updated_at=item.updated_at, **changed):
         await _write_index(tx, user_id, item.place, index)
 
 
 async def delete(tx: Transaction, user_id: str, place: ItemPlace) -> None:
-    """Delete an item, if it is there."""
+    """Delete an item, if it exists."""
     await tx.run("delete_item", **_at(user_id, place))
 
 
 async def refresh(tx: Transaction, user_id: str, found: Iterable[Item], now: datetime) -> None:
-    """Have items live on from now as long as they may without being read."""
+    """Restart the time to live of items that were read."""
     for item in sorted(found, key=lambda each: each.place):
         if item.ttl is not None:
             later = text_of(now + timedelta(minutes=item.ttl))
@@ -162,31 +156,31 @@ async def refresh(tx: Transaction, user_id: str, found: Iterable[Item], now: dat
 
 
 async def expired(tx: Transaction, user_id: str, now: datetime, *, limit: int) -> list[ItemPlace]:
-    """Some of the items that have expired."""
+    """Return up to `limit` expired items."""
     rows = await tx.fetch("select_expired_items", user_id=user_id, now=text_of(now), limit=limit)
     return [(row["namespace"], row["key"]) for row in rows]
 
 
 async def delete_expired(tx: Transaction, user_id: str, places: Iterable[ItemPlace], now: datetime) -> int:
-    """Delete those of the items that still have expired; how many these are."""
+    """Delete those of the items that are still expired; return how many."""
     rows = [await tx.run("delete_expired_item", **_at(user_id, place), now=text_of(now)) for place in sorted(places)]
     return sum(rows)
 
 
 async def stale(tx: Transaction, within: Within, *, form: int, embedded: str | None, limit: int) -> list[Item]:
-    """Items whose terms are of another form, or whose vectors are not of the index `embedded`, where one is given."""
+    """Return items whose terms have another form, or, with `embedded`, whose vectors have another index."""
     rows = await tx.fetch("select_stale_items", **within.values, form=form, embedded=embedded, limit=limit)
     return [_item(row) for row in rows]
 
 
 async def postings(tx: Transaction, within: Within, terms: Iterable[int]) -> list[Posting]:
-    """Where these terms stand."""
+    """Return the postings of these terms."""
     rows = await tx.fetch("select_item_terms", **within.values, terms=json.dumps(sorted(terms)))
     return [Posting((r["namespace"], r["key"]), int(r["term"]), int(r["count"]), int(r["words"])) for r in rows]
 
 
 async def extent(tx: Transaction, within: Within) -> tuple[int, int]:
-    """How many items can be found by their terms, and how many words these have."""
+    """Return the numbers of searchable items and of their words."""
     [row] = await tx.fetch("count_items", **within.values)
     return int(row["items"]), int(row["words"])
 
@@ -199,8 +193,7 @@ async def near(
     measure: VectorMeasure,
     limit: int | None,
 ) -> list[tuple[ItemPlace, NDArray[np.float32]]]:
-    """Vectors of items that may be nearest to a vector: all of them, or those that are sure to hold the nearest
-    `limit` items."""
+    """Return candidate vectors: all, or enough to contain the nearest `limit` items."""
     asked = {"embedded": embedded, "dims": len(vector), "numbers": vector_text(vector), "measure": measure}
     most = _ALL if limit is None else limit + _MORE
     rows = await tx.fetch("select_item_vectors", **within.values, **asked, limit=most)

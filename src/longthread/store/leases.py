@@ -1,4 +1,4 @@
-"""Whether somebody executes a run, as the lease in its row tells it."""
+"""Leases: whether a process executes a run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FURTHEST = timedelta(hours=1)
 
 
 def is_held(row: Row, alive: IsAlive) -> bool:
-    """Whether somebody executes the run of a row. What another program has put there is no lease of ours."""
+    """Return whether a process executes a row's run. Values that other programs wrote are no leases."""
     owner, until, at = row["owner"], str(row["lease_until"]), now()
     return bool(owner) and at < until <= text_of(time_of(at) + FURTHEST) and alive(str(owner))
 
 
 async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
-    """The id of the thread's run that somebody executes now. Nothing else of the run is read."""
+    """Return the id of the thread's running run, without reading the rest of it."""
     row = await one(tx, "select_live_run", thread_id=thread_id)
     return str(row["id"]) if row is not None and is_held(row, alive) else None
 
 
 def left(row: Row) -> dict[str, Any]:
-    """The row of a run as it is elsewhere: whoever executes it does so where it comes from."""
+    """Return a run's row without its lease, for another store."""
     return {**row, "owner": None, "lease_until": None} if row["status"] == "running" else {**row}

@@ -1,4 +1,4 @@
-"""What a list of threads says of each: how its last run stands."""
+"""Statuses for lists of threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from longthread.store.leases import IsAlive, is_held
 
 
 async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive) -> dict[str, str]:
-    """The status of each thread's last run, by thread; a thread that has had no run is not in it.
-
-    A run's own status, or `interrupted` when it is unfinished, nobody executes it, and it waits for no decision. One
-    query, however many threads: it reads what was active between the first and the last of them, which for a page of a
-    list is just that page.
-    """
+    """Return the status of each thread's last run, by thread; threads without runs are absent. An unfinished run that
+    nobody executes, and that waits for no decision, is `interrupted`. One query reads the range of activity between the
+    first and the last thread."""
     if not threads:
         return {}
     active = [thread.updated_at for thread in threads]

@@ -1,4 +1,4 @@
-"""The log: threads, and the entries that are only ever added to them."""
+"""The log: threads and their append-only entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
 
 
 def now() -> str:
-    """The time, as the store writes it."""
+    """Return the time as stored."""
     return _text_of(datetime.now(UTC))
 
 
@@ -46,12 +46,8 @@ async def create_thread(
     source: str | None = None,
     parent: str | None = None,
 ) -> Thread:
-    """Make a thread, below `parent` if it is given, or find it when the user already has it; it is locked until the
-    transaction ends.
-
-    Raises:
-        ThreadNotFound: the id is taken by somebody else's thread; nothing tells whose.
-    """
+    """Create a thread, below `parent` if given, or find the user's own; lock it until the transaction ends. Raises
+    `ThreadNotFound` if the id is another user's, without naming them."""
     await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
     await position(tx, thread_id)
     if parent is not None:
@@ -60,20 +56,12 @@ async def create_thread(
 
 
 async def find_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Thread:
-    """A user's thread.
-
-    Raises:
-        ThreadNotFound: there is none, or it is another user's.
-    """
+    """Return a user's thread. Raises `ThreadNotFound`, also for another user's."""
     return thread_of(await find_row(tx, thread_id, user_id=user_id))
 
 
 async def find_row(tx: Transaction, thread_id: str, *, user_id: str) -> Row:
-    """The row of a user's thread as it is: nothing is made of it that may be damaged.
-
-    Raises:
-        ThreadNotFound: there is none, or it is another user's.
-    """
+    """Return a user's thread as an undecoded row, which may be damaged. Raises `ThreadNotFound`."""
     row = await one(tx, "select_thread", id=thread_id, user_id=user_id)
     if row is None:
         raise ThreadNotFound(thread=thread_id)
@@ -89,15 +77,14 @@ async def list_threads(
     below: bool = False,
     unreadable: dict[str, str] | None = None,
 ) -> list[Thread]:
-    """A user's threads, the latest active first; `before` is the (updated_at, id) of the last one already seen.
+    """Return a user's threads, the latest active first, after `before`, the (updated_at, id) of the last one seen.
 
     Args:
-        below: also those that are below another: what agents ask each other.
-        unreadable: gets the ids of those of which nothing can be made, each with why; they are passed over, and
-            others are in their places.
+        below: also threads below others: questions between agents.
+        unreadable: receives the ids and reasons of damaged threads, which others replace in the list.
 
     Raises:
-        RowDamaged: nothing can be made of one, and there is no `unreadable`.
+        RowDamaged: a thread is damaged, and there is no `unreadable`.
     """
     found: list[Thread] = []
     while True:
@@ -110,7 +97,7 @@ async def list_threads(
 
 
 async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
-    """The id of a user's thread that was active last, also when nothing else can be made of its row."""
+    """Return the id of a user's latest active thread, even if its row is damaged."""
     row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, below=0, limit=1)
     return str(row["id"]) if row else None
 
@@ -118,19 +105,18 @@ async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
 async def children(
     tx: Transaction, thread_id: str, *, user_id: str, unreadable: dict[str, str] | None = None
 ) -> list[Thread]:
-    """The threads right below a user's thread, the oldest first. `unreadable` is as for `list_threads`."""
+    """Return a thread's direct children, oldest first. `unreadable`: see `list_threads`."""
     return threads_of(await tx.fetch("select_children", id=thread_id, user_id=user_id), unreadable)
 
 
 async def threads_below(tx: Transaction, thread_id: str, *, user_id: str) -> dict[str, str]:
-    """All threads below a user's thread, at whatever depth, those nearer first: their ids, and when each was last
-    active."""
+    """Return all descendants of a user's thread, nearest first, as ids with their last activity."""
     rows = await tx.fetch("select_threads_below", id=thread_id, user_id=user_id)
     return {row["id"]: row["updated_at"] for row in rows}
 
 
 async def depth(tx: Transaction, thread_id: str) -> int:
-    """How many threads a thread is below."""
+    """Return how many ancestors a thread has."""
     row = await one(tx, "count_threads_above", id=thread_id)
     return int(row["depth"] or 0) if row else 0
 
@@ -138,10 +124,8 @@ async def depth(tx: Transaction, thread_id: str) -> int:
 async def search_threads(
     tx: Transaction, text: str, *, user_id: str, limit: int = 20, unreadable: dict[str, str] | None = None
 ) -> list[tuple[Thread, str]]:
-    """A user's threads that hold `text` in a title, a question or an answer, each with the newest text that does.
-
-    `unreadable` is as for `list_threads`; those that are passed over count to the limit.
-    """
+    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `unreadable`: see
+    `list_threads`; damaged threads count towards `limit`."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
     hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
@@ -149,30 +133,30 @@ async def search_threads(
 
 
 async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:
-    """The ids of a user's threads that begin with `prefix`, in their order."""
+    """Return a user's thread ids with this prefix, in order."""
     last = prefix + _LAST
     rows = await tx.fetch("select_threads_by_prefix", user_id=user_id, first=prefix, last=last, limit=limit)
     return [row["id"] for row in rows]
 
 
 async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id: str) -> None:
-    """Give a thread another title; it does not count as activity."""
+    """Set a thread's title, which is no activity."""
     if not await tx.run("update_title", id=thread_id, user_id=user_id, title=title):
         raise ThreadNotFound(thread=thread_id)
 
 
 async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
-    """Remember the source that a thread's next question is asked of."""
+    """Store the source of the thread's next question."""
     await tx.run("update_source", id=thread_id, source=source)
 
 
 async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
-    """Note the agent of the catalog that a conversation is with."""
+    """Store the catalog agent of a conversation."""
     await tx.run("set_agent", id=thread_id, agent_id=agent_id)
 
 
 async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> None:
-    """Note that a tool of this kind has run. For who has locked the thread in this transaction."""
+    """Store that a tool of this category has run. The caller has locked the thread in this transaction."""
     row = await one(tx, "select_tool_categories", id=thread_id)
     with of_thread(thread_id):
         there: list[str] = json.loads(row["tool_categories"]) if row else []
@@ -181,8 +165,7 @@ async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> N
 
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
-    """Delete a thread, and the threads below it, with everything that is kept of them, damaged or not. It cannot be
-    undone."""
+    """Delete a thread and its descendants with all their data, damaged or not, for ever."""
     await lock(tx, thread_id)
     await find_row(tx, thread_id, user_id=user_id)
     below = await threads_below(tx, thread_id, user_id=user_id)
@@ -198,14 +181,13 @@ async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Non
 async def extend(
     tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int | None = None, expect: int | None = None
 ) -> list[Entry]:
-    """Add entries behind `parent` (default: the tip), one behind the other, and make the last one the tip.
+    """Append entries after `parent` (default: the tip), and make the last one the tip.
 
-    Idempotent: drafts that already are the end of the tip's branch, or stand behind `parent`, are those entries and
-    nothing is written; drafts whose entries retention has deleted from the branch's beginning are passed over. See
-    `add` for a draft whose id stands elsewhere or with other content.
+    Idempotent: drafts that already end the tip's branch, or follow `parent`, are returned and not written. Drafts whose
+    entries retention deleted from the branch's start are skipped. See `add` for drafts whose ids exist elsewhere.
 
     Args:
-        parent: seq of the entry to go behind; 0 starts a new branch at the root.
+        parent: seq of the preceding entry; 0 starts a new branch at the root.
         expect: the tip that the caller last saw.
 
     Raises:
@@ -232,14 +214,10 @@ async def extend(
 
 
 async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int) -> list[Entry]:
-    """Add entries behind `parent` (0: the root), one behind the other. The tip stays where it is.
+    """Append entries after `parent` (0: the root) without moving the tip. Idempotent.
 
-    Idempotent. A draft whose id stands elsewhere or with other content becomes a sibling, and nothing is overwritten:
-    an entry whose id follows from the draft and its place, and whose metadata tells the draft's own (`sent_id`).
-
-    Raises:
-        ThreadNotFound: there is no such thread.
-        EntryNotFound: the thread has no entry `parent`.
+    A draft whose id exists elsewhere or with other content becomes a sibling: its id is derived from the draft and its
+    place, and its metadata holds the draft's own (`sent_id`). Raises `ThreadNotFound`, or `EntryNotFound` for `parent`.
     """
     tip, size = await position(tx, thread_id)
     await _expect_entry(tx, thread_id, parent)
@@ -252,12 +230,8 @@ async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, paren
 async def append(
     tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, tip: int, size: int, goes_on: bool = False
 ) -> list[Entry]:
-    """Add entries that are new behind the tip. For who has locked the thread in this transaction: `tip` and `size` are
-    what was found then, and the ids of the drafts were just made.
-
-    Args:
-        goes_on: this is not the beginning of a turn: that the thread is active is noted to the second only.
-    """
+    """Append new entries after the tip. The caller has locked the thread in this transaction, which found `tip` and
+    `size`, and has just made the drafts' ids. `goes_on`: within a turn, the activity time is rounded to seconds."""
     entries: list[Entry] = []
     for draft in drafts:
         parent = entries[-1].seq if entries else tip
@@ -272,12 +246,7 @@ async def append(
 
 
 async def set_tip(tx: Transaction, thread_id: str, seq: int) -> None:
-    """Make an entry the thread's tip: the branch that ends in it is the conversation. 0: it starts anew.
-
-    Raises:
-        ThreadNotFound: there is no such thread.
-        EntryNotFound: the thread has no such entry.
-    """
+    """Set the thread's tip, the end of the conversation; 0 empties it. Raises `ThreadNotFound` or `EntryNotFound`."""
     tip, size = await position(tx, thread_id)
     await _expect_entry(tx, thread_id, seq)
     if seq != tip:
@@ -285,27 +254,22 @@ async def set_tip(tx: Transaction, thread_id: str, seq: int) -> None:
 
 
 def sent_id(entry: Draft) -> str:
-    """The id that the entry's sender gave it."""
+    """Return the id that the sender gave the entry."""
     return str(entry.metadata.get(MESSAGE_ID, entry.id))
 
 
 async def descends(tx: Transaction, thread_id: str, seq: int, ancestor: int, *, limit: int = 200) -> bool:
-    """Whether entry `seq` stands on a branch behind entry `ancestor`.
-
-    No more than `limit` entries are looked at: where they all lie behind `ancestor`, the answer is yes.
-    """
+    """Return whether entry `seq` descends from `ancestor`. After `limit` entries that are all later than `ancestor`, it
+    is assumed to."""
     row = await one(tx, "select_ancestor", thread_id=thread_id, seq=seq, down_to=ancestor, limit=limit)
     return row is not None and row["seq"] is not None and row["seq"] >= ancestor
 
 
 async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
-    """The thread's tip and its number of entries; in a write transaction, the thread is locked until its end.
+    """Return the thread's tip and size; a write transaction locks the thread until its end. Raises `ThreadNotFound`.
 
-    Every write transaction that touches a thread does this first: what it reads afterwards stays as it is, and two
-    transactions on one thread come one after the other.
-
-    Raises:
-        ThreadNotFound: there is no such thread.
+    Every write transaction on a thread does this first (lock first, then look): later reads are stable, and
+    transactions on one thread run one after the other.
     """
     row = await lock(tx, thread_id)
     with of_thread(thread_id):
@@ -313,11 +277,7 @@ async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
 
 
 async def lock(tx: Transaction, thread_id: str) -> Row:
-    """What `position` does, for who makes nothing of what is found.
-
-    Raises:
-        ThreadNotFound: there is no such thread.
-    """
+    """Lock a thread as `position` does, and return the undecoded row. Raises `ThreadNotFound`."""
     row = await one(tx, "select_position", id=thread_id)
     if row is None:
         raise ThreadNotFound(thread=thread_id)
@@ -330,7 +290,7 @@ async def _expect_entry(tx: Transaction, thread_id: str, seq: int) -> None:
 
 
 async def _end_of_branch(tx: Transaction, thread_id: str, tip: int, drafts: Sequence[Draft]) -> list[Entry]:
-    """The last entries of the tip's branch, if they are what `drafts` say."""
+    """Return the last entries of the tip's branch if they equal `drafts`."""
     last = await branch(tx, thread_id, tip, limit=len(drafts))
     if 0 < len(last) < len(drafts) and await _is_cut_off(tx, last[0]):
         drafts = drafts[-len(last) :]
@@ -340,7 +300,7 @@ async def _end_of_branch(tx: Transaction, thread_id: str, tip: int, drafts: Sequ
 
 
 async def _is_cut_off(tx: Transaction, entry: Entry) -> bool:
-    """Whether retention has deleted what stood before the entry, which is now its branch's first."""
+    """Return whether retention deleted the entry's parent."""
     row = await one(tx, "select_parent", thread_id=entry.thread_id, seq=entry.seq)
     return entry.parent_seq == 0 and row is not None and row["parent_seq"] > 0
 
@@ -348,7 +308,7 @@ async def _is_cut_off(tx: Transaction, entry: Entry) -> bool:
 async def _write(
     tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, parent: int, size: int
 ) -> tuple[list[Entry], int]:
-    """The drafts as entries behind `parent`, and the number of entries that the thread has then."""
+    """Write drafts after `parent`; return the entries and the thread's new size."""
     entries: list[Entry] = []
     for draft in drafts:
         entry = await _place(tx, thread_id, draft, parent_seq=parent, seq=size + 1)
@@ -375,7 +335,7 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
 
 
 def _sibling_id(draft: Draft, parent_seq: int) -> str:
-    """The id of an entry that says what `draft` says behind `parent_seq`: the same each time it is asked for."""
+    """Return a deterministic id for `draft` after `parent_seq`."""
     calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
     payload = None if draft.full_payload is None else draft.full_payload.hex()
     content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
@@ -389,11 +349,7 @@ async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: 
 
 
 async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
-    """One entry.
-
-    Raises:
-        EntryNotFound: the thread has no such entry.
-    """
+    """Return an entry by id. Raises `EntryNotFound`."""
     row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
     if row is None:
         raise EntryNotFound(thread=thread_id, entry=entry_id)
@@ -401,12 +357,8 @@ async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
 
 
 async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200) -> list[Entry]:
-    """The last `limit` entries of the branch that ends in `tip`, oldest first. Costs the same however long it is.
-
-    Raises:
-        EntryNotFound: the thread has no entry `tip`.
-        RowDamaged: it must have had it, or an entry before it, and it is gone.
-    """
+    """Return the last `limit` entries of the branch that ends in `tip`, oldest first, in time independent of its
+    length. Raises `EntryNotFound` if there is no `tip`, or `RowDamaged` if it or an earlier entry was lost."""
     found: list[Row] = []
     wanted = tip
     while wanted and len(found) < limit:
@@ -428,19 +380,19 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
 
 
 async def entries_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[Entry]:
-    """The entries with `first` <= seq <= `last`, whatever their branch."""
+    """Return the entries with `first` <= seq <= `last`, on any branch."""
     rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)
     return entries_of(rows)
 
 
 async def entries_at(tx: Transaction, thread_id: str, seqs: Collection[int]) -> dict[int, Entry]:
-    """Those of the entries with these numbers that the thread has, whatever their branch, by number."""
+    """Return the existing entries with these seqs, on any branch, by seq."""
     rows = await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps(sorted(seqs)))
     return {int(row["seq"]): entry_of(row) for row in rows}
 
 
 async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, Entry]:
-    """Those of the entries `ids` that the thread has, by id."""
+    """Return the existing entries with these ids, by id."""
     found: dict[str, Entry] = {}
     for entry_id in ids:
         row = await one(tx, "select_entry", thread_id=thread_id, id=entry_id)
@@ -450,12 +402,12 @@ async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> d
 
 
 async def count_entries(tx: Transaction, thread_id: str) -> int:
-    """How many entries a thread has, on all its branches."""
+    """Count a thread's entries on all branches."""
     [row] = await tx.fetch("count_entries", thread_id=thread_id)
     return int(row["entries"])
 
 
 async def expect_no_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> None:
-    """Go on only if the thread has none of the entries `ids`. See `Transaction.expect`."""
+    """Go on only if the thread has none of these entries (see `Transaction.expect`)."""
     for entry_id in ids:
         await tx.expect("select_entry_seq", 0, thread_id=thread_id, id=entry_id)

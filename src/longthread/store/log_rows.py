@@ -1,4 +1,4 @@
-"""Threads and entries as rows."""
+"""Rows of threads and entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from longthread.store.encoding import dump
 
 
 def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str) -> dict[str, Any]:
-    """The row of a new entry, written at a moment."""
     return {
         "thread_id": thread_id,
         "seq": seq,
@@ -41,7 +40,6 @@ def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: st
 
 @decoder
 def thread_of(row: Row) -> Thread:
-    """A thread."""
     return Thread(
         id=row["id"],
         user_id=row["user_id"],
@@ -62,17 +60,13 @@ def thread_of(row: Row) -> Thread:
 
 
 def moment_of(text: str) -> datetime:
-    """A time; one that another program wrote without a zone is in UTC."""
+    """Parse a time; without a zone, as other programs write it, it is UTC."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) -> list[Thread]:
-    """The threads of rows. Those of which nothing can be made are passed over and put in `unreadable`, with why.
-
-    Raises:
-        RowDamaged: nothing can be made of one, and there is no `unreadable`.
-    """
+    """Decode threads. `unreadable` receives damaged ones with the reason; without it, raises `RowDamaged`."""
     found = []
     for row in rows:
         try:
@@ -85,13 +79,12 @@ def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) ->
 
 
 def of_thread(thread_id: str) -> Decoding:
-    """For a block that makes something of the columns of a thread's own row."""
+    """Return the decoding block for a thread's own row."""
     return Decoding(thread_id, "the row", "in `threads`")
 
 
 @decoder
 def entry_of(row: Row) -> Entry:
-    """An entry."""
     calls, metadata = row["tool_calls"], row["metadata"]
     return _made(row, json.loads(calls) if calls else (), json.loads(metadata) if metadata else {})
 
@@ -104,8 +97,7 @@ _TAKEN = (
 
 
 def entries_of(rows: Sequence[Row]) -> list[Entry]:
-    """The entries of rows. Windows are made of hundreds: one field after the other, their JSON parsed at once, takes
-    two thirds of the time."""
+    """Decode entries by column and their JSON in one parse, which takes a third less time for a window."""
     try:
         calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
         metadata = iter(_parsed([row["metadata"] for row in rows if row["metadata"]]))
@@ -152,6 +144,6 @@ def _made(row: Row, calls: Sequence[Any], metadata: Mapping[str, Any]) -> Entry:
 
 
 def parent_of(row: Row) -> int:
-    """The log keeps what it was told; who reads it finds a root where the entry before was deleted."""
+    """Return the parent's seq; 0 if retention deleted the parent: its seq remains in the row."""
     parent: int = row["parent_seq"]
     return parent if parent >= row.get("first_seq", 1) else 0

@@ -1,4 +1,4 @@
-"""What memories are kept in: their rows, the entries that they come from, and the runs that used them."""
+"""Memories: their rows, source entries, and the runs that used them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ words that the memory no longer has, and is made anew when its owner next has so
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose memories: a user's with one agent, or with all of them."""
+    """An owner of memories: a user with one agent, or with all."""
 
     user_id: str
     agent_id: str | None = None
@@ -35,7 +35,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTerms:
-    """What a memory is found by: a hash of what it says, and its terms as `form` says."""
+    """A memory's index: a hash of its statement, and its terms in `form`."""
 
     said: str
     form: str
@@ -45,7 +45,7 @@ class MemoryTerms:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory as a search sees it. Of one without `form` the terms are not known."""
+    """A memory for search. Without `form`, its terms are unknown."""
 
     id: str
     content: str
@@ -58,11 +58,7 @@ class Candidate:
 
 
 async def find(tx: Transaction, memory_id: str, *, user_id: str, agent_id: str | None = None) -> Memory:
-    """A user's memory, with one agent or any.
-
-    Raises:
-        MemoryNotFound: there is none, or it is another user's.
-    """
+    """Return a user's memory, with one agent or any. Raises `MemoryNotFound`, also for another user's."""
     row = await one(tx, "select_memory", id=_checked(memory_id), user_id=user_id)
     if row is None or (agent_id is not None and str(row["agent_id"]) != agent_id):
         raise MemoryNotFound(memory=memory_id)
@@ -70,7 +66,7 @@ async def find(tx: Transaction, memory_id: str, *, user_id: str, agent_id: str |
 
 
 async def that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:
-    """The ids of a user's memories that begin like this, expired ones too."""
+    """Return a user's memory ids with this prefix, expired ones too."""
     if not prefix.strip():
         return []
     rows = await tx.fetch("select_memories_that_begin", prefix=prefix.strip().lower(), user_id=user_id, limit=limit)
@@ -80,7 +76,7 @@ async def that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int =
 async def list_(
     tx: Transaction, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50, now: str | None = None
 ) -> list[Memory]:
-    """A user's memories that have not expired, the most important first, of these the newest."""
+    """Return a user's unexpired memories, the most important first, then the newest."""
     rows = await tx.fetch(
         "select_memories",
         user_id=owner.user_id,
@@ -93,24 +89,24 @@ async def list_(
 
 
 async def that_says(tx: Transaction, owner: Owner, said: str) -> Row | None:
-    """The `id`, `session_id` and `content` of the memory that says this; locked until the transaction ends."""
+    """Return the `id`, `session_id` and `content` of the memory with this hash, locked in the transaction."""
     return await one(tx, "select_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said)
 
 
 async def said_otherwise(tx: Transaction, owner: Owner) -> list[tuple[str, str]]:
-    """A user's memories with an agent whose hash is not of what they say, as (id, content)."""
+    """Return an owner's memories whose hash is outdated, as (id, content)."""
     asked = {"user_id": owner.user_id, "agent_id": owner.agent_id}
     rows = await tx.fetch("select_memories_said_otherwise", form=SAID, **asked)
     return [(str(row["id"]), str(row["content"])) for row in rows]
 
 
 async def put_said(tx: Transaction, memory_id: str, said: str) -> None:
-    """Give a memory the hash of what it says, unless another one of its owner says the same."""
+    """Set a memory's hash, unless another of its owner has the same."""
     await tx.run("put_memory_said", id=memory_id, said=said)
 
 
 async def make_agent(tx: Transaction, agent_id: str) -> None:
-    """Make sure that there is an agent of this id."""
+    """Ensure that this agent exists."""
     if ("agent", agent_id) in BUILTIN:
         await catalog.put_builtin(tx, agent_id)
     else:
@@ -118,18 +114,18 @@ async def make_agent(tx: Transaction, agent_id: str) -> None:
 
 
 async def any_of(tx: Transaction, user_id: str) -> bool:
-    """Whether a user has memories, expired ones too."""
+    """Return whether a user has memories, expired ones too."""
     return await one(tx, "select_any_memory", user_id=user_id) is not None
 
 
 async def count(tx: Transaction, owner: Owner, *, now: str | None = None) -> int:
-    """How many memories a user has with an agent that have not expired."""
+    """Count an owner's unexpired memories."""
     [row] = await tx.fetch("count_memories", user_id=owner.user_id, agent_id=owner.agent_id, now=now or log.now())
     return int(row["memories"])
 
 
 async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: Statement, indexed: MemoryTerms) -> bool:
-    """Write a new memory; False when another transaction has just written one that says the same."""
+    """Insert a memory; False if another transaction has just inserted the same statement."""
     written = await tx.run(
         "insert_memory",
         id=memory_id,
@@ -143,7 +139,7 @@ async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: State
 
 
 async def update(tx: Transaction, memory_id: str, statement: Statement, indexed: MemoryTerms) -> None:
-    """Give a memory the words, the importance and the rest of what was said now."""
+    """Update a memory with a new statement and its index."""
     await tx.run("update_memory", id=memory_id, **_values(statement, indexed))
 
 
@@ -162,7 +158,7 @@ def _values(statement: Statement, indexed: MemoryTerms) -> dict[str, Any]:
 
 
 async def add_source(tx: Transaction, memory_id: str, source: MemorySource, content: str) -> None:
-    """Note that a thread's entries say a memory. For who has locked the thread in this transaction."""
+    """Store a thread's entries as a memory's source. The caller has locked the thread in this transaction."""
     there = await one(tx, "select_memory_source", memory_id=memory_id, thread_id=source.thread_id)
     seqs = sorted({*source.seqs, *(json.loads(there["seqs"]) if there else ())})
     await tx.run(
@@ -177,39 +173,35 @@ async def add_source(tx: Transaction, memory_id: str, source: MemorySource, cont
 
 
 async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[MemorySource]:
-    """The entries that a memory comes from, the thread first that said it first."""
+    """Return a memory's source entries, the earliest thread first."""
     rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
     return [MemorySource(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
 
 
 async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:
-    """Delete a memory with all that is kept of it.
-
-    Raises:
-        MemoryNotFound: there is none, or it is another user's.
-    """
+    """Delete a memory with all its data. Raises `MemoryNotFound`, also for another user's."""
     if not await tx.run("delete_memory", id=_checked(memory_id), user_id=user_id):
         raise MemoryNotFound(memory=memory_id)
 
 
 async def delete_expired(tx: Transaction, *, user_id: str | None = None, now: str | None = None) -> int:
-    """Delete what has expired: of one user, or of all; how many that were."""
+    """Delete expired memories, of one user or all; return how many."""
     return await tx.run("delete_expired_memories", user_id=user_id, now=now or log.now())
 
 
 async def count_expired(tx: Transaction, *, now: str) -> int:
-    """How many memories had expired at a moment."""
+    """Count the memories that had expired at a time."""
     [row] = await tx.fetch("count_expired_memories", now=now)
     return int(row["memories"])
 
 
 async def delete_if_expired(tx: Transaction, owner: Owner, said: str) -> None:
-    """Delete the memory that says this, if it has expired: said again, it begins anew."""
+    """Delete the memory with this hash if it has expired, so that it can be stored as new."""
     await tx.run("delete_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said, now=log.now())
 
 
 async def candidates(tx: Transaction, owner: Owner) -> list[Candidate]:
-    """All memories that may be found, in the order of their ids."""
+    """Return all searchable memories, ordered by id."""
     rows = await tx.fetch("select_memory_terms", user_id=owner.user_id, agent_id=owner.agent_id, now=log.now())
     return [_candidate(row) for row in rows]
 
@@ -217,7 +209,7 @@ async def candidates(tx: Transaction, owner: Owner) -> list[Candidate]:
 async def nearest(
     tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32], count_: int
 ) -> list[tuple[str, float]]:
-    """The memories whose vectors are nearest to a vector of length 1, with the cosines; the nearest first."""
+    """Return the memories nearest to a vector of length 1, with cosines, nearest first."""
     from longthread.store.index.numbers import numbers, vector_text  # numpy: only with an embedder
 
     rows = await tx.fetch(
@@ -237,14 +229,13 @@ async def nearest(
 async def without_vector(
     tx: Transaction, model: str, *, user_id: str, after: str = "", limit: int = 64
 ) -> list[tuple[str, str]]:
-    """The next of a user's memories that have no vector of a model, as (id, content)."""
+    """Return a user's next memories without a vector of a model, as (id, content)."""
     rows = await tx.fetch("select_memories_without_vector", user_id=user_id, model=model, after=after, limit=limit)
     return [(str(row["id"]), str(row["content"])) for row in rows]
 
 
 async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str, NDArray[np.float32]]]) -> None:
-    """Keep the vectors of memories, given as (id, content, vector). One that is gone, or says something else now, is
-    passed over."""
+    """Store vectors, as (id, content, vector). Memories that were deleted or changed are skipped."""
     from longthread.store.index.numbers import vector_text  # numpy: only with an embedder
 
     for memory_id, content, vector in rows:
@@ -255,24 +246,21 @@ async def put_vectors(tx: Transaction, model: str, rows: Iterable[tuple[str, str
 
 
 async def note_uses(tx: Transaction, thread_id: str, run_id: str, uses: Sequence[Used]) -> None:
-    """Note which memories a run used. For who has locked the thread. One that is gone is passed over."""
+    """Store which memories a run used; deleted ones are skipped. The caller has locked the thread."""
     for place, use in enumerate(uses):
         values = {"memory_id": use.memory_id, "how": use.how, "place": place, "shown": use.shown}
         await tx.later("put_memory_use", thread_id=thread_id, run_id=run_id, **values)
 
 
 async def uses(tx: Transaction, thread_id: str, run_id: str, *, user_id: str | None) -> list[Used]:
-    """The memories that a run used, those that it was given first. What was forgotten is not among them.
-
-    Args:
-        user_id: whose run it must be; None: whoever asks was let in already.
-    """
+    """Return the memories that a run used, in the order given; deleted ones are absent. `user_id`: the run's owner;
+    None: access was checked."""
     rows = await tx.fetch("select_memory_uses", thread_id=thread_id, run_id=run_id, user_id=user_id)
     return [_used(row) for row in rows]
 
 
 def _checked(memory_id: str) -> str:
-    """An id as the database writes it: any other text is that of no memory."""
+    """Return an id in the database's spelling; other texts are ids of no memory."""
     try:
         return str(uuid.UUID(memory_id))
     except ValueError:
@@ -320,7 +308,7 @@ def _used(row: Row) -> Used:
 
 
 def _importance(row: Row) -> float:
-    """Of a row that was written by other means it may be anything."""
+    """Return the importance; rows written by other means may hold any value."""
     value = row["importance"]
     return 0.5 if value is None else min(1.0, max(0.0, float(value)))
 

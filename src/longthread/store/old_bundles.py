@@ -1,5 +1,4 @@
-"""Bundles: until version 33 of the schema, many ended runs of a thread were one compressed value. An upgrade unpacks
-them."""
+"""Bundles: before schema version 33, many ended runs were one compressed value. An upgrade unpacks them."""
 
 from __future__ import annotations
 
@@ -29,11 +28,7 @@ _FIX = (
 
 
 def unpacked(bundle: Row) -> Iterator[dict[str, Any]]:
-    """The rows of `runs` that a bundle holds.
-
-    Raises:
-        RowDamaged: nothing can be made of it.
-    """
+    """Yield a bundle's rows of `runs`. Raises `RowDamaged`."""
     try:
         body = bytes(bundle["body"])
         if body[:1] != _FORM:
@@ -49,7 +44,7 @@ def unpacked(bundle: Row) -> Iterator[dict[str, Any]]:
 
 
 def insertion(row: Row, mark: str) -> str:
-    """The statement that inserts a row of `runs`; `mark` is a value's placeholder, with its name as `{}`."""
+    """Return the INSERT statement of a `runs` row; `mark` is a placeholder with `{}` for the name."""
     values = ", ".join(mark.format(name) for name in row)
     return f"INSERT INTO runs ({', '.join(row)}) VALUES ({values})"
 

@@ -1,4 +1,4 @@
-"""Open a store by its address."""
+"""Opening of stores by address."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from longthread.store.driver import Driver
 async def open_store(
     database: str | Path, *, creates: bool = True, migrates: bool = True, read_only: bool = False
 ) -> AsyncIterator[Driver]:
-    """The store at an address, created and migrated when needed, closed at the end of the block.
+    """Open the store at an address, create and migrate it when needed, and close it at the end of the block.
 
     Args:
-        database: the path of a SQLite file, a `postgresql://` URL, or `embedded`, a PostgreSQL that starts with
-            Longthread; its data is in the settings' data folder, or with `embedded:FOLDER` in another.
-        creates: otherwise a store must be there already: none is made, and nothing that it would be in.
-        migrates: otherwise a store must be there already, and its schema stays as it is: only what does not depend on
-            the version can be read.
-        read_only: a store must be there already, with the current schema unless `migrates` is False. Nothing is written
-            to it; what would write raises `StoreReadOnly`. The server of `embedded` writes its own files.
+        database: a SQLite file's path, a `postgresql://` URL, or `embedded`: a PostgreSQL that runs with Longthread,
+            with its data in the settings' data folder, or, as `embedded:FOLDER`, in another.
+        creates: if False, the store must exist; nothing is created.
+        migrates: if False, the store must exist and keeps its schema: read only what all versions share.
+        read_only: the store must exist, with the current schema if `migrates`; writes raise `StoreReadOnly`. The server
+            of `embedded` still writes its own files.
 
     Raises:
         InvalidInput: it is no such address.
@@ -72,16 +71,11 @@ async def _close(driver: Driver) -> None:
 
 
 def is_postgres(address: str) -> bool:
-    """Whether an address is the URL of a PostgreSQL database."""
     return address.partition("://")[0] in POSTGRES_URLS and "://" in address
 
 
 def described(address: str) -> str:
-    """An address as people may see it, without a password.
-
-    Raises:
-        StoreUnavailable: it is a URL that cannot be read.
-    """
+    """Return an address for people, without a password. Raises `StoreUnavailable` for a malformed URL."""
     if address.startswith(_EMBEDDED):
         return f"{address.removeprefix(_EMBEDDED)} (embedded PostgreSQL)"
     if not is_postgres(address):
@@ -95,7 +89,7 @@ _EMBEDDED = f"{EMBEDDED}:"
 
 
 def why_none(address: str) -> str | None:
-    """Why there is no store at an address, as far as the files tell; None where there may be one."""
+    """Return why there is no store at an address, as far as files show; None: there may be one."""
     if is_postgres(address):
         return None
     path = Path(address.removeprefix(_EMBEDDED))

@@ -1,9 +1,8 @@
-"""Named SQL. Each `.sql` file under `sql/` holds queries headed by `-- name: …`.
+"""Named SQL: each `.sql` file under `sql/` holds queries headed by `-- name: …`.
 
-`sql/common` is what every backend understands; a backend's own folder overrides by name. `quick` behind the name
-says that the query finds what it reads or writes by its key, and that it is little: it may run where others wait.
-`bulky` says that it finds many bytes, beside texts and whole numbers: a server need not write them as text.
-A word such as `JSON[…]` stands for what the dialects say differently (`_WORDS`).
+`sql/common` is for every backend; a backend's own folder overrides it by name. `quick` after the name: the query works
+by key on little data, and may run where others wait. `bulky`: it returns many bytes, which a server need not send as
+text. Words such as `JSON[…]` stand for dialect-specific SQL (`_WORDS`).
 """
 
 from __future__ import annotations
@@ -18,16 +17,14 @@ _HEAD = re.compile(r"^-- name: (\w+)(?: (quick|bulky))?\s*$", re.MULTILINE)
 
 
 class Sql(str):
-    """A query itself, in the place of a name: composed by the store for work that goes over whatever tables there are.
-
-    It names nothing but what the database's own catalog told, in quotes; values are its parameters, `:name`.
-    """
+    """SQL instead of a query's name, composed for work on all tables. It contains only quoted names from the database's
+    catalog; values are parameters, `:name`."""
 
     __slots__ = ()
 
 
 class Queries(dict[str, str]):
-    """Queries by name, and the names of those that are quick or bulky; a composed one stands for itself."""
+    """Queries by name, and the names of quick and bulky ones; composed SQL maps to itself."""
 
     def __init__(self) -> None:
         self.quick: set[str] = set()
@@ -41,7 +38,7 @@ class Queries(dict[str, str]):
 
 @cache
 def queries(dialect: str) -> Queries:
-    """All queries of a dialect, `sqlite` or `postgres`, by name."""
+    """Return a dialect's queries, `sqlite` or `postgres`, by name."""
     found = Queries()
     for folder in ("common", dialect):
         for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):

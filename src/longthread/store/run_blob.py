@@ -1,4 +1,4 @@
-"""What is left of a run when it has ended, as one compressed value: how it ended, its steps, and what it told."""
+"""An ended run as one compressed value: its outcome, steps and events."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _SMALL_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What a run has come to. `outcome` has None for what the run's last entry says; steps say nothing that is said by
-    their entries; `events` are those that are no marks."""
+    """A run's content. `outcome` is None where the last entry has the value; steps omit what their entries hold;
+    `events` excludes marks."""
 
     outcome: Mapping[str, Any]
     marks: Sequence[Mark]
@@ -57,7 +57,6 @@ class Packed:
 
 
 def pack(run: Run, packed: Packed) -> bytes:
-    """The value as it is stored with the run."""
     since = run.started_at
     data = {
         "outcome": packed.outcome,
@@ -69,11 +68,7 @@ def pack(run: Run, packed: Packed) -> bytes:
 
 
 def unpack(run: Run, body: bytes) -> Packed:
-    """A value that was stored with the run.
-
-    Raises:
-        RowDamaged: nothing can be made of it.
-    """
+    """Decode a run's stored value. Raises `RowDamaged`."""
     try:
         return _packed(run, json.loads(_expanded(body)))
     except UNREADABLE as error:
@@ -81,7 +76,7 @@ def unpack(run: Run, body: bytes) -> Packed:
 
 
 def tightened(line: bytes) -> bytes:
-    """The value that says this."""
+    """Compress a line."""
     # A small window is as good for a small value, and much faster to set up.
     bits = -12 if len(line) <= _SMALL_BYTES else -15
     squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])

@@ -1,4 +1,4 @@
-"""A run that ends: what it did is put into one row, and read from there."""
+"""The end of a run, whose content is packed into one row and read from it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ async def end_run(
     said: Entry | None = None,
     event: int | None = None,
 ) -> None:
-    """End a run as `run.status` says, and put what it did into its row: its outcome, its steps and its events.
-
-    `said` is the entry that it ended with; `event` is the number of its last event, None tells none.
-    """
+    """End a run with `run.status` and pack its outcome, steps and events. `said` is its final entry; `event` is its
+    last event's number, or None."""
     moment = datetime.now(UTC)
     if event is not None:
         marks = [*marks, Mark.at(event, _EVENT_OF[run.status], moment, since=run.started_at)]
@@ -59,7 +57,7 @@ async def end_run(
 
 
 def _without(outcome: Mapping[str, Any], said: Entry | None) -> dict[str, Any]:
-    """The outcome without what the entry says with which the run ended."""
+    """Return the outcome without what the final entry holds."""
     if said is None:
         return dict(outcome)
     told = {"message_id": said.id, **dict.fromkeys(SAID, said.text)}
@@ -67,12 +65,12 @@ def _without(outcome: Mapping[str, Any], said: Entry | None) -> dict[str, Any]:
 
 
 def _without_call(step: Step) -> Step:
-    """The step without the id of the call whose result it made: the entry has it."""
+    """Return the step without its call's id, which the result's entry holds."""
     return replace(step, call_id=None) if step.kind == "tool" and step.entry_seq else step
 
 
 async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:
-    """The steps of a run that has ended, with what their entries say."""
+    """Return an ended run's steps, completed from their entries."""
     seqs = [step.entry_seq for step, _ in packed.steps if step.entry_seq is not None]
     if not seqs:
         return list(packed.steps)

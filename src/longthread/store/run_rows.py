@@ -1,4 +1,4 @@
-"""Runs and steps as rows."""
+"""Rows of runs and steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ entry's id, `message_id`."""
 
 @decoder
 def run_of(row: Row) -> Run:
-    """A run, with what its entries say. How an ended one ended is in its body."""
+    """Decode a run, with what its entries hold. An ended run's outcome is in its body."""
     return Run(
         thread_id=row["thread_id"],
         id=row["id"],
@@ -47,7 +47,7 @@ def run_of(row: Row) -> Run:
 
 
 def agent_values(agent: AgentRun | None) -> dict[str, Any]:
-    """The columns that say which agent a run executes. The built-in analyst's id goes without saying."""
+    """Return the columns of a run's agent; the id is NULL for the built-in analyst."""
     if agent is None:
         return {"agent_id": None, "agent_version": None, "agent_parts": None}
     return {
@@ -65,7 +65,7 @@ def _agent_of(row: Row) -> AgentRun | None:
 
 
 def ended(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:
-    """The run with its outcome, completed by what the entry says with which it ended."""
+    """Return the run with its outcome, completed from its final entry."""
     if run.entry_seq is None:
         return replace(run, outcome=outcome)
     said = {"message_id": row["said_id"], **dict.fromkeys(SAID, row["said"] or "")}
@@ -74,7 +74,7 @@ def ended(run: Run, outcome: Mapping[str, Any], row: Row) -> Run:
 
 @decoder
 def step_of(row: Row) -> Step:
-    """A step as its row says it: what an entry says is not in it."""
+    """Decode a step, without what its entry holds."""
     kind: StepKind = row["kind"]
     status: StepStatus = row["status"]
     return Step(
@@ -98,7 +98,7 @@ def step_of(row: Row) -> Step:
 
 
 def completed(step: Step, said: Row | None) -> Step:
-    """The step with what the entry says that it made; `said` is None when that has been deleted."""
+    """Complete a step from its entry; `said` is None if that was deleted."""
     if step.entry_seq is None:
         return step
     if step.kind == "model":
@@ -113,7 +113,7 @@ _GONE = {"ok": False, "error": {"type": "expired", "message": "The result was de
 
 
 def step_values(step: Step) -> dict[str, Any]:
-    """A step's columns. What an entry says stands there."""
+    """Return a step's columns, without what its entry holds."""
     return {
         "thread_id": step.thread_id,
         "idx": step.index,
@@ -136,15 +136,12 @@ def step_values(step: Step) -> dict[str, Any]:
 
 @decoder
 def event_of(row: Row) -> Event:
-    """An event that has a row of its own."""
     return Event(row["thread_id"], row["run_id"], row["seq"], row["type"], json.loads(row["data"]), time_of(row["at"]))
 
 
 def text_of(moment: datetime) -> str:
-    """A time as it is stored."""
     return moment.isoformat(timespec="microseconds")
 
 
 def time_of(text: str) -> datetime:
-    """A time that was stored."""
     return datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Runs on a thread: who executes them, what they did, and what they told those who watch."""
+"""Runs of threads: leases, steps and events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ROWS = frozenset({"warning"})
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run's part of a thread. `owner` names the process, and this one execution in it."""
+    """The right to write a run's part of a thread. `owner` names the process and this execution."""
 
     thread_id: str
     run_id: str
@@ -54,7 +54,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """What a new run is to do. `question_seq` is the entry that holds the question, where there is one."""
+    """A new run's task. `question_seq` is the question's entry, if there is one."""
 
     run_id: str
     question: str
@@ -70,7 +70,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class LeaseCheck:
-    """What the check of a lease has found: the locked thread's tip and number of entries, and what the run has told."""
+    """The result of a lease check: the locked thread's tip and size, and the run's events so far."""
 
     tip: int
     size: int
@@ -82,14 +82,8 @@ class LeaseCheck:
 async def begin(
     tx: Transaction, thread_id: str, plan: NewRun, *, owner: str, alive: IsAlive, tells: bool = False
 ) -> Lease:
-    """Start a run on a thread and take its lease. A run whose owner died is ended first, as paused.
-
-    `tells`: the run's stream begins with the event `started`, number 1.
-
-    Raises:
-        RunInProgress: another run of the thread is being executed.
-        ThreadNotFound: there is no such thread.
-    """
+    """Start a run and take its lease; a run whose owner died is ended as paused first. `tells`: event 1 is `started`.
+    Raises `RunInProgress` if another run of the thread is being executed, or `ThreadNotFound`."""
     await log.position(tx, thread_id)
     await _clear(tx, thread_id, alive)
     step = await one(tx, "select_next_step", thread_id=thread_id)
@@ -119,12 +113,8 @@ async def begin(
 
 
 async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive, model: str | None = None) -> Lease:
-    """Take the lease of a run that its owner left unfinished. `model` is what goes on with it, where it is another.
-
-    Raises:
-        RunInProgress: its owner is still at work, or another run is.
-        ThreadNotFound: the thread was deleted.
-    """
+    """Take the lease of an unfinished run; `model` replaces the run's, if given. Raises `RunInProgress` if its owner or
+    another run is active, or `ThreadNotFound` if the thread was deleted."""
     await log.position(tx, run.thread_id)
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     if live is not None and (live["id"] != run.id or leases.is_held(live, alive)):
@@ -135,31 +125,19 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive, mo
 
 
 async def give_back(tx: Transaction, lease: Lease) -> None:
-    """Let a run that goes on nowhere be taken over at once. Nothing happens where somebody else has it already.
-
-    Raises:
-        ThreadNotFound: the thread was deleted.
-    """
+    """Release a lease for others; nothing happens if another owner has it. Raises `ThreadNotFound`."""
     await log.position(tx, lease.thread_id)
     await tx.run("drop_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
 
 
 async def renew(tx: Transaction, lease: Lease) -> None:
-    """Keep a lease for another while.
-
-    Raises:
-        LeaseLost: somebody else has it now.
-    """
+    """Extend a lease. Raises `LeaseLost` if another owner has it."""
     await check(tx, lease)
     await tx.run("renew_lease", thread_id=lease.thread_id, id=lease.run_id, lease_until=_lease_end())
 
 
 async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
-    """Make sure, inside the transaction that is about to write, that the lease is still held. The thread is locked.
-
-    Raises:
-        LeaseLost: it is not.
-    """
+    """Lock the thread and check the lease, in the transaction that is about to write. Raises `LeaseLost`."""
     row = await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
     if row is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
@@ -182,14 +160,11 @@ async def end(
     event: int | None = None,
     held: LeaseCheck | None = None,
 ) -> None:
-    """End a run and give its lease back.
+    """End a run and release its lease. Raises `LeaseLost`.
 
     Args:
-        said: the entry that the run ended with. Its text is not kept once more with the outcome.
-        event: the number of the run's last event, which says how it ended; None tells none.
-
-    Raises:
-        LeaseLost: the run was taken over.
+        said: the final entry; its text is not stored again in the outcome.
+        event: the number of the run's last event, which reports the end; None: no event.
     """
     held = held or await check(tx, lease)
     about = Run(lease.thread_id, lease.run_id, status, "", None, "", "auto", 0, held.started_at)
@@ -197,41 +172,41 @@ async def end(
 
 
 async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> None:
-    """End a run that waits for a person, as paused. For who has locked the thread and seen that it waits."""
+    """End a waiting run as paused. The caller has locked the thread and seen that it waits."""
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     assert live is not None and live["id"] == run.id
     await _pause(tx, live, outcome)
 
 
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
-    """A run by its id."""
+    """Return a run by id."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     return _run(row) if row else None
 
 
 async def last_run(tx: Transaction, thread_id: str) -> Run | None:
-    """The thread's newest run."""
+    """Return the thread's newest run."""
     row = await one(tx, "select_last_run", thread_id=thread_id)
     return _run(row) if row else None
 
 
 async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]:
-    """The thread's runs, the newest first."""
+    """Return the thread's runs, newest first."""
     return [_run(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
 
 
 async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
-    """The runs of other agents that answer calls of a run, in the threads below its thread, the oldest first."""
+    """Return other agents' runs that answer a run's calls, in the threads below, oldest first."""
     return [_run(row) for row in await tx.fetch("select_answers", thread_id=thread_id, run_id=run_id)]
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
-    """Whether somebody executes the run now."""
+    """Return whether a process executes the run."""
     return await leases.executed(tx, run.thread_id, alive=alive) == run.id
 
 
 async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> str:
-    """A run's status: `interrupted` when it is unfinished and nobody executes it."""
+    """Return a run's status: `interrupted` if it is unfinished and nobody executes it."""
     return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
 
 
@@ -248,11 +223,7 @@ async def start_step(
     marks: Sequence[Mark] = (),
     started_at: datetime | None = None,
 ) -> int:
-    """Note that a step begins; its index in the thread.
-
-    Raises:
-        LeaseLost: the run was taken over.
-    """
+    """Store a step's start; return its index in the thread. Raises `LeaseLost`."""
     await check(tx, lease)
     row = await one(tx, "select_next_step", thread_id=lease.thread_id)
     step = Step(
@@ -287,13 +258,10 @@ async def finish_step(
     marks: Sequence[Mark] = (),
     held: LeaseCheck | None = None,
 ) -> None:
-    """Note how a step ended. What the entry `entry_seq` says as a reply or a result is not to be given too.
+    """Store a step's end. Raises `LeaseLost`.
 
-    `marks` are those that the step was started with, and what is told now. `held` is what the check of the lease found
-    in this transaction, if it has been made.
-
-    Raises:
-        LeaseLost: the run was taken over.
+    Omit what the entry `entry_seq` holds. `marks` are those given at the start and new ones. `held` is an earlier lease
+    check of this transaction.
     """
     _ = held or await check(tx, lease)
     await tx.run(
@@ -315,11 +283,7 @@ async def finish_step(
 async def add_step(
     tx: Transaction, lease: Lease, step: Step, *, marks: Sequence[Mark] = (), held: LeaseCheck | None = None
 ) -> int:
-    """Note a step that is over; its index in the thread, whatever `step.index` says.
-
-    Raises:
-        LeaseLost: the run was taken over.
-    """
+    """Store a completed step; return its index in the thread, whatever `step.index` is. Raises `LeaseLost`."""
     _ = held or await check(tx, lease)
     row = await one(tx, "select_next_step", thread_id=lease.thread_id)
     index = int(row["idx"]) if row else 0
@@ -328,17 +292,17 @@ async def add_step(
 
 
 async def refer_step(tx: Transaction, thread_id: str, index: int, entry_seq: int) -> None:
-    """Let a step whose observation has become an entry refer to that."""
+    """Link a step to the entry that holds its observation."""
     await tx.run("refer_step", thread_id=thread_id, idx=index, entry_seq=entry_seq)
 
 
 async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
-    """The thread's steps from index `first` on."""
+    """Return the thread's steps from index `first` on."""
     return await steps_between(tx, thread_id, first, _ENDLESS)
 
 
 async def steps_of(tx: Transaction, run: Run) -> list[Step]:
-    """A run's steps."""
+    """Return a run's steps."""
     row = await one(tx, "select_run", thread_id=run.thread_id, id=run.id)
     if row is not None and row["body"] is not None:
         return [step for step, _ in await completed_steps(tx, unpack(run, bytes(row["body"])))]
@@ -348,7 +312,7 @@ async def steps_of(tx: Transaction, run: Run) -> list[Step]:
 
 
 async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) -> list[Step]:
-    """The thread's steps with `first` <= index < `stop`. Looks through the thread's runs: see `steps_of`."""
+    """Return the thread's steps with `first` <= index < `stop`. Scans the thread's runs: prefer `steps_of`."""
     found = [step for step, _ in await _live_steps(tx, thread_id, first, stop)]
     for row in await tx.fetch("select_runs_of_steps", thread_id=thread_id, first=first, stop=stop):
         run = run_of(row)
@@ -357,24 +321,24 @@ async def steps_between(tx: Transaction, thread_id: str, first: int, stop: int) 
 
 
 async def save_prompt(tx: Transaction, thread_id: str, prompt_id: str, body: bytes) -> None:
-    """Keep a prompt, or a part of one, that steps name. What is kept under the same id stays."""
+    """Store a prompt, or a part of one, for steps. An existing id is not overwritten."""
     await tx.later("insert_prompt", thread_id=thread_id, id=prompt_id, body=body)
 
 
 async def saved_prompt(tx: Transaction, thread_id: str, prompt_id: str) -> bytes | None:
-    """What `save_prompt` kept."""
+    """Return what `save_prompt` stored."""
     row = await one(tx, "select_prompt", thread_id=thread_id, id=prompt_id)
     return bytes(row["body"]) if row else None
 
 
 def prompts_of(names: Iterable[str]) -> set[str]:
-    """The ids of all that must be kept for the prompts that runs and steps name, several in one string."""
+    """Return the ids of all prompts and parts in these names, each of which may hold several."""
     named = {name for several in names for name in several.split()}
     return named | {name.partition(BETWEEN_PARTS)[0] for name in named}
 
 
 async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
-    """Store events, which their run has numbered."""
+    """Store events, already numbered by their run."""
     await tx.run_all(
         "insert_event",
         [
@@ -392,12 +356,12 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
 
 
 async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
-    """Remove the text events with these numbers: a step tells them now."""
+    """Delete the text events with these numbers: a step now holds their text."""
     await tx.run("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
 
 
 async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
-    """The run's events behind number `after`, in order."""
+    """Return the run's events after number `after`, in order."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
     if row is None:
         return []
@@ -420,7 +384,7 @@ async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int,
 
 
 async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_type: EventType) -> list[Event]:
-    """The run's events of one type, in order."""
+    """Return the run's events of one type, in order."""
     if event_type not in _ROWS:
         events = await events_after(tx, thread_id, run_id, 0, limit=_ENDLESS)
         return [event for event in events if event.type == event_type]
@@ -432,24 +396,24 @@ async def events_of_type(tx: Transaction, thread_id: str, run_id: str, event_typ
 
 
 async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
-    """The number of the run's last stored event; 0 when it has none."""
+    """Return the run's last stored event's number; 0 if there is none."""
     row = await one(tx, "select_last_event", thread_id=thread_id, run_id=run_id)
     return int(row["seq"]) if row else 0
 
 
 async def save_fold(tx: Transaction, thread_id: str, seq: int, data: Mapping[str, Any]) -> None:
-    """Keep what the entries up to `seq` amount to, so that the next run need not read them again."""
+    """Store the fold of the entries up to `seq`, so that the next run need not read them."""
     rest = {key: value for key, value in data.items() if key != _QUERIES}
     await tx.run("save_fold", thread_id=thread_id, seq=seq, queries=data.get(_QUERIES, 0), data=dump(rest))
 
 
 async def move_fold(tx: Transaction, thread_id: str, seq: int, queries: int) -> None:
-    """Note that the entries up to `seq` have taught nothing new but the number of the last query."""
+    """Store that the entries up to `seq` changed only the last query's number in the fold."""
     await tx.run("move_fold", thread_id=thread_id, seq=seq, queries=queries)
 
 
 async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, Any]] | None:
-    """What `save_fold` kept last."""
+    """Return the last stored fold and its seq."""
     row = await one(tx, "select_fold", thread_id=thread_id)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""The schema as SQL. The tables are written once, for both backends, in PostgreSQL's types."""
+"""The schema as SQL, written once in PostgreSQL's types for both backends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DEFAULTS = {
 
 @cache
 def schema(dialect: str, part: str) -> str:
-    """A part of the dialect's schema, as SQL: `tables`, `views`, or `upgrade_N`, which brings version N up."""
+    """Return a part of a dialect's schema as SQL: `tables`, `views`, or `upgrade_N`, which upgrades version N."""
     own = _read(dialect, part)
     if part != "tables":
         return own

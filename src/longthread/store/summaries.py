@@ -1,4 +1,4 @@
-"""What is kept of a thread for the time when its older entries are no longer shown: a summary, its mark, and topics."""
+"""A thread's summary, its mark and topics, for entries that are no longer in the window."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TOPICS = 20
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """A thread's summary. It tells of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
+    """A summary of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
 
-    `model` wrote it; None: it is the digest, which is kept beside it as data. `topics` are read for a view alone; what
-    a model wrote has its `digest` for a pass alone. `unwritten`: it is the digest for now, and a model is to write it.
+    `model` wrote it; None: it is the digest, also stored as data. `topics` are read only for a view, a model summary's
+    `digest` only for a pass. `unwritten`: a digest that a model must still replace.
     """
 
     summary: str
@@ -42,7 +42,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A thread as a pass finds it: where it begins and ends, which of its id it is (`born`), and what is kept."""
+    """A thread for a summary pass: its extent, its birth id (`born`), and its stored summary."""
 
     user_id: str
     tip: int
@@ -53,13 +53,13 @@ class Summarised:
 
 
 async def find(tx: Transaction, thread_id: str) -> ThreadSummary | None:
-    """A thread's summary with its topics; None where there is none, or none that has a mark."""
+    """Return a thread's summary with topics; None without a summary or mark."""
     row = await one(tx, "select_summary", thread_id=thread_id, topics=TOPICS)
     return _kept(row, thread_id) if row else None
 
 
 async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
-    """What a pass must know of a thread; None where there is no such thread."""
+    """Return what a pass needs of a thread; None if there is no such thread."""
     row = await one(tx, "select_pruning", thread_id=thread_id)
     if row is None:
         return None
@@ -87,7 +87,7 @@ def _kept(row: Row, thread_id: str) -> ThreadSummary | None:
 
 
 async def compressed(tx: Transaction, thread_id: str) -> Compressed | None:
-    """What the state of a thread tells of its summary; None where there is none."""
+    """Return the state's view of a thread's summary; None if there is none."""
     row = await one(tx, "select_pruning", thread_id=thread_id)
     if row is None or row["summary"] is None:
         return None
@@ -97,7 +97,7 @@ async def compressed(tx: Transaction, thread_id: str) -> Compressed | None:
 
 
 async def save(tx: Transaction, thread_id: str, kept: ThreadSummary) -> None:
-    """Keep a summary in the place of the one before. For who has locked the thread in this transaction."""
+    """Replace a thread's summary. The caller has locked the thread in this transaction."""
     values = {name: getattr(kept, name) for name in _COLUMNS}
     digest = dump(kept.digest)
     await tx.run("save_summary", thread_id=thread_id, **values, digest=digest)
@@ -107,29 +107,26 @@ _COLUMNS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", 
 
 
 async def drop(tx: Transaction, thread_id: str) -> None:
-    """Forget a thread's summary, mark and topics: the next pass derives them anew from what is there."""
+    """Delete a thread's summary, mark and topics; the next pass derives them again."""
     await tx.run("delete_summary", thread_id=thread_id)
     await topics.drop(tx, thread_id)
 
 
 async def live_question(tx: Transaction, thread_id: str) -> int | None:
-    """The entry that began the run which is being executed, or was broken off."""
+    """Return the entry that began the running or interrupted run."""
     row = await one(tx, "select_live_question", thread_id=thread_id)
     return int(row["question_seq"]) if row and row["question_seq"] is not None else None
 
 
 async def is_behind(tx: Transaction, thread_id: str, *, mark: int, tip: int, first_seq: int) -> bool:
-    """Whether entry `mark` stands on the branch that ends in `tip`. What retention has deleted is taken to have."""
+    """Return whether entry `mark` is on the branch that ends in `tip`. Deleted entries count as on it."""
     rows = await tx.fetch("select_entries_apart_between", thread_id=thread_id, after=mark, last=tip)
     return leads_to(mark, tip, {int(row["seq"]): int(row["parent_seq"]) for row in rows}, first_seq)
 
 
 def leads_to(mark: int, tip: int, apart: Mapping[int, int], first_seq: int = 1) -> bool:
-    """Whether the branch that ends in `tip` leads back to entry `mark`.
-
-    `apart` are the entries behind the mark that do not stand behind the one written before them, with the entry before
-    each on its branch.
-    """
+    """Return whether the branch that ends in `tip` contains entry `mark`. `apart` maps entries after the mark that do
+    not follow the one written before them to their parents."""
     starts = sorted(apart)
     while tip > mark:
         at = bisect_right(starts, tip)

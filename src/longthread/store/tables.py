@@ -1,4 +1,4 @@
-"""The tables of a store, as its database tells them: what goes over all of them forgets none that is added later."""
+"""The store's tables, read from its database, so that work on all of them includes later additions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,9 @@ _OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 
 @dataclass(frozen=True, slots=True)
 class StoreColumn:
-    """A column. `read` and `write` are SQL: what it is selected and inserted by, the same value on every backend. So is
-    `size`, the bytes that a value takes.
-
-    `form` tells text that may be written in several ways and still says the same, and a vector that a database keeps as
-    such: it is the bytes of its numbers, 32 bits each, the lowest byte first.
-    """
+    """A column. `read` and `write` are the SQL that selects and inserts the same value on every backend; `size` is SQL
+    for its bytes. `form` marks text with several equivalent spellings, and native vectors: their value is little-endian
+    32-bit floats."""
 
     name: str
     kind: ColumnType
@@ -47,8 +44,8 @@ class StoreColumn:
 
 @dataclass(frozen=True)
 class StoreTable:
-    """A table. `key` names the columns of its primary key; `thread` the one that holds the id of the thread that a row
-    belongs to, None in a table that threads share; `needs` the tables that it refers to."""
+    """A table. `key` is its primary key; `thread` the column of the thread's id, None in a table that threads share;
+    `needs` the tables that it refers to."""
 
     name: str
     columns: tuple[StoreColumn, ...]
@@ -62,44 +59,43 @@ class StoreTable:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The columns that order the rows of one thread, or of a table that threads share."""
+        """The columns that order one thread's rows, or those of a shared table."""
         return tuple(name for name in self.key if name != self.thread)
 
     @cached_property
     def size(self) -> str:
-        """SQL for the bytes that a row takes."""
+        """SQL for a row's bytes."""
         return " + ".join(column.size for column in self.columns)
 
     @cached_property
     def vectors(self) -> tuple[str, ...]:
-        """The columns that the database keeps as vectors."""
         return tuple(column.name for column in self.columns if column.form == "vector")
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """All tables, each behind those that it refers to. The order is the same on every backend."""
+    """All tables, each after those that it refers to, in the same order on every backend."""
 
     all: tuple[StoreTable, ...]
 
     @property
     def of_threads(self) -> tuple[StoreTable, ...]:
-        """Those whose rows belong to a thread; `threads` itself comes first. Not those that follow from them."""
+        """Tables of threads' rows, `threads` first, without derived ones."""
         return tuple(t for t in self.all if t.thread is not None and not t.name.startswith(_DERIVED))
 
     @property
     def derived(self) -> tuple[StoreTable, ...]:
-        """Those whose rows follow from what the thread's others hold."""
+        """Tables whose rows can be derived from a thread's other rows."""
         return tuple(t for t in self.all if t.thread is not None and t.name.startswith(_DERIVED))
 
     @property
     def shared(self) -> tuple[StoreTable, ...]:
-        """Those whose rows belong to no thread. Not those that follow from others."""
+        """Tables whose rows belong to no thread, without derived ones."""
         return tuple(t for t in self.all if t.thread is None and not t.name.startswith(_DERIVED))
 
     @property
     def shape(self) -> list[tuple[object, ...]]:
-        """What every backend tells alike: names, kinds of columns, keys."""
+        """Names, kinds of columns, and keys, which are equal on every backend."""
         return [(t.name, t.key, t.thread, [(c.name, c.kind, c.has_default) for c in t.columns]) for t in self.all]
 
     def __contains__(self, name: str) -> bool:
@@ -110,7 +106,7 @@ class Tables:
 
 
 async def read_tables(tx: Transaction) -> Tables:
-    """The tables that the database has now."""
+    """Return the database's current tables."""
     references = await tx.fetch("select_references")
     columns: dict[str, list[Row]] = {}
     for row in await tx.fetch("select_columns"):
@@ -120,7 +116,7 @@ async def read_tables(tx: Transaction) -> Tables:
 
 
 def canonical(column: StoreColumn, value: Any) -> Any:
-    """A value in the one way of writing it that two equal ones share."""
+    """Return the one spelling that all equal values share."""
     if value is None or column.form in {"plain", "vector"}:
         return value
     try:

@@ -1,4 +1,4 @@
-"""The topics of threads: which stretches of a thread are about what, and document 004's `memory_topics`, their sum."""
+"""Topics of stretches of threads, and their sum in document 004's `memory_topics`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _LAST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A topic of the entries from `first` to `last`, how many times it is mentioned in them, and when the last of them
-    was written (ISO 8601, UTC)."""
+    """A topic of the entries `first` to `last`, its mentions, and the time of the last entry (ISO 8601, UTC)."""
 
     topic: str
     first: int
@@ -25,8 +24,8 @@ class Span:
 
 
 async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
-    """Keep the topics of stretches, and tell them to the vectors of their entries; one that is there already is
-    replaced. For who has locked the thread in this transaction."""
+    """Store topics of stretches, also with their entries' vectors, and replace existing ones. The caller has locked the
+    thread in this transaction."""
     rows = [
         {
             "thread_id": thread_id,
@@ -47,20 +46,20 @@ async def add(tx: Transaction, thread_id: str, spans: Sequence[Span]) -> None:
 
 
 async def drop(tx: Transaction, thread_id: str) -> None:
-    """Forget a thread's topics: they can be found anew. For who has locked the thread in this transaction."""
+    """Delete a thread's topics, which can be derived again. The caller has locked the thread in this transaction."""
     await tx.run("delete_topic_spans", thread_id=thread_id)
     await tx.run("delete_topics_of_thread", thread_id=thread_id)
     await tx.run("tag_vectors", thread_id=thread_id, first=0, last=_LAST)
 
 
 async def most_mentioned(tx: Transaction, thread_id: str, limit: int) -> list[tuple[str, int]]:
-    """A thread's topics and how often each is mentioned, those first that are mentioned most, of equals the newest."""
+    """Return a thread's topics with mentions, the most mentioned first, then the newest."""
     rows = await tx.fetch("select_topics", thread_id=thread_id, limit=limit)
     return [(row["topic"], int(row["mention_count"])) for row in rows]
 
 
 async def names(tx: Transaction, scope: Scope) -> list[str]:
-    """The names of all topics in scope."""
+    """Return the names of all topics in scope."""
     rows = await tx.fetch(
         "select_topic_names", user_id=scope.user_id, thread_id=scope.thread_id, agent_id=scope.agent_id
     )
@@ -68,7 +67,7 @@ async def names(tx: Transaction, scope: Scope) -> list[str]:
 
 
 async def spans(tx: Transaction, scope: Scope, topic: str) -> dict[str, list[Span]]:
-    """The stretches in scope that are about a topic, by thread, in the order of their entries."""
+    """Return a topic's stretches in scope, by thread, in entry order."""
     asked = {"user_id": scope.user_id, "thread_id": scope.thread_id, "agent_id": scope.agent_id}
     found: dict[str, list[Span]] = {}
     for row in await tx.fetch("select_topic_spans", **asked, topic=topic):

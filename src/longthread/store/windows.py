@@ -1,4 +1,4 @@
-"""The context windows of models, where an endpoint has said that they are smaller than was assumed."""
+"""Context windows of models, where an endpoint reported a smaller one than assumed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ KEPT = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class AssumedWindow:
-    """A window of `tokens` that a model is assumed to have. `endpoint` is where it is asked, without any secret: its
-    provider, or the address of a server."""
+    """A model's assumed window in `tokens`. `endpoint` is its provider or server address, without secrets."""
 
     model: str
     endpoint: str
@@ -23,7 +22,7 @@ class AssumedWindow:
 
 
 async def learned(tx: Transaction, assumed: AssumedWindow, *, now: datetime | None = None) -> int | None:
-    """What an endpoint has said instead, in tokens; None: nothing yet, or so long ago that it is tried again."""
+    """Return the window in tokens that an endpoint reported; None: none, or too long ago to trust."""
     since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="microseconds")
     row = await one(
         tx, "select_window", model=assumed.model, endpoint=assumed.endpoint, assumed=assumed.tokens, since=since
@@ -32,7 +31,7 @@ async def learned(tx: Transaction, assumed: AssumedWindow, *, now: datetime | No
 
 
 async def learn(tx: Transaction, assumed: AssumedWindow, tokens: int) -> None:
-    """Keep what an endpoint has said, in the place of what it said before."""
+    """Store the window that an endpoint reported, instead of an earlier one."""
     await tx.run(
         "save_window",
         model=assumed.model,

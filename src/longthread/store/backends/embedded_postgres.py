@@ -36,13 +36,8 @@ _users: Counter[Path] = Counter()
 
 @asynccontextmanager
 async def embedded_server(folder: Path) -> AsyncIterator[str]:
-    """The URL of a PostgreSQL server whose data is in `folder`, made when there is none.
-
-    Several processes may use it at once; it stops when the last of them has left.
-
-    Raises:
-        StoreUnavailable: the server is not installed, or does not start.
-    """
+    """Yield the URL of a PostgreSQL server on `folder`, created if needed. Processes share it; it stops when the last
+    one leaves. Raises `StoreUnavailable` if it is not installed, or does not start."""
     server = await asyncio.to_thread(_start, folder)
     try:
         yield server.get_uri()
@@ -78,7 +73,7 @@ def _start(folder: Path) -> Any:
 
 
 def _keep_to_itself(server: Any) -> None:
-    """Have the server keep what people say in the database alone. What somebody has set with ALTER SYSTEM stays."""
+    """Keep user text out of the server's logs. Settings made by ALTER SYSTEM win."""
     settings = server.pgdata / "postgresql.auto.conf"
     given = settings.read_text("utf-8", "replace") if settings.is_file() else ""
     missing = {name: value for name, value in _SETTINGS.items() if name not in given}
@@ -101,7 +96,7 @@ def _stop(server: Any) -> None:
 
 
 def _forget_the_dead(server: Any) -> None:
-    """Those who were killed could not say that they leave, and would keep the server running for ever."""
+    """Remove killed processes from the package's list, or they would keep the server running for ever."""
     alive = importlib.import_module("psutil").pid_exists
     with server._lock:
         users = server.global_process_id_list.get_and_remove(0)
@@ -110,7 +105,7 @@ def _forget_the_dead(server: Any) -> None:
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """The lines that the package logs, which are all that its programs print."""
+    """Collect the lines that the package logs: its programs print nothing else."""
     lines: list[str] = []
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: lines.extend(record.getMessage().splitlines())  # type: ignore[method-assign]
@@ -123,7 +118,7 @@ def _heard() -> Iterator[list[str]]:
 
 
 def _why_not(folder: Path) -> str | None:
-    """Why a folder cannot be PostgreSQL's, which takes all of it for itself."""
+    """Return why a folder cannot be PostgreSQL's data folder, which must hold nothing else."""
     if not folder.exists():
         return None
     if not folder.is_dir():
@@ -134,12 +129,11 @@ def _why_not(folder: Path) -> str | None:
 
 
 def has_data(folder: Path) -> bool:
-    """Whether there is a PostgreSQL's data in a folder."""
     return (folder / "PG_VERSION").is_file()
 
 
 def _reason(error: Exception, folder: Path, said: Sequence[str]) -> str:
-    """In one line what went wrong: the server's own last word, or that of the program that could not start it."""
+    """Return the cause in one line: the last message of the server or of the program that starts it."""
     log = folder / "log"
     lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
     last = next((line for line in reversed(lines) if "FATAL" in line or "ERROR" in line), None)

@@ -1,4 +1,4 @@
-"""Bring a database's schema up to date."""
+"""Schema migrations."""
 
 from __future__ import annotations
 
@@ -28,15 +28,8 @@ _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)
 
 
 def pending(version: int, where: str) -> list[tuple[int, str]]:
-    """The parts of the schema that lead from `version` to `SCHEMA_VERSION`, each with the version that it leads to.
-
-    Args:
-        version: 0 where there is no schema yet.
-
-    Raises:
-        StoreTooNew: the database is ahead of this Longthread.
-        StoreUnavailable: it is so old that this Longthread cannot bring it up to date.
-    """
+    """Return the upgrades from `version` (0: no schema) to `SCHEMA_VERSION`, as (version after, part). Raises
+    `StoreTooNew`, or `StoreUnavailable` if the schema is too old to upgrade."""
     if version > SCHEMA_VERSION:
         raise StoreTooNew(where=where, found=version, known=SCHEMA_VERSION)
     if version == SCHEMA_VERSION:
@@ -62,19 +55,14 @@ _TOO_OLD = (
 async def migrate_postgres(
     connection: AsyncConnection[Any], where: str, *, creates: bool = True, migrates: bool = True
 ) -> int:
-    """Migrate a PostgreSQL database in one transaction; of several who come at once, one does it and the others wait.
+    """Migrate in one transaction and return the version found, 0 if new. Concurrent callers wait.
 
-    The version that was found; 0 when Longthread had never been there.
-
-    Args:
-        creates: otherwise a store must be there.
-        migrates: otherwise a store must be there, and is left as it is.
+    Without `creates` or `migrates`, a store must exist; without `migrates` its schema does not change.
 
     Raises:
-        StoreUnavailable: the schema holds tables that are not ours or is too old, or there is no store where one must
-            be.
+        StoreUnavailable: foreign tables, a schema that is too old, or no store.
         StoreTooNew: a newer Longthread wrote it.
-        psycopg.Error: a statement failed; nothing was changed.
+        psycopg.Error: a statement failed; nothing changed.
     """
     version = await _version(connection, where)
     if version is None and not (creates and migrates):
@@ -109,7 +97,7 @@ async def _unpack_bundles(connection: AsyncConnection[Any]) -> None:
 
 
 async def _version(connection: AsyncConnection[Any], where: str) -> int | None:
-    """The database's schema version; None when Longthread has never been in it."""
+    """Return the schema version; None if Longthread has never used the database."""
     row = await _row(
         connection,
         "SELECT current_schema() AS schema, current_setting('server_encoding') AS encoding, EXISTS (SELECT FROM "
@@ -127,7 +115,7 @@ async def _version(connection: AsyncConnection[Any], where: str) -> int | None:
 
 
 async def _refuse_foreign(connection: AsyncConnection[Any], where: str) -> None:
-    """Another program's tables are left as they are."""
+    """Raise if the schema holds another program's tables."""
     ours = sorted({name for part in ("tables", "views") for name in _CREATED.findall(schema("postgres", part))})
     found = await _row(
         connection,

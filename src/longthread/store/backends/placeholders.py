@@ -1,4 +1,4 @@
-"""Where values stand in the queries of PostgreSQL."""
+"""Placeholders in PostgreSQL's queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCK = re.compile(r"\s+FOR (?:NO KEY )?UPDATE(?: OF [\w, ]+)?$")
 
 
 def translated(sql: str) -> str:
-    """A query with psycopg's placeholders, `%(name)s`, in the place of `:name`."""
+    """Replace `:name` by psycopg's `%(name)s`."""
 
     def placeholder(match: re.Match[str]) -> str:
         name = match["name"]
@@ -27,19 +27,19 @@ def translated(sql: str) -> str:
 
 @lru_cache(maxsize=2048)
 def with_names(query: str, reads: bool) -> bytes:
-    """A query as psycopg takes it that sends the values beside it."""
+    """Return a query for psycopg with separate values."""
     return translated(_sql(query, reads)).encode()
 
 
 def _sql(query: str, reads: bool) -> str:
-    """A query. A snapshot needs no locks, and may not take any."""
+    """Return a query; one that reads a snapshot loses its locks, which PostgreSQL would refuse."""
     sql = queries("postgres")[query].rstrip().rstrip(";")
     return _LOCK.sub("", sql) if reads else sql
 
 
 @lru_cache(maxsize=2048)
 def parts(query: str, reads: bool) -> tuple[Sequence[bytes], Sequence[str]]:
-    """A query without its comments: what stands before, between and behind its values, and the values' names."""
+    """Split a query, without comments, into the text around its values and the values' names."""
     texts, names, end = [""], [], 0
     sql = _sql(query, reads)
     for match in _PART.finditer(sql):

@@ -1,4 +1,4 @@
-"""PostgreSQL: the backend that any number of servers share."""
+"""The PostgreSQL backend, which many servers can share."""
 
 from __future__ import annotations
 
@@ -65,9 +65,8 @@ PgConnection = AsyncConnection[DictRow]
 class PostgresTransaction:
     """A transaction on one connection.
 
-    Statements whose rows nobody waits for are sent with the next one: a message to the server and its answer take far
-    longer than most of them. So is `begin`, with the first. A connection that has broken while nobody used it is
-    replaced then, by `renew`. Where each statement stands `alone`, it is sent alone too.
+    `begin` and statements without a result are sent with the next statement, to save round trips; with `alone`, each is
+    sent by itself. If the connection broke while idle, `renew` replaces it on first use.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class PostgresTransaction:
             await self._ahead.send(statements, self._fetch_asked(statements))
 
     async def forget(self) -> None:
-        """Wait no more for what was asked for ahead."""
+        """Stop waiting for prefetched rows."""
         if self._ahead:
             await to_the_end(self._ahead.forget())
 
@@ -133,7 +132,7 @@ class PostgresTransaction:
         return found
 
     def _asked(self, query: str, values: Mapping[str, Any]) -> bytes:
-        """A query with its values. Bytes come as text, twice as long, unless from a cursor."""
+        """Return a query with its values. Without a cursor, bytes arrive as text, twice as long."""
         bound = self._bound(query, values)
         return b"%b%b%b" % (_DECLARE, bound, _FETCH) if query in queries("postgres").bulky else bound
 
@@ -166,11 +165,7 @@ class PostgresTransaction:
                 await cursor.executemany(with_names(query, self._reads), given)
 
     async def commit(self) -> None:
-        """Commit what has been done, if anything has.
-
-        Raises:
-            StoreError: it was rolled back; or, as CommitUnknown, it is not known whether it was.
-        """
+        """Commit any changes. Raises `StoreError` after a rollback, or `CommitUnknown` if the outcome is unknown."""
         if not self._failed and not self._has_begun and len(self._waiting) <= len(_WRITE):
             return
         if not self._has_begun and not self._expects and not self._failed:
@@ -204,7 +199,7 @@ class PostgresTransaction:
             await self._send(self._waiting)
 
     async def _send(self, statements: Sequence[bytes], *, skip: int | None = None) -> AsyncCursor[DictRow]:
-        """Send statements in one message, and go to the result of the last, or to the one behind the first so many."""
+        """Send statements in one message; return a cursor at the last result, or at the one after the first `skip`."""
         with self._told():
             while True:
                 try:
@@ -219,13 +214,12 @@ class PostgresTransaction:
             return cursor
 
     async def _is_renewed(self) -> bool:
-        """Whether nothing has been done yet on a connection that is broken, and there is another one now."""
+        """Replace a broken connection that has done nothing yet; return whether it did."""
         if self._has_begun or self._renew is None or not (self.connection.closed or self.connection.broken):
             return False
         return await self._renew(self)
 
     def _bound(self, query: str, values: Mapping[str, Any]) -> bytes:
-        """A statement with its values in it."""
         texts, names = parts(query, self._reads)
         bound = [texts[0]]
         with self._told():
@@ -238,7 +232,7 @@ class PostgresTransaction:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Errors of the database as errors of the store. After one, the transaction can only be rolled back."""
+        """Raise database errors as store errors. Afterwards, the transaction can only be rolled back."""
         try:
             yield
         except psycopg.Error as error:
@@ -259,8 +253,7 @@ def _is_large(values: Mapping[str, Any]) -> bool:
 
 
 class PostgresDriver:
-    """A pool of connections to one database. Nothing outlives a transaction on one, so a pooler such as pgbouncer may
-    hand out another for each."""
+    """A connection pool for one database. It keeps no session state, so poolers such as pgbouncer work."""
 
     dialect = "postgres"
 
@@ -283,11 +276,11 @@ class PostgresDriver:
 
     @classmethod
     async def open(cls, url: str, *, where: str = "", creates: bool = True, migrates: bool = True) -> PostgresDriver:
-        """Connect to the database of a `postgresql://` URL and bring its schema up to date.
+        """Connect to a `postgresql://` URL and migrate its schema.
 
         Args:
-            where: what people are told that it is; by default the URL without its password.
-            creates, migrates: as `open_store` has them.
+            where: the name shown to people; by default the URL without its password.
+            creates, migrates: see `open_store`.
 
         Raises:
             StoreUnavailable: it cannot be reached or used; the message says why.
@@ -367,14 +360,13 @@ class PostgresDriver:
             await connection.close()
 
     async def try_again(self) -> None:
-        """Have the pool connect again, which has given up, if somebody waits for a connection: it does so only when it
-        is asked for one."""
+        """Restart a pool that gave up connecting while tasks wait: it only retries when asked for a connection."""
         if self._asking and not self._pool.closed:
             with suppress(psycopg.Error):
                 await self._pool.putconn(await self._pool.getconn(_AT_ONCE))
 
     async def _take_turn(self) -> None:
-        """Wait for one of the places that writers have among the connections."""
+        """Wait for one of the writers' connections."""
         if not self._writers.locked():
             await self._writers.acquire()  # at once
             return
@@ -430,7 +422,7 @@ class PostgresDriver:
             await self._give_back(tx)
 
     async def _give_back(self, tx: PostgresTransaction) -> None:
-        """Roll back what was not committed, and let the next one have the connection if it is still good."""
+        """Roll back uncommitted work, and reuse the connection if it is still good."""
         connection, tx.held = tx.held, None
         if connection is not None and self._keeps(connection):
             self._kept.append(connection)
@@ -438,7 +430,7 @@ class PostgresDriver:
             await to_the_end(self._put_back(connection))
 
     def _keeps(self, connection: PgConnection) -> bool:
-        """Whether the next one is to have a connection as it is: nobody waits for one, nor is there one already."""
+        """Return whether to keep the connection outside of the pool: nobody waits, and none is kept yet."""
         self._handed_on = (self._handed_on + 1) % KEPT_TIMES
         wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed
         return bool(wanted) and connection.pgconn.transaction_status == TransactionStatus.IDLE
@@ -462,7 +454,7 @@ _TOO_BUSY = (
 
 
 class _Pooled(AsyncConnection[DictRow]):
-    """Connections of a pool; the first one is that on which the schema was looked at."""
+    """A pool's connections. The first is the one that migrated the schema."""
 
     @classmethod
     async def connect(  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""The URL of a PostgreSQL database."""
+"""PostgreSQL URLs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ _UNKNOWN = re.compile(r'invalid URI query parameter: "(\w+)"')
 
 
 def shown(url: str) -> str:
-    """A URL as people may see it: without password and options.
-
-    Raises:
-        StoreUnavailable: it cannot be read.
-    """
+    """Return a URL without password and options. Raises `StoreUnavailable` if it is malformed."""
     given = parsed(url)
     user, host, port = given.get("user"), given.get("host") or given.get("hostaddr") or "", given.get("port")
     place = f"{user}@" * bool(user) + str(host) + f":{port}" * bool(port)
@@ -26,11 +22,7 @@ def shown(url: str) -> str:
 
 
 def parsed(url: str) -> dict[str, Any]:
-    """What a URL says, by libpq's names.
-
-    Raises:
-        StoreUnavailable: it cannot be read.
-    """
+    """Return a URL's parts under libpq's names. Raises `StoreUnavailable` if it is malformed."""
     plain = re.sub(r"^postgres(?:ql)?(?:\+psycopg)?://", "postgresql://", url)
     try:
         given: dict[str, Any] = dict(conninfo_to_dict(plain))

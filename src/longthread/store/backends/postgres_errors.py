@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors are called in the store."""
+"""PostgreSQL errors as store errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ _REFUSED = (psycopg.DataError, errors.CheckViolation, errors.NotNullViolation, e
 
 
 def failure(error: psycopg.Error) -> StoreError:
-    """What a statement's error is called here."""
     other = ValueRefused if isinstance(error, _REFUSED) else StoreError
     kind = _FAILURES.get(type(error), other)
     return StoreClosed() if kind is StoreClosed else kind(reason=reason_of(error))

@@ -1,4 +1,4 @@
-"""What PostgreSQL's values are here, and what values from here are there."""
+"""Conversion of values between PostgreSQL and Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg.types.string import TextLoader
 
 
 async def configure(connection: AsyncConnection[DictRow]) -> None:
-    """What PostgreSQL has more types for comes as what SQLite gives: text, numbers and bytes."""
+    """Make a connection return the types that SQLite returns: text, numbers and bytes."""
     for name in ("json", "jsonb", "uuid", "timestamp", "timestamptz", "date", "time", "timetz", "interval"):
         connection.adapters.register_loader(name, TextLoader)
     connection.adapters.register_loader("bool", _BoolLoader)
@@ -33,7 +33,7 @@ class _NumericLoader(Loader):
 
 
 class _FloatDumper(FloatDumper):
-    """In the text of a statement too a float is one: plain digits with a point are a numeric there."""
+    """Write floats so that they stay floats: PostgreSQL reads plain decimals as numeric."""
 
     def quote(self, obj: Any) -> Buffer:
         return self._special.get(text := str(obj).encode(), b"'" + text + b"'::float8")

@@ -1,4 +1,4 @@
-"""A store that is opened with `--read-only`: nothing is written to it, nor to files beside it."""
+"""`--read-only` stores: nothing is written to them, nor to files beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longthread.store.driver import Driver, Transaction
 
 
 class FileState(NamedTuple):
-    """What tells whether a SQLite file was written to, and how many bytes its `-wal` file has."""
+    """A SQLite file's identity and change stamp, and the size of its `-wal` file in bytes."""
 
     file: int
     changed: int
@@ -38,19 +38,15 @@ class FileState(NamedTuple):
         return cls(stat.st_ino, stat.st_mtime_ns, stat.st_size, wal.stat().st_size if wal.exists() else 0)
 
     def uri(self, path: Path) -> str:
-        """Where the file can be read.
-
-        SQLite in WAL mode reads by way of a `-shm` file, which it may have to make. Where no `-wal` file holds
-        anything, all that was committed is in the file itself, and it is read as one that nobody changes.
-        """
+        """Return a read-only URI. With an empty `-wal` file it is immutable, so that SQLite creates no `-shm` file."""
         return f"file:{quote(str(path.absolute()))}?mode=ro" + "&immutable=1" * (not self.wal)
 
 
 class ReadOnlyDriver:
-    """Reads a store of either backend. What would write is refused.
+    """Reads a store of either backend, and refuses writes.
 
     Args:
-        immutable: a SQLite file that is read as one that nobody changes, and its state when it was opened.
+        immutable: a SQLite file that is opened as immutable, with its state at that moment.
     """
 
     def __init__(self, driver: Driver, immutable: tuple[Path, FileState] | None = None) -> None:
@@ -77,12 +73,8 @@ class ReadOnlyDriver:
 
 
 async def open_read_only(path: Path) -> ReadOnlyDriver:
-    """Open a SQLite file without writing to it.
-
-    Raises:
-        StoreUnavailable: it is no store, or cannot be read; the message says why.
-        StoreTooNew: a newer Longthread wrote it.
-    """
+    """Open a SQLite file without writing to it. Raises `StoreTooNew`, or `StoreUnavailable`, whose message says why it
+    is no store or cannot be read."""
     wal = 0
     try:
         state = FileState.of(path)
@@ -104,11 +96,7 @@ async def open_read_only(path: Path) -> ReadOnlyDriver:
 
 
 def require_current(driver: Driver) -> None:
-    """Refuse a store whose schema is an older one: it cannot be brought up to date without writing to it.
-
-    Raises:
-        StoreUnavailable: it is.
-    """
+    """Raise `StoreUnavailable` for an older schema: upgrading it would write."""
     if pending(driver.found_version, driver.where):
         raise StoreUnavailable(where=driver.where, reason=_TOO_OLD.format(driver.found_version))
 

@@ -1,4 +1,4 @@
-"""SQLite in WAL mode: the embedded backend."""
+"""The embedded backend: SQLite in WAL mode."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ class SqliteTransaction:
         return [await self.fetch(query, **values) for query, values in asked]
 
     async def ahead(self, *asked: QueryCall) -> None:
-        """All of it is found when the first of it is fetched: what is handed to the connection's thread is a wait each,
-        and what that thread found beside other work of this process would take longer."""
+        """Fetch all queries with the first one: each hand-over to the connection's thread costs a wait."""
         for query, values in asked:
             given = storable(values)
             if not self._is_quick(query, given):
@@ -146,13 +145,13 @@ class SqliteTransaction:
             raise StoreError(reason=_FAILED)
 
     def _told(self, error: Exception) -> StoreError:
-        """An error of the database as one of the store. After it, SQLite may have ended the transaction already."""
+        """Return a database error as a store error. SQLite may have ended the transaction already."""
         self.failed = True
         return failure(error)
 
 
 class SqliteDriver:
-    """One writer connection and a few readers, each with a thread of its own."""
+    """One writer connection and a few readers, each with its own thread."""
 
     dialect = "sqlite"
 
@@ -174,10 +173,10 @@ class SqliteDriver:
 
     @classmethod
     async def open(cls, path: Path, *, creates: bool = True, migrates: bool = True) -> SqliteDriver:
-        """Open or create the database file and bring its schema up to date.
+        """Open or create the database file and migrate its schema.
 
         Args:
-            creates, migrates: as `open_store` has them.
+            creates, migrates: see `open_store`.
 
         Raises:
             StoreUnavailable: the path cannot be used; the message says why.
@@ -254,8 +253,7 @@ class SqliteDriver:
                 raise failure(error) from error
 
     async def _commit(self) -> None:
-        """Commit here as long as that takes about as long as handing it over, or nobody is there who would go on
-        meanwhile: it waits for the disk."""
+        """Commit in this thread while commits are fast or nothing else could run: a commit waits for the disk."""
         if self._commit_seconds < (QUICK_SECONDS if self._users > 1 else ALONE_SECONDS):
             taken = _committed(self._writer.database)
         else:
@@ -263,7 +261,7 @@ class SqliteDriver:
         self._commit_seconds += (taken - self._commit_seconds) / 4
 
     async def _begin(self) -> None:
-        """Begin to write. Only where another process is writing does it take a while."""
+        """Begin to write. This is slow only while another process writes."""
         # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
         until, pause = time.monotonic() + BUSY_SECONDS, 0.001
         while True:
@@ -292,7 +290,7 @@ def _rows(database: sqlite3.Connection, sql: str, values: Mapping[str, Any]) -> 
 
 
 def _committed(database: sqlite3.Connection) -> float:
-    """Commit; how many seconds it took."""
+    """Commit; return the seconds it took."""
     started = time.perf_counter()
     database.commit()
     return time.perf_counter() - started
@@ -327,14 +325,14 @@ async def _connect(
 
 
 async def prepare(connection: StoreConnection) -> None:
-    """What every connection needs, whatever it is for."""
+    """Set what every connection needs."""
     await connection.execute(_PATIENCE)
     # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
     connection.database.create_function("lower", 1, _lower, deterministic=True)
 
 
 async def _patiently(connection: StoreConnection, sql: str) -> None:
-    """Run a statement that SQLite may refuse at once while another process has the file, such as the switch to WAL."""
+    """Retry a statement that SQLite refuses at once while another process has the file, such as the switch to WAL."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -347,16 +345,12 @@ async def _patiently(connection: StoreConnection, sql: str) -> None:
 
 
 def _lower(value: Any) -> str | None:
-    """SQL's `lower`, for the letters of every language."""
+    """SQL's `lower` for all of Unicode."""
     return None if value is None else str(value).lower()
 
 
 async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
-    """Leave another program's database as it is: even switching it to WAL would change it.
-
-    Raises:
-        StoreUnavailable: it is one.
-    """
+    """Raise `StoreUnavailable` for another program's database: even the switch to WAL would change it."""
     mark = await _scalar(connection, "PRAGMA application_id")
     tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
     if tables and mark != APPLICATION_ID:
@@ -364,19 +358,14 @@ async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
 
 
 async def require_store(connection: StoreConnection, path: Path) -> None:
-    """Leave everything as it is that is no store of Longthread's yet."""
+    """Raise if the file is not yet a store."""
     await refuse_foreign(connection, path)
     if not await schema_version(connection, str(path)):
         raise StoreUnavailable(where=path, reason="there is none yet. `longthread db upgrade` makes one.")
 
 
 async def schema_version(connection: StoreConnection, where: str) -> int:
-    """The version of the schema; 0 where there is none yet.
-
-    Raises:
-        StoreTooNew: a newer Longthread wrote it.
-        StoreUnavailable: it is too old to be upgraded.
-    """
+    """Return the schema version, 0 if there is none. Raises `StoreTooNew`, or `StoreUnavailable` if too old."""
     version = await _scalar(connection, "PRAGMA user_version")
     pending(version, where)
     return version
@@ -388,7 +377,7 @@ async def _scalar(connection: StoreConnection, sql: str) -> int:
 
 
 async def _migrate(connection: StoreConnection, where: str) -> int:
-    """Bring the schema up to date; the version that was found."""
+    """Migrate the schema; return the version found."""
     version = await schema_version(connection, where)
     if not pending(version, where):
         return version
@@ -458,7 +447,7 @@ _NOT_UNIQUE = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_U
 
 
 def failure(error: Exception) -> StoreError:
-    """What a statement's error is called here."""
+    """Return a statement's error as a store error."""
     if getattr(error, "sqlite_errorcode", None) in _NOT_UNIQUE:
         return StoreConflict(reason=reason_of(error))
     if isinstance(error, sqlite3.ProgrammingError) and _CLOSED in str(error):
@@ -470,12 +459,12 @@ def failure(error: Exception) -> StoreError:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's primary result code; 0 for errors of Python's own."""
+    """Return SQLite's primary result code; 0 for Python's own errors."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def reason_of(error: Exception) -> str:
-    """What an error means, for people."""
+    """Return an error's meaning, for people."""
     text = str(error)
     if text.startswith(_NOT_UTF8):
         return sentence(text.partition(" with text ")[0])

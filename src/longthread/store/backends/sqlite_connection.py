@@ -1,8 +1,5 @@
-"""One connection to a SQLite file.
-
-Handing a statement to another thread and waiting for it costs more than a statement that reads or writes one row by its
-key. So those run where they are asked for, and whatever may take longer in a thread of the connection's own.
-"""
+"""One connection to a SQLite file. Quick statements run in the calling thread: a hand-over to the connection's own
+thread costs more than they do."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ class StoreConnection:
 
     @property
     def database(self) -> sqlite3.Connection:
-        """SQLite's own connection: what is called on it runs in the calling thread. Never while the other is at work.
-
-        Raises:
-            sqlite3.ProgrammingError: the connection is closed, or the other thread may be at work.
-        """
+        """SQLite's connection, for calls in this thread. Raises `sqlite3.ProgrammingError` if closed or in use."""
         if self._closed:
             raise sqlite3.ProgrammingError("Cannot operate on a closed database.")
         if self.broken_off:
@@ -44,11 +37,7 @@ class StoreConnection:
 
     @classmethod
     async def open(cls, path: Path | str, *, uri: bool = False) -> StoreConnection:
-        """Open the file. A lock that another process holds is not waited for.
-
-        Raises:
-            sqlite3.Error: it cannot be opened.
-        """
+        """Open the file; does not wait for other processes' locks. Raises `sqlite3.Error`."""
         thread = ThreadPoolExecutor(1, thread_name_prefix="longthread-sqlite")
 
         def connect() -> sqlite3.Connection:
@@ -61,11 +50,11 @@ class StoreConnection:
         return cls(database, thread)
 
     async def apart(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """Do work in the connection's own thread, after what that still has to do.
+        """Do work in the connection's own thread, after its earlier work.
 
         Raises:
             sqlite3.ProgrammingError: the connection is closed.
-            CancelledError: the task was cancelled; the work is carried out all the same if it has begun.
+            CancelledError: the task was cancelled; work that has begun is completed.
         """
         try:
             waiting = asyncio.get_running_loop().run_in_executor(self._thread, work, self._database)
@@ -78,16 +67,16 @@ class StoreConnection:
             raise
 
     async def execute(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        """Run a statement in the connection's own thread; its rows."""
+        """Run a statement in the connection's own thread; return its rows."""
         return await self.apart(lambda database: database.execute(sql, values).fetchall())
 
     def interrupt(self) -> None:
-        """Have the statement end that is under way, if there is one. What it did is undone."""
+        """Abort the running statement, if any. Its effect is undone."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile
             self._database.interrupt()
 
     async def rollback(self) -> None:
-        """Give up the transaction, if there is one, once nothing more is under way in it."""
+        """Roll back the open transaction, if any, after the running work."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile, which has rolled it back
             if self.broken_off:
                 self.broken_off = False
@@ -96,7 +85,7 @@ class StoreConnection:
                 self.database.rollback()
 
     async def close(self) -> None:
-        """Close it, once nothing more is under way. May be called twice."""
+        """Close after the running work. Idempotent."""
         self._closed = True
         try:
             await self.apart(sqlite3.Connection.close)
