@@ -21,14 +21,14 @@ _JSON = {
     "tool": ("schema", "implementation"),
     "source": ("terms", "examples"),
 }
-"""The columns that hold JSON."""
+"""JSON columns."""
 _EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []} | {
     "terms": [],
     "examples": [],
 }
-"""What a column says where it is NULL."""
+"""The meaning of NULL in a column."""
 _LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": []}}
-"""Fields that a definition says only where there is something in them."""
+"""Fields that a definition omits when empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _stored(row: Row) -> StoredDefinition:
         kind=row["kind"],
         id=str(row["id"]),
         name=row["name"],
-        # As it was written: PostgreSQL keeps no order of keys.
+        # As text: PostgreSQL's jsonb does not preserve the order of keys.
         body=said if recorded else body,
         version=number if recorded else number + 1,
         by=row["made_by"] if recorded else None,

@@ -21,7 +21,7 @@ _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
 _USUAL = re.compile(rf'\{{"source":"loop","step":({_STEP.pattern}),"parents":\{{\}}\}}')
 _MOMENT = timedelta(seconds=1)
 LAST = "\U0010ffff"
-"""Sorts behind every id: where a listing starts."""
+"""Sorts after every id: the start of a listing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Locked:
     incarnation: str
     untitled: bool = False
     active_at: datetime | None = field(default=None, compare=False)
-    """When it was noted to be active; None: not known."""
+    """The stored activity time; None: unknown."""
 
     @property
     def born(self) -> str:
@@ -133,7 +133,7 @@ async def place(
         checkpoint_id: the requested checkpoint (`there`).
         written_id: the checkpoint whose tasks are looked for (`tasks`).
     """
-    # One after the other: what is read is what was committed before the lock.
+    # Lock first, then look: the second query sees what was committed before the lock.
     await tx.later("hold_thread", id=thread_id, user_id=user_id)
     ids = {"checkpoint_id": checkpoint_id, "written_id": written_id}
     row = await one(tx, "select_place", id=thread_id, ns=ns, user_id=user_id, **ids)

@@ -23,7 +23,7 @@ UNREADABLE = (
     RecursionError,
     NotImplementedError,  # a kind that the serializer does not know
 )
-"""What decoding raises of bytes that were damaged."""
+"""Errors that damaged bytes cause when decoded."""
 _REASON_CHARS = 200
 
 
@@ -40,7 +40,7 @@ class Decoding:
         error: `ValueDamaged` where a serializer builds the application's objects: its classes may have changed.
     """
 
-    # No generator: a turn enters several, and this costs a third of one.
+    # Not a generator, which costs three times as much: a turn enters several.
     __slots__ = ("_error", "_id", "_kind", "_thread_id")
 
     def __init__(self, thread_id: str, kind: str, id_: object, error: type[RowDamaged] = RowDamaged) -> None:

@@ -10,7 +10,7 @@ from longthread.errors import NumberNotStorable, TextNotStorable
 
 Row = Mapping[str, Any]
 QueryCall = tuple[str, Mapping[str, Any]]
-"""The name of a query, and its values."""
+"""A query's name and values."""
 CHANGED = "somebody else has changed what was known of it."
 """Why an expectation fails."""
 
@@ -128,7 +128,7 @@ def storable(values: Mapping[str, Any]) -> dict[str, Any]:
         NumberNotStorable: a whole number has more than 64 bits, or another is NaN.
     """
     given = dict(values)
-    # Asked of each statement, and nearly all values are texts and whole numbers: those first.
+    # This runs for each statement, and nearly all values are texts and whole numbers: those first.
     for name, value in values.items():
         kind = type(value)
         if kind is str or isinstance(value, str):

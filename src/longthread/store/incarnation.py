@@ -7,7 +7,7 @@ from secrets import token_hex
 from longthread.store.driver import Transaction, one
 
 _RENEWED = "."
-"""Stands before what tells the last renewal."""
+"""Separates the constant part from the last renewal."""
 
 
 def born(incarnation: str) -> str:

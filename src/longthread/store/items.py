@@ -17,14 +17,14 @@ from longthread.store.index.vectors import numbers_of
 
 VectorMeasure = Literal["cosine", "l2", "inner_product"]
 ItemPlace = tuple[str, str]
-"""An item's namespace, its parts joined by dots, and its key."""
+"""An item's namespace, with parts joined by dots, and its key."""
 
 SEPARATOR = "."
 _BEHIND = "/"  # the character behind the separator: what is between the two begins with a namespace and the separator
 _LAST = chr(0x10FFFF) * 2
 _LATEST = "9999"
 _MORE = 16
-"""How many more candidates are read than are wanted: the databases' arithmetic differs in the last digit."""
+"""Additional candidates: the databases' arithmetic differs in the last digit."""
 _ALL = 2**31
 
 

@@ -11,9 +11,9 @@ from longthread.store.log import now
 from longthread.store.run_rows import text_of, time_of
 
 IsAlive = Callable[[str], bool]
-"""Whether an owner may still be at work. False only where that is certain."""
+"""Whether an owner may be at work. False only if that is certain."""
 FURTHEST = timedelta(hours=1)
-"""A lease that ends later than this is believed by nobody: it is given for seconds, and clocks differ by less."""
+"""A lease that ends later is invalid: leases last seconds, and clocks differ by less."""
 
 
 def is_held(row: Row, alive: IsAlive) -> bool:

@@ -18,14 +18,14 @@ from longthread.store.encoding import dump
 from longthread.store.log_rows import entries_of, entry_of, entry_row, of_thread, parent_of, thread_of, threads_of
 
 _LAST = "\U0010ffff"
-"""Sorts behind every time and id: where a listing starts."""
+"""Sorts after every time and id: the start of a listing."""
 LATEST = (_LAST, _LAST)
-"""Before the first thread of a list."""
+"""The position before the first thread of a list."""
 MESSAGE_ID = SENT_ID
-"""Key of an entry's metadata for the id that its sender gave it, where that is not the entry's own."""
+"""Metadata key of the id that the sender gave, if the entry's own differs."""
 _MOMENT = timedelta(seconds=1)
 _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
-"""Namespace of the ids that siblings get."""
+"""Namespace of siblings' ids."""
 
 
 def now() -> str:
@@ -172,9 +172,9 @@ async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Non
     for each in below:
         await tx.fetch("select_position", id=each)  # locks it
     for each in [*reversed(below), thread_id]:
-        # Memories that another thread has said too stay, as that one's.
+        # Memories that another thread also said stay, as that thread's.
         await tx.run("rehome_memories", thread_id=each, user_id=user_id)
-        # Every table of a thread's refers to it, and its rows go with it.
+        # Every table of a thread refers to it, and its rows are deleted by cascade.
         await tx.run("delete_thread", id=each, user_id=user_id)
 
 
@@ -198,7 +198,7 @@ async def extend(
     tip, size = await position(tx, thread_id)
     if parent is None:
         there = await _end_of_branch(tx, thread_id, tip, drafts)
-        # A caller that repeats what it did not see acknowledged still expects the tip from before.
+        # A caller that repeats an unacknowledged call still expects the earlier tip.
         if there and expect in (None, tip, there[0].parent_seq):
             return there
     if expect is not None and tip != expect:

@@ -93,7 +93,7 @@ _TAKEN = (
     *("id", "role", "text", "tool_call_id", "name", "payload", "tokens", "latency_ms", "run_id"),
     *("thread_id", "seq"),
 )
-"""Columns that are an entry's fields as they are."""
+"""Columns that are entry fields unchanged."""
 
 
 def entries_of(rows: Sequence[Row]) -> list[Entry]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAID = "2:"
-"""How a hash of what a memory says begins. One that begins otherwise is of another rule for what says the same, or of
-words that the memory no longer has, and is made anew when its owner next has something remembered."""
+"""The prefix of a statement's current hash. Other hashes follow an older rule, or belong to former words; they are
+replaced when their owner's next memory is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ TAKE = (
     "DELETE FROM run_bundles WHERE (thread_id, first_id) IN (SELECT thread_id, first_id FROM run_bundles LIMIT 16) "
     "RETURNING thread_id, first_id, last_id, body"
 )
-"""Takes some bundles out of the store, in the SQL of both backends."""
+"""Deletes and returns some bundles, in SQL for both backends."""
 _FORM = b"\x01"
-"""The first byte. After it, compressed: a line with the columns, then a line for each run with what it did."""
+"""The first byte. After it, compressed: a line with the columns, then a line for each run."""
 _AS_IT_WAS = b"="
-"""Begins the line of a run whose compressed body is in it as it was, in base64."""
+"""Starts a run's line that holds its compressed body unchanged, in base64."""
 _FIX = (
     "Restore a backup. Or give these runs up: DELETE FROM run_bundles WHERE thread_id = '{thread_id}' AND first_id = "
     "'{first_id}'"

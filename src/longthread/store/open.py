@@ -66,7 +66,7 @@ async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_o
 
 
 async def _close(driver: Driver) -> None:
-    # A half-closed store would keep its threads, and the process, alive.
+    # The threads of a half-closed store would keep the process alive.
     await to_the_end(driver.close())
 
 
@@ -97,7 +97,7 @@ def why_none(address: str) -> str | None:
         return "there is none yet. The first question, or `longthread db upgrade`, makes one."
     if address.startswith(_EMBEDDED):
         return "there is none yet." if path.is_dir() and not any(path.iterdir()) else None
-    # One that another process makes just now may still be in its log alone.
+    # A store that another process is creating may still be only in its log.
     empty = path.is_file() and not path.stat().st_size and not path.with_name(f"{path.name}-wal").exists()
     return "the file is empty, and no store yet. `longthread db upgrade` makes it one." if empty else None
 

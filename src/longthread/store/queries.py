@@ -65,10 +65,9 @@ _WORDS = {
     "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "UUID": ("{}", "CAST(CAST({} AS TEXT) AS UUID)"),
 }
-"""What a word with its argument in brackets, such as `JSON[:config]`, is on SQLite and on PostgreSQL. AMONG_…: whether
-something is in a JSON list. FLAG, JSON, STAMP, TEXTS, UUID: a value as a column of such a type takes it. MOMENT: a time
-to compare with others. LIST_OF: the values of all rows as a JSON list. THREAD_KEY and ENTRY_KEY: what the index
-`entries_by_id` is of."""
+"""The SQL of words such as `JSON[:config]` on SQLite and on PostgreSQL. AMONG_…: membership in a JSON list. FLAG, JSON,
+STAMP, TEXTS, UUID: a value for a column of that type. MOMENT: a time for comparisons. LIST_OF: all rows' values as a
+JSON list. THREAD_KEY and ENTRY_KEY: the columns of the index `entries_by_id`."""
 _WORD = re.compile(rf"\b({'|'.join(_WORDS)})\[([^\]]+)\]")
 
 

@@ -14,7 +14,7 @@ from longthread.model.run import Run, Step
 from longthread.store.decoding import UNREADABLE, damaged
 from longthread.store.encoding import dump
 
-# What is in nearly every run, the most frequent last. It can never be changed: runs are read by means of it.
+# Text in nearly every run, the most frequent last. Never change it: stored runs need it.
 _DICTIONARY = (
     b'"reason":"max_steps","summary":null,"hint":"Reply \\"continue\\" to go on.","reason":"stopped","error":{"type":"'
     b'"action":"describe_table","args":{"table":"","action":"list_tables","args":{},"action":"sample_rows","limit":5}'
@@ -26,7 +26,7 @@ _DICTIONARY = (
     b'"whole",]],"marks":[[2,"thought",]]},{"kind":"tool","at":,"ms":,"action":"run_sql","args":{"sql":"SELECT '
     b'"},"entry":,"marks":[[3,"step_started",0],[4,"step_finished",]]},{"at":,"action":"finish","marks":[[5,"text",'
 )
-# The same, and behind it a run as it is mostly: a query, its result, an answer.
+# The same, then a typical run: a query, its result, an answer.
 _LATER_DICTIONARY = _DICTIONARY + (
     b'{"outcome":{"answer":null,"citations":[{"number":"1","query":null}],"message_id":null,"queries":[{"query":"q1",'
     b'"sql":"SELECT * FROM ","columns":["name","count"],"shown":"20 of 20"}],'
@@ -39,7 +39,7 @@ _LATER_DICTIONARY = _DICTIONARY + (
     b'"entry":3,"marks":[[6,"text",1,2,""," "]]}]}'
 )
 _FORM = b"\x02"
-"""The first byte: by which dictionary the rest is compressed."""
+"""The first byte, which names the dictionary of the rest."""
 _DICTIONARIES = {b"\x01": _DICTIONARY, _FORM: _LATER_DICTIONARY}
 _MICROSECOND = timedelta(microseconds=1)
 _SMALL_BYTES = 16_384
@@ -77,7 +77,7 @@ def unpack(run: Run, body: bytes) -> Packed:
 
 def tightened(line: bytes) -> bytes:
     """Compress a line."""
-    # A small window is as good for a small value, and much faster to set up.
+    # A small window compresses a small value as well, and is much faster to set up.
     bits = -12 if len(line) <= _SMALL_BYTES else -15
     squeezer = zlib.compressobj(6, zlib.DEFLATED, bits, 8, zdict=_DICTIONARIES[_FORM])
     return _FORM + squeezer.compress(line) + squeezer.flush()

@@ -17,8 +17,7 @@ from longthread.store.driver import Row
 from longthread.store.encoding import dump
 
 SAID = ("answer", "summary")
-"""Keys of an outcome that hold the text of the entry with which the run ended. There they are None, and so is the
-entry's id, `message_id`."""
+"""Outcome keys that hold the final entry's text. They are stored as None, as is the entry's id, `message_id`."""
 
 
 @decoder

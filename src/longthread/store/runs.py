@@ -34,13 +34,13 @@ from longthread.store.run_rows import (
 )
 
 LEASE = timedelta(seconds=15)
-"""How long a run stays its owner's without a renewal."""
+"""Lifetime of a lease without renewal."""
 BETWEEN_PARTS = "-"
-"""In the id of a prompt's second part, behind the id of the first: whoever names it names both."""
+"""Separates the ids of a prompt's two parts in the second part's id, so that it names both."""
 _ENDLESS = 2**62
 _QUERIES = "queries"
 _ROWS = frozenset({"warning"})
-"""The types of events that are never marks."""
+"""Event types that are never marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int,
         run, marks, found = ended(run, packed.outcome, row), packed.marks, list(packed.events)
         steps = await completed_steps(tx, packed)
     else:
-        # One that ended before runs were packed still has its rows.
+        # Runs that ended before runs were packed have rows.
         marks, stop = marks_of(row), _ENDLESS if run.stop_step is None else run.stop_step
         steps = await _live_steps(tx, thread_id, run.first_step, stop, told_from=after + 1)
         rows = await tx.fetch("select_events", thread_id=thread_id, run_id=run_id, after=after, limit=limit)

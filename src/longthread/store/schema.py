@@ -8,10 +8,10 @@ from importlib.resources import files
 
 _TEXT = re.compile(r"\b(?:TEXT(?:\[\])?|VARCHAR\(\d+\))")
 _ROWLESS = " WITHOUT ROWID"
-"""What a table of SQLite's is that is stored in the order of its key."""
+"""Marks SQLite tables that are stored in key order."""
 _KINDS = r"BIGINT|BOOLEAN|BYTEA|DOUBLE PRECISION|FLOAT|INT|JSONB|TEXT\[\]|TIMESTAMPTZ|UUID|VARCHAR|VECTOR"
 _COLUMN = re.compile(rf"^(    (\w+) +)({_KINDS})(?:\(\d+\))?(?![\w(])([^\n]*?)(,?)$", re.MULTILINE)
-"""A column of one of these types: its name, the type, what follows."""
+"""A column of one of these types: name, type, rest."""
 _SQLITE = {
     "BIGINT": "INTEGER",
     "BOOLEAN": "INTEGER",
@@ -21,14 +21,14 @@ _SQLITE = {
     "INT": "INTEGER",
     "VECTOR": "BLOB",
 }
-"""The types of SQLite's that are not TEXT."""
+"""SQLite types other than TEXT."""
 _CHECKS = {
     "BOOLEAN": "{0} IN (FALSE, TRUE)",
     "JSONB": "json_valid({0})",
     "TEXT[]": "json_valid({0}) AND json_type({0}) = 'array'",
     "VARCHAR": "length({0}) <= 100",
 }
-"""What SQLite checks that PostgreSQL's type says."""
+"""SQLite checks that replace PostgreSQL's types."""
 _DEFAULTS = {
     "gen_random_uuid()": """(
         lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
@@ -46,7 +46,7 @@ def schema(dialect: str, part: str) -> str:
     tables = _read("common", part)
     if dialect == "sqlite":
         return _COLUMN.sub(_column_of_sqlite, tables) + own
-    # Whatever the database's own collation is.
+    # Independent of the database's collation.
     return _read(dialect, "extensions") + _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, "") + own
 
 

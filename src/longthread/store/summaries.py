@@ -16,9 +16,9 @@ from longthread.store.encoding import dump
 from longthread.store.log_rows import of_thread
 
 UNWRITTEN = "unwritten"
-"""Beside a digest: the summary before it, from which a model is to go on; nothing in it, where there was none."""
+"""Key beside a digest: the previous summary, from which a model is to continue; empty if there was none."""
 TOPICS = 20
-"""Topics of a thread that are listed, those that were mentioned most."""
+"""Maximum number of listed topics per thread, the most mentioned first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
 
 def _kept(row: Row, thread_id: str) -> ThreadSummary | None:
     if row["last_seq"] is None:
-        return None  # another program's, which says nothing of where it ends
+        return None  # another program's, without its last entry
     with Decoding(thread_id, "the summary up to entry", row["last_seq"]):
         return ThreadSummary(
             summary=row["summary"],

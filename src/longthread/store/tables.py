@@ -19,11 +19,11 @@ RUNS = "runs"
 CHECKPOINTS = "checkpoints"
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
-"""What a person who reads an export looks for first."""
+"""Tables that readers of an export look for first."""
 _DERIVED = "recall_"
-"""Tables whose names begin so hold what follows from others: each store makes it anew, and none is copied."""
+"""Prefix of derived tables: each store computes them, and none is copied."""
 _OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
-"""Columns that each store fills by itself, and that mean nothing in another."""
+"""Columns that each store fills itself, without meaning in another."""
 
 
 @dataclass(frozen=True, slots=True)

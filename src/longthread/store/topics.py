@@ -9,7 +9,7 @@ from longthread.store.driver import Transaction
 from longthread.store.index.recall import Scope
 
 _LAST = 2**62
-"""Behind every entry."""
+"""After every entry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from longthread.store import log
 from longthread.store.driver import Transaction, one
 
 KEPT = timedelta(days=7)
-"""How long what an endpoint said counts: it may have been guessed of an error, or its server have more room since."""
+"""How long an endpoint's report is valid: it may be a guess from an error, or the server may have grown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,16 @@ from longthread.store.completion import to_the_end
 
 _lock = threading.Lock()
 _FAILURES = (OSError, subprocess.SubprocessError, AssertionError, ValueError, LookupError, RuntimeError)
-"""What keeps a server from starting: its folder or user, initdb and pg_ctl, and what the package makes of files."""
+"""Why a server does not start: its folder or user, initdb and pg_ctl, or unexpected files in the package."""
 _SETTINGS = {
-    # Files of its log that are no longer needed are removed, and not put by with what is in them.
+    # Remove unneeded log files: recycled ones keep their content.
     "wal_recycle": "off",
-    # A statement that failed is not printed, nor what was wrong with it: what people say stands in them.
+    # Do not log failed statements or error details: both contain user text.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
 }
 _users: Counter[Path] = Counter()
-"""How many blocks of this process use the server of a folder."""
+"""This process's number of users of each folder's server."""
 
 
 @asynccontextmanager
@@ -56,12 +56,12 @@ def _start(folder: Path) -> Any:
         ) from None
     with _lock, _heard() as said:
         try:
-            # Before anything is done: the folder changes its owner where the server runs as another user.
+            # Check first: the folder changes its owner if the server runs as another user.
             if reason := _why_not(folder):
                 raise StoreUnavailable(where=folder, reason=reason)
             folder.parent.mkdir(parents=True, exist_ok=True)
             server = package.get_server(folder, start=False)
-            # Also where this process has had it before: others may have stopped it meanwhile.
+            # Also if this process used it before: others may have stopped it meanwhile.
             server.start()
             _keep_to_itself(server)
         except (*_FAILURES, importlib.import_module("psutil").Error) as error:
@@ -79,7 +79,7 @@ def _keep_to_itself(server: Any) -> None:
     missing = {name: value for name, value in _SETTINGS.items() if name not in given}
     if not missing:
         return
-    # Where it cannot be set, the server works as well; what forgetting cannot do about it then is told there.
+    # The server works without these settings; `forget` reports what it then cannot remove.
     with suppress(psycopg.Error), psycopg.connect(server.get_uri(), autocommit=True) as connection:
         for name, value in missing.items():
             connection.execute(f"ALTER SYSTEM SET {name} = {value}".encode())

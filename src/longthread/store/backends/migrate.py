@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
 SCHEMA_VERSION = 34
-"""The version of the schema that a new store gets: `schema(dialect, part)` of `tables` and `views`."""
+"""The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
 _UPGRADES = {26: 33, 33: 34}
-"""Each `upgrade_N.sql` leads from version N to another. After it, the views are made again."""
+"""`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
 BUNDLED = "upgrade_33"
-"""The part before which bundles are unpacked."""
+"""Bundles are unpacked before this part."""
 _LAST_WITH_ALL = "ef76715"
-"""The last commit with all migrations: it brings a store of any version to version 33."""
+"""The last commit with all migrations: it brings any store to version 33."""
 LOCK = 0x4C4F4E47
-"""The advisory lock under which PostgreSQL is migrated: "LONG"."""
+"""The advisory lock of PostgreSQL migrations: "LONG"."""
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
 
 

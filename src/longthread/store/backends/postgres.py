@@ -27,33 +27,33 @@ from longthread.store.driver import CHANGED, QueryCall, Row, storable
 from longthread.store.queries import queries
 
 CONNECTIONS = 16
-"""How many connections one driver opens at most."""
+"""Maximum per driver."""
 FOR_READERS = 4
-"""How many of them writers leave free: a writer that reads beside its transaction must not wait for other writers."""
+"""Connections that writers leave free: a writer that also reads must not wait for other writers."""
 KEPT_TIMES = 256
-"""How often a connection is handed on without the pool, which replaces those that are old."""
+"""Uses of a connection before it returns to the pool, which replaces old ones."""
 WAIT_SECONDS = 30.0
-"""How long a transaction waits for a free connection before it gives up."""
+"""A transaction's timeout for a free connection."""
 LOCK_SECONDS = 30
-"""How long a statement waits for another transaction's lock before it gives up."""
+"""A statement's timeout for another transaction's lock."""
 RECONNECT_SECONDS = 5.0
-"""How long the pool goes on trying to connect, at longer and longer intervals, before it begins anew: a server that is
-up again is found soon, however long it was down."""
+"""The pool's limit on retries with growing intervals. Then it starts again, to find a server soon after a long
+outage."""
 CLOSE_SECONDS = 5.0
-"""How long a connection may take to give up its transaction before it is thrown away."""
+"""Timeout of a rollback, after which the connection is closed."""
 
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 10,
     "application_name": "longthread",
     "client_encoding": "utf8",
-    # A server that vanished without a word is noticed within a minute.
+    # Notice within a minute that a server vanished silently.
     "keepalives_idle": 20,
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 50_000,
 }
 LARGE = 65_536
-"""Characters or bytes from which on a value is sent by itself."""
+"""Characters or bytes from which a value is sent by itself."""
 _READ = (b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 _WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_timeout = '%ds'" % LOCK_SECONDS)
 _ALONE = (b"SELECT 1",)
@@ -119,7 +119,7 @@ class PostgresTransaction:
 
     async def _fetch_asked(self, asked: Sequence[bytes], *, last: bool = False) -> list[list[Row]]:
         first = len(self._waiting)
-        # What only reads has nothing to commit: whether its end is reached makes no difference.
+        # A read transaction has nothing to commit: its end may be lost.
         cursor = await self._send([*self._waiting, *asked, *[b"COMMIT"] * (last and self._reads)], skip=first)
         found: list[list[Row]] = []
         for statement in asked:
@@ -147,7 +147,7 @@ class PostgresTransaction:
             self._waiting.append(self._bound(query, given))
 
     async def expect(self, query: str, rows: int, **values: Any) -> None:
-        # What is divided by nothing fails, and all that comes behind it with it.
+        # Division by zero fails, and with it all later statements.
         found = b"SELECT count(*) = %d FROM (%b) AS found" % (rows, self._bound(query, storable(values)))
         self._waiting.append(b"SELECT 1 / CAST((%b) AS INTEGER)" % found)
         self._expects = True
@@ -171,7 +171,7 @@ class PostgresTransaction:
         if not self._has_begun and not self._expects and not self._failed:
             await self._flush()
         if self._failed:
-            # COMMIT would roll back, and say nothing.
+            # COMMIT would silently roll back.
             raise StoreError(reason="a statement of the transaction failed; nothing of it was written.")
         try:
             await self.connection.execute(b";\n".join([*self._waiting, b"COMMIT"]))
@@ -186,7 +186,7 @@ class PostgresTransaction:
         given = storable(values)
         await self._ahead.arrive()
         if _is_large(given):
-            # As bytes, which bind takes as they are, and not as text twice as long.
+            # As bytes, which bind sends unchanged, instead of text twice as long.
             await self._flush()
             with self._told():
                 return await self.connection.execute(with_names(query, self._reads), given)
@@ -223,7 +223,7 @@ class PostgresTransaction:
         texts, names = parts(query, self._reads)
         bound = [texts[0]]
         with self._told():
-            # A transformer writes down what it was made with: the encoding of this connection, and its adapters.
+            # A transformer is bound to a connection's encoding and adapters.
             literal = Transformer.from_context(self.connection).as_literal
             for name, text in zip(names, texts[1:], strict=True):
                 value = values[name]
@@ -264,7 +264,7 @@ class PostgresDriver:
         self._where = where
         self._pool = pool
         self._first = first
-        # At most one, which is free: to ask the pool for one takes longer than many a statement.
+        # At most one idle connection: the pool takes longer than many statements.
         self._kept: list[PgConnection] = []
         self._handed_on = 0
         self._asking = 0
@@ -382,7 +382,7 @@ class PostgresDriver:
         async def renew(tx: PostgresTransaction) -> bool:
             nonlocal left
             left -= 1
-            # Back first: all may be broken, and in use.
+            # Return it first: all connections may be broken, and in use.
             await self._give_back(tx)
             tx.held = await self._connection()
             return left >= 0

@@ -27,7 +27,7 @@ def parsed(url: str) -> dict[str, Any]:
     try:
         given: dict[str, Any] = dict(conninfo_to_dict(plain))
     except psycopg.Error as error:
-        # With an @ behind it, it may be a part of a password.
+        # Before an @, it may be part of a password.
         if (unknown := _UNKNOWN.search(str(error))) and "@" not in plain.partition("?")[2]:
             raise StoreUnavailable(
                 where="postgresql://…",

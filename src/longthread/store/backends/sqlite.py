@@ -33,24 +33,24 @@ from longthread.store.queries import queries
 from longthread.store.schema import schema
 
 BUSY_SECONDS = 30.0
-"""How long a writer waits for another process's transaction before it gives up."""
+"""A writer's timeout for another process's transaction."""
 LONGEST_PAUSE = 0.025
-"""Seconds from one look to the next whether it has ended."""
+"""Longest interval in seconds between retries."""
 READERS = 3
 FEW = 16
-"""So many rows are written where they are asked for."""
+"""Up to this many rows are written in the calling thread."""
 MANY = 64
-"""Rows up to which a query is quick that asks for so many at most."""
+"""A query with a limit up to this many rows is quick."""
 SMALL = 65_536
-"""Characters or bytes of a value up to which a statement is quick."""
+"""A statement is quick up to this many characters or bytes per value."""
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What a statement may raise; the latter where SQLite quotes damaged text in its message."""
+"""A statement's errors; the latter where SQLite quotes damaged text in its message."""
 _FAILED = "a statement of the transaction failed; nothing of it was written."
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
 QUICK_SECONDS = 0.0015
-"""So long may a commit take, on an average of the last ones, to be done where it is asked for."""
+"""Average commit time up to which commits run in the calling thread."""
 ALONE_SECONDS = 0.008
-"""And so long where nobody else has a transaction or waits for one: threads that wait for each other take longer."""
+"""The same without other or waiting transactions: threads that wait for each other take longer."""
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -133,7 +133,7 @@ class SqliteTransaction:
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
         if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
             return False
-        # Written out: it is asked of each statement, and a generator would be most of what it takes.
+        # A loop: this runs for each statement, and a generator would take most of the time.
         for value in values.values():
             kind = type(value)
             if (kind is str or kind is bytes) and len(value) > SMALL:
@@ -327,7 +327,7 @@ async def _connect(
 async def prepare(connection: StoreConnection) -> None:
     """Set what every connection needs."""
     await connection.execute(_PATIENCE)
-    # SQLite's own knows only ASCII letters, and a search must fold what it looks for and where it looks alike.
+    # SQLite's `lower` handles only ASCII; a search must fold its text and the columns alike.
     connection.database.create_function("lower", 1, _lower, deterministic=True)
 
 
@@ -453,7 +453,7 @@ def failure(error: Exception) -> StoreError:
     if isinstance(error, sqlite3.ProgrammingError) and _CLOSED in str(error):
         return StoreClosed()
     kind = _FAILURES.get(_code(error), StoreError)
-    # Text that is not UTF-8 has no code: nobody but a broken disk writes it.
+    # Text that is not UTF-8 has no code: only a broken disk writes it.
     damaged = isinstance(error, UnicodeDecodeError) or _NOT_UTF8 in str(error)
     return (RowDamaged if damaged else kind)(reason=reason_of(error))
 

@@ -19,7 +19,7 @@ _TABLE = "conversation_state"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-73636964656e")
 _CLIENTS = frozenset({"cursor", "augment", "claude_code", "unknown"})
 _TITLE = 50
-"""Characters of a title that is made of the first question."""
+"""Length of a title made from the first question, in characters."""
 
 
 class Clients:
@@ -83,7 +83,7 @@ def _add_history(conversation: Conversation, history: list[Any], place: str, rep
             parent = conversation.tip if conversation.tip >= 0 else None
             conversation.entries.append(ExtractedEntry(replace(draft), parent, conversation.created_at))
             conversation.tip += 1
-    if conversation.entries:  # when each was said, nobody has kept
+    if conversation.entries:  # no message has a time of its own
         conversation.entries[-1] = replace(conversation.entries[-1], at=conversation.updated_at)
 
 

@@ -19,12 +19,12 @@ from longthread.store.imports.states import KEYS, folded, placed_state
 _TABLE = "conversations"
 _STEPS = "conversation_steps"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-696d706f7274")
-"""Of the ids that entries get which had none."""
+"""For the ids of entries that had none."""
 _COMPRESSED = frozenset({"compressed_summary", "compressed_message_count", "compressed_config_hash"})
 _ENTRIES = frozenset({"messages", "steps", "sql_history"})
-"""Fields of which each item is an entry, or was named as one that cannot be."""
+"""Fields whose items become entries, or are reported as unreadable."""
 _SUMMED: Mapping[str, Callable[[Any], Any]] = {"error_history": len, "last_error": bool, "known_samples": list}
-"""Fields of which only so much is compared: results are wrapped here, and times have a zone."""
+"""Fields that are compared in part: results are wrapped here, and times have a zone."""
 
 
 class Conversations:

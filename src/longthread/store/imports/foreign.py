@@ -118,7 +118,7 @@ _NO_SHM = (
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_WRITE,
 )
-"""What SQLite says in WAL mode where it cannot make or fill a file beside the database, also for want of room."""
+"""SQLite's errors in WAL mode if it cannot create or extend a file beside the database, also for lack of space."""
 _IN_WAL = (
     "what was written last is in its -wal file, and to read that one must be able to write to its folder. Copy both "
     "files to a folder of your own."

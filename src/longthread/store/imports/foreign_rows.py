@@ -15,7 +15,7 @@ from longthread.store.queries import Sql
 
 _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
 _BEGINNING = "1970-01-01T00:00:00.000000+00:00"
-"""When something was that does not say when."""
+"""The time of what has none."""
 
 
 def has(foreign: Foreign, name: str, *columns: str) -> bool:
@@ -53,7 +53,7 @@ async def count(foreign: Foreign, name: str) -> int:
 
 
 def _where(foreign: Foreign, name: str, where: dict[str, str]) -> str:
-    # As the column is written, so that its index serves.
+    # In the column's own type, so that its index is used.
     conditions = [f'"{each}" = {foreign.tables[name].by_name[each].write}' for each in where]
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
@@ -61,7 +61,7 @@ def _where(foreign: Foreign, name: str, where: dict[str, str]) -> str:
 def _by(foreign: Foreign, name: str, order: str) -> str:
     if order not in foreign.tables[name].by_name:
         return ""
-    # Rows of one moment, which are those of one transaction, in the order in which they were written.
+    # Rows of equal time, those of one transaction, in the order of writing.
     return f' ORDER BY "{order}"' + (", ctid" if foreign.dialect == "postgres" else "")
 
 

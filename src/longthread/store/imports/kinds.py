@@ -19,7 +19,7 @@ BESIDE = "the labels, summaries, vectors and topics of document 004"
 _SAVERS = frozenset({"checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations", "writes"})
 """Tables of LangGraph's savers, on either database."""
 _VERSIONS = "checkpoint_migrations"
-"""The one that has rows from the beginning."""
+"""This table has rows from the start."""
 
 
 @dataclass(frozen=True, slots=True)

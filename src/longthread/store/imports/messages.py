@@ -24,7 +24,7 @@ _ROLES: Mapping[str, Role] = {
     "function": "tool",
 }
 _SAID = frozenset({"id", "role", "content", "tool_calls", "tool_call_id", "name"})
-"""Keys of a message that columns say. All others are kept beside them."""
+"""A message's keys that have columns. The payload holds all others."""
 _RESULT = frozenset({"type", "tool_use_id", "content"})
 
 

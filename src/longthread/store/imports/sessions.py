@@ -17,7 +17,7 @@ from longthread.store.imports.foreign_rows import decoded, floats, has, moment, 
 from longthread.store.imports.messages import calls_of, drafts_of, payload_of
 
 _CATALOG = ("tools", "skills", "agents")
-"""In the order in which they refer to each other."""
+"""Referenced tables first."""
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "tools": ("id", "name", "type", "schema", "implementation"),
     "skills": ("id", "name", "tools"),
@@ -29,14 +29,14 @@ _JSON: Mapping[str, Mapping[str, type]] = {
     "agents": {"config": dict, "skills": list, "sub_agents": list},
 }
 _MEANT_HERE = frozenset({"kind", "source", "fingerprint", "max_steps", CONTINUES, STEP, SENT_ID})
-"""Keys of an entry's metadata that mean something here."""
+"""Metadata keys with a meaning in this store."""
 _STATUS = frozenset({"active", "paused", "completed", "failed"})
 _TYPES = frozenset({"episodic", "semantic", "procedural"})
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _AT_REST = 1536
-"""Numbers of a vector that document 002 knows."""
+"""Dimensions of document 002's vectors."""
 _UNKNOWN = "imported"
-"""What stands in the place of the model of a vector of another length: nobody knows it."""
+"""The model of vectors with other dimensions, which is unknown."""
 
 
 class Sessions:

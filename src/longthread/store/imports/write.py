@@ -24,25 +24,25 @@ from longthread.store.transfer.threads import TableRow, write_thread
 
 WriteOutcome = Literal["new", "updated", "already", "gone on"]
 _REFUSED = (NotStorable, StoreConflict, ValueRefused)
-"""What is wrong with one thing alone: a value that the store does not take, or an id that something else has."""
+"""Errors of one item: a value that the store refuses, or an id in use."""
 _OURS = frozenset({"title", "tags"})
-"""Columns of a thread that people change here: they stay when it is brought up to date."""
+"""Thread columns that users change here: an update leaves them."""
 _OTHERS = "its id is taken by another user's thread"
 _PIECES = uuid.UUID("6c6f6e67-7468-5265-8164-706965636573")
-"""Namespace of the ids of entries that pieces of text become."""
+"""Namespace of the ids of chunks' entries."""
 _SUMMARY = "summary"
-"""What stands in the place of a piece's id for the summary, and the kind of its entry."""
+"""Stands for a chunk's id in the summary's case, and is its entry's kind."""
 _MARK = "imported"
-"""Key of a thread's metadata where it is noted that what was kept beside its checkpoints is here."""
+"""Key of a thread's metadata that marks document 004's data as imported."""
 _JSON = frozenset(
     {"schema", "implementation", "trigger_keywords", "tools", "config", "skills", "sub_agents", "metadata"}
 )
 _SAID_ALREADY = 0.7
-"""So much of a piece of text must stand in entries for it to need none of its own."""
+"""A chunk needs no entry if entries contain this share of it."""
 _LABEL = re.compile(r"^\s*\w{1,20}[:：]\s*|\s+$", re.MULTILINE)
-"""Who says a line, at its beginning."""
+"""A speaker at the start of a line."""
 _SHORTEST = 4
-"""Characters of an entry that is looked for in a piece."""
+"""Minimum length of an entry that is searched in a chunk, in characters."""
 
 
 class ImportWriter:
@@ -93,7 +93,7 @@ class ImportWriter:
         here = await tx.fetch("imported_entries", thread_id=conversation.id)
         there = {row["id"]: row["text"] for row in rows[ENTRIES]}
         texts = {row["id"]: row["text"] for row in here}
-        # What was known is told by other entries when more of the conversation tells it.
+        # Entries for known facts change when more of the conversation contains them.
         ours = [row for row in here if row["id"] not in there and not _is_known(row)]
         missing = [id_ for id_, text in there.items() if texts.get(id_) != text]
         if not missing:

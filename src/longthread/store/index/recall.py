@@ -65,7 +65,7 @@ class Text:
 
 
 LARGE = 65_536
-"""Bytes of a payload above which it is read on its own."""
+"""Bytes above which a payload is read by itself."""
 
 
 async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:

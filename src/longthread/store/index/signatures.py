@@ -24,10 +24,10 @@ Bits = NDArray[np.uint64]
 
 _ROUNDS = 3
 _AT_ONCE = 64
-"""Vectors that are turned at a time: what is between two steps stays in the processor's cache."""
+"""Vectors per batch: intermediate results stay in the processor's cache."""
 _LARGE = np.float32(0.9957)
-"""How large a number is, in standard deviations, that the second bit calls large: with it least is lost of a normal
-distribution, which is what the numbers have that turning leaves."""
+"""Threshold of the second bit, in standard deviations: it loses least for the normal distribution that rotation
+yields."""
 
 
 @dataclass(frozen=True, slots=True)

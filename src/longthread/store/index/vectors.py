@@ -21,12 +21,12 @@ from longthread.store.index.signatures import FloatArray, Signatures
 from longthread.store.queries import Sql, queries
 
 BLOCK = 1024
-"""Entries whose signatures are one value: those from a multiple of it on."""
+"""Entries per value of signatures; blocks start at its multiples."""
 
 INDEXED = frozenset({384, 512, 768, 1024, 1536})
-"""Dimensions that PostgreSQL has an index for."""
+"""Dimensions for which PostgreSQL has an index."""
 _FEW_THREADS = 8
-"""So many threads are asked one by one, which takes less for each vector than to ask for all at once."""
+"""Up to this many threads are queried one by one, which costs less per vector."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class _Pruning:
     async def _delete_some(self, thread_id: str) -> bool:
         """Delete what one transaction may; return whether there is more."""
         async with self.store.writing() as tx:
-            # Locked first: a run that begins now waits, and one that has begun is seen.
+            # Lock first, then look: a run that begins now waits, and one that has begun is seen.
             if not await tx.fetch("select_position", id=thread_id):
                 return False
             found = await self.retention.plan(tx, thread_id, at_once=False)

@@ -15,7 +15,7 @@ from longthread.store.maintenance.prunable import Checkpoints, RowDeletion, Stay
 ENTRIES_AT_ONCE = 2000
 RUNS_AT_ONCE = 200
 CHECKPOINTS_AT_ONCE = 2000
-"""What one transaction deletes of a thread at most."""
+"""Limit of one transaction on one thread."""
 _OF_ENTRIES = (
     "prune_entries",
     "prune_message_metadata",
@@ -26,7 +26,7 @@ _OF_ENTRIES = (
     "prune_topic_spans",
     "prune_topics",
 )
-"""An entry goes with all that it is found by."""
+"""An entry's index is deleted with it."""
 _PART = 200
 _OBSERVATION = "observation"
 
@@ -89,7 +89,7 @@ class Retention:
         live = await one(tx, "select_live_run", thread_id=thread_id)
         if live is not None and is_held(live, self.alive):
             return None
-        # What is below another thread goes with that one, and not before.
+        # A descendant is deleted with its ancestor, and not before.
         if is_over and await one(tx, "select_thread_above", id=thread_id) is None:
             below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
             for each in below:

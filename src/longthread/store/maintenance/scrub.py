@@ -12,7 +12,7 @@ from longthread.store.maintenance.space import Say, silently, vacuum_table, writ
 from longthread.store.queries import queries
 
 PATIENCE = 2.0
-"""Seconds to wait for those who read what was there before it was deleted."""
+"""Seconds to wait for transactions that began before the deletion."""
 AGAIN = "Do it later: longthread forget --deleted."
 """What to do about what could not be done now."""
 _HELD = (

@@ -10,16 +10,16 @@ from longthread.store.queries import Sql, queries
 from longthread.store.tables import StoreTable, read_tables
 
 MOSTLY_EMPTY = 2.5
-"""How many times the size of its rows a table with its indexes must be to be written anew: full, it is up to twice."""
+"""Ratio of a table's size with indexes to its rows above which it is rewritten; a full table has up to 2."""
 WORTH_IT = 100_000
-"""Bytes below which a table is left as it is."""
+"""Smaller tables, in bytes, are not rewritten."""
 STEP_PAGES = 1000
-"""How many pages a SQLite file is shrunk by in one transaction."""
+"""Pages by which one transaction shrinks a SQLite file."""
 _ROW_BYTES = 28
-"""What PostgreSQL keeps with each row."""
+"""PostgreSQL's overhead per row."""
 
 Say = Callable[[str], None]
-"""Told what is being done, for people."""
+"""Receives progress messages for people."""
 
 
 def silently(what: str) -> None:
@@ -43,7 +43,7 @@ async def _shrink_file(store: Driver, say: Say) -> list[str]:
     while (free := await _free_pages(store)) and free != before:
         before = free
         say(f"giving back {free:,} pages")
-        # Step by step: between two of them, others get at the file.
+        # In steps: others use the file between two of them.
         async with store.writing() as tx:
             for _ in range(min(free, STEP_PAGES)):
                 await tx.run("vacuum_page")
@@ -105,7 +105,7 @@ async def write_table_anew(store: Driver, name: str, key: str, horizon: str | No
     before `horizon` may remain. Raises `StoreError`, also if the table is locked for too long."""
     async with store.writing() as tx:
         await tx.run("wait_briefly")
-        # As VACUUM FULL does, but in a transaction: the wait for the lock can be bounded through a pooler too.
+        # Like VACUUM FULL, but in a transaction: the lock timeout then works through a pooler too.
         await tx.run(Sql(f'CLUSTER "{name}" USING "{key}"'))
         if horizon is None:
             return False
@@ -120,7 +120,7 @@ async def vacuum_table(store: Driver, name: str) -> None:
 
 
 async def _is_mostly_empty(tx: Transaction, table: StoreTable) -> bool:
-    # The rows' own sizes, long values as they are kept beside the table: they need not be read for it.
+    # Sizes of stored rows and of long values beside the table, without reading these.
     [held] = await tx.fetch(
         Sql(
             f"SELECT coalesce(sum({table.size} + {_ROW_BYTES}), 0) AS bytes, "

@@ -109,7 +109,7 @@ class _Copying:
         async with self.source.reading() as here:
             counts = await count_rows(here, self.ours.of_threads, thread_id)
             if not counts:
-                return None  # It was deleted after it was listed.
+                return None  # Deleted after it was listed.
             async with self.target.reading() as there:
                 known = await one(there, "select_owner", id=thread_id) is not None
                 if known:

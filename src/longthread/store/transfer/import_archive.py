@@ -25,7 +25,7 @@ from longthread.store.transfer.threads import (
 )
 
 _BELOW = UUID("6c6f6e67-7468-5265-8164-62656c6f7721")
-"""Namespace of the ids that threads below one get that is imported under another id."""
+"""Namespace of the ids of descendants of a thread that is imported under another id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ async def import_threads(
 
 async def check_import(file: BinaryIO, where: str, into: ImportTarget) -> None:
     """Check that an export can be imported, before a store is created. Raises as `import_threads` does."""
-    # What tables there are, and of which columns, only a store says; all say the same.
+    # Only a store knows the tables and columns, which are the same in all stores.
     with tempfile.TemporaryDirectory() as folder:
         async with open_store(Path(folder) / "empty.db") as empty:
             await _checked(empty, file, where, into)
@@ -112,7 +112,7 @@ async def _import_thread(
     async with store.reading() as tx:
         there = await one(tx, "select_owner", id=thread_id)
         if there is not None:
-            # Of another user's thread nothing is told.
+            # Reveal nothing about another user's thread.
             own = there["user_id"] == into.user_id
             reason = (
                 await difference(tx, tables, thread_id, thread.counts, rows)
@@ -143,6 +143,6 @@ async def _rows(
         elif name == RUNS:
             given = left(given)  # an older export tells who executed it there
         elif table.thread not in table.key and thread_id != thread.id:
-            # The key tells rows of all threads apart, and the thread that the export is of may be there too.
+            # The key is unique across threads, and the exported thread may exist here too.
             given |= {key: f"{thread_id}/{row[key]}" for key in table.key}
         yield name, given

@@ -12,7 +12,7 @@ from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable
 
 PAGE_BYTES = 4_000_000
-"""About how much of a table is held in memory at a time."""
+"""Approximate part of a table in memory at a time."""
 _PAGE_ROWS = 1000
 
 

@@ -22,7 +22,7 @@ from longthread.store.transfer.rows import (
 )
 
 TableRow = tuple[str, Row]
-"""A row, and the name of its table."""
+"""A table's name and a row."""
 
 
 class TransferProgress(Protocol):
@@ -38,7 +38,7 @@ class Refusal:
     what: str
     reason: str
     is_damaged: bool = False
-    """Its values cannot be read, or the other database does not take them."""
+    """Its values are unreadable, or the other database refuses them."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.reason})"
@@ -80,7 +80,7 @@ async def each_thread(store: Driver, progress: TransferProgress) -> AsyncIterato
 
 
 _GOES_ON: Mapping[str, frozenset[str] | None] = {ENTRIES: None, CHECKPOINTS: frozenset({"id"}), RUNS: frozenset()}
-"""The tables to which whatever goes on in a thread adds rows, and the columns that never change; None: none does."""
+"""Tables that grow as a thread continues, with their constant columns; None: no column changes."""
 
 
 async def count_threads(tx: Transaction, *, user_id: str | None = None) -> int:

@@ -16,7 +16,7 @@ _READ: dict[str, Callable[[str], Any]] = {
     "tool_calls": lambda text: [ToolCall.from_json(call) for call in json.loads(text)],
     "metadata": json.loads,
 }
-"""Columns of which whoever reads an entry makes something, and how."""
+"""Columns that readers of an entry decode, with their decoders."""
 
 
 class EntryTree:
