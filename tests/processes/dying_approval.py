@@ -108,7 +108,7 @@ def repeated(processes: list[Ended]) -> list[str]:
 async def _analyst(store: Driver, plan: Any, tell: Tell) -> Analyst:
     # On the store itself: the catalog is there before anything is killed.
     await define(getattr(store, "driver", store))
-    registry._TYPES = types_that_tell(lambda name, args: tell({"ran": [name, args]}))
+    registry._BUILDS = types_that_tell(lambda name, args: tell({"ran": [name, args]}))
     settings = Settings.load(env_file=None, data_dir=plan.data, model="test:scripted")
     return Analyst(store, settings, models=lambda name, _: _model(tell))
 

@@ -93,7 +93,7 @@ async def _ask(store: Driver, plan: Plan, tell: Tell) -> None:
 
 def _decider(plan: Plan, name: str, gate: Gate) -> Callable[[Driver, Tell], Awaitable[None]]:
     async def decide(store: Driver, tell: Tell) -> None:
-        registry._TYPES = types_that_tell(lambda _, args: tell({"sent": args["to"]}))
+        registry._BUILDS = types_that_tell(lambda _, args: tell({"sent": args["to"]}))
         analyst = _analyst(store, plan, [finish("Done.")] * plan.rounds)
         for number in range(plan.rounds):
             thread = f"t{number}"

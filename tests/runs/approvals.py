@@ -54,7 +54,7 @@ def types_that_tell(made: Callable[[str, dict[str, Any]], None]) -> Mapping[str,
     async def built(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         return [build(definition, workshop)]
 
-    return {**registry._TYPES, "query": registry._Type(registry._TYPES["query"].check, built)}
+    return {**registry._BUILDS, "query": built}
 
 
 @pytest.fixture
@@ -62,5 +62,5 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """The calls that were made."""
     calls: Sent = []
     types = types_that_tell(lambda name, args: calls.append((name, args)))
-    monkeypatch.setattr(registry, "_TYPES", types)
+    monkeypatch.setattr(registry, "_BUILDS", types)
     return calls

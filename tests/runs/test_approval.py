@@ -378,7 +378,7 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
     open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch, required: bool
 ) -> None:
     """A server's tools are there only when it can be asked."""
-    build = registry._TYPES["query"].build
+    build = registry._BUILDS["query"]
 
     async def needing(definition: DefinedTool, workshop: registry.ToolParts) -> Any:
         read_secrets(["MAIL_KEY"]).filled("${MAIL_KEY}")
@@ -390,8 +390,7 @@ async def test_a_server_whose_secret_is_gone_when_a_call_is_approved_is_told(
         except SecretUnusable as error:
             raise ToolInvalid(tool=definition.name, problem=str(error)) from None
 
-    types = {**registry._TYPES, "query": registry._Type(registry._TYPES["query"].check, checked)}
-    monkeypatch.setattr(registry, "_TYPES", types)
+    monkeypatch.setattr(registry, "_BUILDS", {**registry._BUILDS, "query": checked})
     monkeypatch.setenv("LONGTHREAD_SECRET_MAIL_KEY", "very-secret-value")
     model = scripted(MAIL, finish("It cannot be sent."))
     analyst = await open_analyst(model)
@@ -514,7 +513,7 @@ async def test_all_tools_of_a_definition_are_approved(monkeypatch: pytest.Monkey
     async def build(definition: DefinedTool, workshop: registry.ToolParts) -> list[Tool]:
         return [Tool(name, "", {"type": "object"}, None) for name in ("one", "two")]  # type: ignore[arg-type]
 
-    monkeypatch.setattr(registry, "_TYPES", {"mcp": registry._Type(lambda *_: None, build)})
+    monkeypatch.setattr(registry, "_BUILDS", {"mcp": build})
     for approve in (True, False):
         implementation = {"command": "server", "approve": approve}
         definition = ToolDefinition("t", "server", "mcp", {}, implementation)
@@ -531,8 +530,7 @@ async def test_what_a_server_says_of_its_tool_keeps_nobody_from_being_asked(
 
         return [Tool(definition.name, "A\x00B", {"type": "object", "properties": {"to": {"title": "\x00"}}}, call)]
 
-    check = registry._TYPES["query"].check
-    monkeypatch.setattr(registry, "_TYPES", {**registry._TYPES, "query": registry._Type(check, build)})
+    monkeypatch.setattr(registry, "_BUILDS", {**registry._BUILDS, "query": build})
     analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
     _, [asked] = await waiting(analyst)
     assert asked.description == "A\ufffdB"
