@@ -16,6 +16,7 @@ from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import ChatModel, reply_of
 from longthread.llm.failures import ConnectionBroken, RateLimited
 from longthread.llm.http import Endpoint
+from longthread.llm.model_cache import ModelCache
 from longthread.llm.openai import PATH, OpenAIModel
 from longthread.messages.message import Message
 from longthread.runs.analyst import Analyst
@@ -117,7 +118,8 @@ async def server(answers: Callable[[int, int], str]) -> AsyncIterator[tuple[str,
             kind = b"text/event-stream" if what == "stream" else b"application/json"
             body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(STREAM), STREAM) if what == "stream" else WHOLE
             framed = b"transfer-encoding: chunked" if what == "stream" else b"content-length: %d" % len(WHOLE)
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n%b\r\n\r\n%b" % (kind, framed, body))
+            head = b"HTTP/1.1 200 OK\r\nset-cookie: session=of-one\r\ncontent-type: %b\r\n%b\r\n\r\n"
+            writer.write(head % (kind, framed) + body)
             await writer.drain()
             if what == "close":
                 break
@@ -140,11 +142,14 @@ async def test_a_connection_that_was_closed_between_two_calls_is_replaced() -> N
 
 
 @pytest.mark.parametrize("kind", ["keep", "stream"])
-async def test_a_connection_that_is_closed_while_a_call_is_sent_is_replaced(kind: str) -> None:
+async def test_a_call_that_the_server_may_have_got_is_sent_once(kind: str) -> None:
+    """Whether to send it again is for the run to say: it counts attempts."""
     async with server(lambda connection, number: kind if number == 1 else "drop") as (url, seen):
         model = OpenAIModel("m", Endpoint(url))
         assert (await reply_of(model, QUESTION)).text == "said"
-        assert (await reply_of(model, QUESTION)).text == "said"
+        with pytest.raises(ConnectionBroken):
+            await reply_of(model, QUESTION)
+        assert (await reply_of(model, QUESTION)).text == "said"  # over another connection
         await model.close()
     assert seen == [(1, 1), (1, 2), (2, 1)]
 
@@ -156,13 +161,35 @@ async def test_a_new_connection_that_is_closed_is_a_failed_call() -> None:
     assert seen == [(1, 1)]
 
 
-async def test_a_connection_is_not_tried_twice_for_one_call() -> None:
-    async with server(lambda connection, number: "keep" if (connection, number) == (1, 1) else "drop") as (url, seen):
-        model = OpenAIModel("m", Endpoint(url))
-        assert (await reply_of(model, QUESTION)).text == "said"
-        with pytest.raises(ConnectionBroken):
-            await reply_of(model, QUESTION)
-    assert seen == [(1, 1), (1, 2), (2, 1)]
+async def test_a_cookie_of_one_call_does_not_go_with_the_next() -> None:
+    """The next call may be another user's."""
+    async with server(lambda connection, number: "keep") as (url, _):
+        endpoint = Endpoint(url)
+        model = OpenAIModel("m", endpoint)
+        await reply_of(model, QUESTION)
+        assert not endpoint._client().cookies
+        await model.close()
+
+
+class Unclosable:
+    """A model whose connections cannot be closed."""
+
+    def __init__(self, closed: list[str]) -> None:
+        self.closed = closed
+
+    async def close(self) -> None:
+        self.closed.append("tried")
+        raise OSError("no")
+
+
+async def test_one_model_that_does_not_close_leaves_none_of_the_others_open() -> None:
+    closed: list[str] = []
+    cache = ModelCache(Settings.load(env_file=None, model="a"), lambda *_: Unclosable(closed))
+    for name in ("a", "b", "c"):
+        cache.models(name, {})
+    with pytest.raises(OSError, match="no"):
+        await cache.close()
+    assert closed == ["tried"] * 3
 
 
 def test_a_model_can_be_asked_on_several_event_loops() -> None:

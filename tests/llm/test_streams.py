@@ -110,9 +110,10 @@ def test_reasoning_details_are_one_for_each_place_and_sealed_ones_are_as_they_ca
         ({"prompt_tokens": 3, "completion_tokens": 2}, {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}),
         ({"prompt_tokens": 3.5}, {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}),
         ({}, None),
+        ("unknown", None),
     ],
 )
-def test_usage_is_whole_numbers_or_nothing(usage: dict[str, Any], expected: dict[str, int] | None) -> None:
+def test_usage_is_whole_numbers_or_nothing(usage: Any, expected: dict[str, int] | None) -> None:
     assert completion([{"choices": [], "usage": usage}]).usage_metadata == expected
 
 
@@ -216,6 +217,15 @@ async def test_a_server_that_does_not_stream_is_read_too() -> None:
         (events("[DONE]"), "text/event-stream", StreamTruncated),
         (events(SAID, '{"choices": [{"del'), "text/event-stream", ServerFailed),
         (events("7"), "text/event-stream", ServerFailed),
+        (events({"choices": [{"delta": "so"}]}), "text/event-stream", ServerFailed),
+        (events({"choices": [5]}, END), "text/event-stream", ServerFailed),
+        (events({"choices": "so"}), "text/event-stream", ServerFailed),
+        (
+            events({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": "x"}]}}]}, END),
+            "text/event-stream",
+            ServerFailed,
+        ),
+        (events(SAID, {**END, "usage": {"prompt_tokens_details": 5}}), "text/event-stream", ServerFailed),
         (b"<html>a login page</html>", "text/html", ServerFailed),
         (events(SAID, {"error": {"message": "m", "code": 429}}), "text/event-stream", RateLimited),
         (events({"error": {"message": "m", "type": "overloaded_error"}}), "text/event-stream", Overloaded),
@@ -230,6 +240,21 @@ async def test_a_stream_that_goes_wrong_is_told_as_what_it_is(
     with pytest.raises(ProviderError) as caught:
         await asked(body, kind)
     assert type(caught.value) is error
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"type": "message_start", "message": 5},
+        {"type": "content_block_start", "index": 0, "content_block": "so"},
+        {"type": "content_block_delta", "index": 0, "delta": "so"},
+        {"type": "content_block_start"},
+    ],
+)
+async def test_an_event_of_anthropics_that_is_none_is_a_failure_of_the_server(told: dict[str, Any]) -> None:
+    async with server(events(told), "text/event-stream") as url:
+        with pytest.raises(ServerFailed, match="not in the form of its protocol"):
+            await reply_of(AnthropicModel("m", Endpoint(url), 9), [Message("user", "q")])
 
 
 @pytest.mark.parametrize(

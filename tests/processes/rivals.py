@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -47,13 +48,19 @@ class Gate:
     def open_for(self, count: int) -> None:
         """Wait until so many are there, and let them go on."""
         for _ in range(count):
-            os.read(self.came[0], 1)
+            _read(self.came[0])
         os.write(self.goes[1], b"." * count)
 
     def wait(self) -> None:
         """Wait for the other."""
         os.write(self.came[1], b".")
-        os.read(self.goes[0], 1)
+        _read(self.goes[0])
+
+
+def _read(pipe: int) -> None:
+    if not select.select([pipe], [], [], 120)[0]:  # the other has died: both hold the pipe open
+        raise RuntimeError("The other process did not come within two minutes.")
+    os.read(pipe, 1)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import StreamTruncated
-from longthread.llm.http import Endpoint
+from longthread.llm.http import Endpoint, decoding
 from longthread.messages.anthropic import AnthropicReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
@@ -40,12 +40,16 @@ class AnthropicModel:
         reply = AnthropicReply(self.name)
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
-                for text, thinking in reply.add(event.get("whole", event)):
+                with decoding():
+                    pieces = list(reply.add(event.get("whole", event)))
+                for text, thinking in pieces:
                     if text or thinking:
                         yield Chunk(text, thinking)
         if not reply.is_whole:
             raise StreamTruncated("The reply ended before it was complete.")
-        yield Chunk(message=reply.message())
+        with decoding():
+            message = reply.message()
+        yield Chunk(message=message)
 
     async def close(self) -> None:
         await self.endpoint.close()

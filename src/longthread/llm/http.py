@@ -6,8 +6,9 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,7 +50,6 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepa
 """Servers and proxies mostly close a connection that is not used for a minute or more."""
 _DRAIN_SECONDS = 0.25
 """How long the end of a stream may take after its last event: a connection is used again only if it was read whole."""
-_GONE = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
 
 
 class Endpoint:
@@ -81,7 +81,7 @@ class Endpoint:
         """
         began = False
         try:
-            async with self._sent(body) as response:
+            async with self._post(self._client(), body) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
                     yield {"whole": _told(read_json(await response.aread()))}
                     return
@@ -102,7 +102,7 @@ class Endpoint:
         The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
         """
         try:
-            async with self._new_client() as client, self._post(client, _encoded(body)) as response:
+            async with self._new_client() as client, self._post(client, body) as response:
                 return read_json(await response.aread())
         except httpx.HTTPError as error:
             raise _broken(error, began=False) from error
@@ -114,31 +114,9 @@ class Endpoint:
         self._shared = None
 
     @asynccontextmanager
-    async def _sent(self, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
-        content, is_new = _encoded(body), False
-
-        async def trace(event: str, _: Mapping[str, Any]) -> None:
-            nonlocal is_new
-            is_new = is_new or event == "connection.connect_tcp.started"
-
-        async with AsyncExitStack() as stack:
-            try:
-                sent = self._post(self._client(), content, trace=trace)
-                response = await stack.enter_async_context(sent)
-            except _GONE:
-                if is_new:
-                    raise
-                # The server had closed the connection since the last call: this call did not reach it.
-                client = await stack.enter_async_context(self._new_client())
-                response = await stack.enter_async_context(self._post(client, content))
-            yield response
-
-    @asynccontextmanager
-    async def _post(
-        self, client: httpx.AsyncClient, content: bytes, **extensions: Any
-    ) -> AsyncIterator[httpx.Response]:
+    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
         headers = {"content-type": "application/json", **self.headers}
-        async with client.stream("POST", self.url, content=content, headers=headers, extensions=extensions) as response:
+        async with client.stream("POST", self.url, content=_encoded(body), headers=headers) as response:
             if not response.is_success:
                 raise refusal(response.status_code, await response.aread(), response.headers)
             yield response
@@ -151,7 +129,9 @@ class Endpoint:
         return self._shared
 
     def _new_client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS)
+        # Calls of several users share a client: a cookie of one would go with the calls of the others.
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS, cookies=no_cookies)
 
 
 def header_value(name: str, key: str) -> str:
@@ -167,6 +147,15 @@ def header_value(name: str, key: str) -> str:
 def _certificates() -> ssl.SSLContext:
     """Load the trusted certificates once: that takes longer than the rest of a call."""
     return httpx.create_ssl_context()
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Raise ServerFailed for a reply of other types than its protocol says."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ServerFailed(f"The server's reply is not in the form of its protocol: {error}") from error
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

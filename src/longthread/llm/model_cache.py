@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from longthread.llm.chat import ChatModel
@@ -11,7 +12,7 @@ from longthread.llm.models import RunModels, model_name
 from longthread.settings import Settings
 
 MODELS = 16
-"""Cached models; the oldest is evicted first, but not closed: a run may still use it."""
+"""Cached models; the oldest is evicted first. A run may still use it; the server closes its idle connections."""
 ModelFactory = Callable[[str, Settings], Any]
 """Makes the model of a name: a `ChatModel`, or one of LangChain's."""
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
@@ -36,8 +37,9 @@ class ModelCache:
         )
 
     async def close(self) -> None:
-        for model in self._made.values():
-            await model.close()
+        async with AsyncExitStack() as stack:  # one that fails to close leaves none of the others open
+            for model in self._made.values():
+                stack.push_async_callback(model.close)
 
     def _model(self, name: str, config: Mapping[str, Any]) -> ChatModel:
         own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}

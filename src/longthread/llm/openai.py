@@ -9,7 +9,7 @@ from typing import Any
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import StreamTruncated
-from longthread.llm.http import Endpoint, header_value
+from longthread.llm.http import Endpoint, decoding, header_value
 from longthread.messages.chat_completions import CompletionReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
@@ -53,12 +53,16 @@ class OpenAIModel:
         async with aclosing(self.endpoint.events(self._body(messages, tools, options))) as events:
             async for event in events:
                 done = "done" in event or "whole" in event or done
-                for text, thinking in reply.add(event.get("whole", event)):
+                with decoding():
+                    pieces = list(reply.add(event.get("whole", event)))
+                for text, thinking in pieces:
                     if text or thinking:
                         yield Chunk(text, thinking)
         if not (reply.is_whole or (done and not reply.is_empty)):
             raise StreamTruncated("The reply ended before it was complete.")
-        yield Chunk(message=reply.message())
+        with decoding():
+            message = reply.message()
+        yield Chunk(message=message)
 
     async def close(self) -> None:
         await self.endpoint.close()

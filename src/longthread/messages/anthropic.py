@@ -135,7 +135,8 @@ class AnthropicReply:
                 self._note({**(event.get("delta") or {}), "usage": event.get("usage")})
 
     def _note(self, told: Mapping[str, Any]) -> None:
-        self._usage |= {key: value for key, value in (told.get("usage") or {}).items() if value is not None}
+        if isinstance(usage := told.get("usage"), Mapping):
+            self._usage |= {key: value for key, value in usage.items() if value is not None}
         self._finish = told.get("stop_reason") or self._finish
 
     def _begin(self, place: int, block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

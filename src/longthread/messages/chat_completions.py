@@ -109,7 +109,8 @@ class CompletionReply:
 
     def add(self, chunk: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Take a chunk or a whole completion; yields its visible text, and its thinking."""
-        self._usage = chunk.get("usage") or self._usage
+        if isinstance(usage := chunk.get("usage"), Mapping):
+            self._usage = usage or self._usage
         for choice in (chunk.get("choices") or ())[:1]:
             delta = choice.get("delta") or choice.get("message") or {}
             self._finish = choice.get("finish_reason") or self._finish

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from longthread.llm.chat import ChatModel
-from longthread.llm.failures import ProviderError
 from longthread.llm.models import DEMO, failure_reason
 from longthread.llm.overflow import asked_in_room
 from longthread.messages.message import Message
@@ -89,7 +88,7 @@ class Budget:
 
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
-        except ProviderError as error:  # the digest serves instead
+        except Exception as error:  # noqa: BLE001 - whatever fails, the run ends paused, with the digest instead
             _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
             return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
 from longthread.llm.model_cache import ModelCache, ModelFactory
@@ -180,9 +180,9 @@ class Runs:
 
     async def close(self) -> None:
         """Close the models' connections, and end the processes that tools have started."""
-        await self._models.close()
-        await self._interpreters.close()
-        await self._servers.close()
+        async with AsyncExitStack() as stack:  # one that fails to close leaves none of the others open
+            for each in (self._servers, self._interpreters, self._models):
+                stack.push_async_callback(each.close)
 
     def _checked(self, question: str) -> str:
         if not question.strip():
