@@ -219,6 +219,58 @@ class TestReadOnly:
                 async with reader.reading() as tx:
                     await log.set_tip(tx, "t", 0)
 
+    async def test_what_others_commit_between_two_readings_is_read(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        async with open_store(path, read_only=True) as reader:
+            assert await branch_ids(reader) == ["a"]
+            async with open_store(path) as store:
+                assert await branch_ids(reader) == ["a"]
+                await extend(store, draft("b"))
+                assert await branch_ids(reader) == ["a", "b"]  # it is in the -wal file
+            for _ in range(2):
+                assert await branch_ids(reader) == ["a", "b"]  # it is in the file itself
+            with pytest.raises(StoreError, match="while it was being read"):
+                async with reader.reading() as tx:
+                    assert await log.position(tx, "t") == (2, 2)
+                    async with open_store(path) as store:
+                        await extend(store, draft("c"))
+            assert await branch_ids(reader) == ["a", "b", "c"]
+
+    async def test_readings_overlap_and_see_what_was_there_when_they_began(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        async with open_store(path) as store:
+            await extend(store, draft("b"))
+            async with open_store(path, read_only=True) as reader, reader.reading() as first:
+                await extend(store, draft("c"))
+                async with reader.reading() as second:
+                    assert await log.position(first, "t") == (2, 2)
+                    assert await log.position(second, "t") == (3, 3)
+
+    async def test_a_file_that_is_gone_is_told(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        async with open_store(path, read_only=True) as reader:
+            with pytest.raises(StoreError, match="while it was being read"):
+                async with reader.reading():
+                    path.unlink()
+            with pytest.raises(StoreUnavailable):
+                await branch_ids(reader)
+        assert not path.exists()
+
+    async def test_beside_a_wal_file_that_nobody_has_open_sqlite_leaves_an_shm_file_alone(self, tmp_path: Path) -> None:
+        path = await self._store(tmp_path)
+        copy = tmp_path / "copied" / path.name
+        copy.parent.mkdir()
+        async with open_store(path) as store:
+            await extend(store, draft("b"))
+            for end in ("", "-wal"):
+                shutil.copy(f"{path}{end}", f"{copy}{end}")
+        before = self._files(str(copy))
+        async with open_store(copy, read_only=True) as reader:
+            assert await branch_ids(reader) == ["a", "b"]
+        after = self._files(str(copy))
+        assert after.pop("c.db-shm")
+        assert after == before
+
     async def test_a_file_of_an_older_schema_says_what_to_do(self, tmp_path: Path, as_nobody: AsNobody) -> None:
         (tmp_path / "place").mkdir()
         path = Path(make_version_26(str(tmp_path / "place" / "c.db")))

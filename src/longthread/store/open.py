@@ -9,7 +9,7 @@ from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
-from longthread.store.backends.read_only import ReadOnlyDriver, open_read_only, require_current
+from longthread.store.backends.read_only import ReadOnlyDriver, ReadOnlySqliteDriver, require_current
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
@@ -61,7 +61,7 @@ async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_o
         driver = await PostgresDriver.open(url, where=where, creates=creates, migrates=migrates)
         return ReadOnlyDriver(driver) if read_only else driver
     if read_only:
-        return await open_read_only(Path(url))
+        return await ReadOnlySqliteDriver.open(Path(url))
     return await SqliteDriver.open(Path(url), creates=creates, migrates=migrates)
 
 

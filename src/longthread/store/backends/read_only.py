@@ -1,7 +1,12 @@
-"""`--read-only` stores: nothing is written to them, nor to files beside them."""
+"""`--read-only` stores: nothing is written to them.
+
+SQLite creates a `-shm` file beside a `-wal` file that nobody has open, and leaves it. Nothing else is written beside a
+store.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,14 +17,15 @@ from longthread.errors import StoreError, StoreReadOnly, StoreUnavailable
 from longthread.store.backends.migrate import pending
 from longthread.store.backends.sqlite import (
     ERRORS,
-    READERS,
-    SqliteDriver,
+    SqliteTransaction,
+    failure,
     prepare,
     reason_of,
     require_store,
     schema_version,
 )
 from longthread.store.backends.sqlite_connection import StoreConnection
+from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 
 
@@ -37,29 +43,20 @@ class FileState(NamedTuple):
         stat, wal = path.stat(), path.with_name(f"{path.name}-wal")
         return cls(stat.st_ino, stat.st_mtime_ns, stat.st_size, wal.stat().st_size if wal.exists() else 0)
 
+    def is_of(self, path: Path) -> bool:
+        """Return whether a file still has this state."""
+        try:
+            return self == FileState.of(path)
+        except OSError:  # it is gone
+            return False
+
     def uri(self, path: Path) -> str:
         """Return a read-only URI. With an empty `-wal` file it is immutable, so that SQLite creates no `-shm` file."""
         return f"file:{quote(str(path.absolute()))}?mode=ro" + "&immutable=1" * (not self.wal)
 
 
-class ReadOnlyDriver:
-    """Reads a store of either backend, and refuses writes.
-
-    Args:
-        immutable: a SQLite file that is opened as immutable, with its state at that moment.
-    """
-
-    def __init__(self, driver: Driver, immutable: tuple[Path, FileState] | None = None) -> None:
-        self._driver = driver
-        self._immutable = immutable
-        self.dialect, self.where, self.found_version = driver.dialect, driver.where, driver.found_version
-
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[Transaction]:
-        async with self._driver.reading() as tx:
-            yield tx
-        if self._immutable is not None and FileState.of(self._immutable[0]) != self._immutable[1]:
-            raise StoreError(reason=CHANGED_MEANWHILE)
+class RefusesWrites:
+    """The part of a driver that writes, for a store that is only read."""
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
@@ -68,31 +65,65 @@ class ReadOnlyDriver:
 
     maintaining = writing
 
+
+class ReadOnlyDriver(RefusesWrites):
+    """Reads a store of either backend as its driver does."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.dialect, self.where, self.found_version = driver.dialect, driver.where, driver.found_version
+        self.reading, self.close = driver.reading, driver.close
+
+
+class ReadOnlySqliteDriver(RefusesWrites):
+    """Reads a SQLite file, each time on a connection of its own: an immutable one sees no later commit."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, found: int) -> None:
+        self._path = path.absolute()
+        self.where, self.found_version = str(path), found
+
+    @classmethod
+    async def open(cls, path: Path) -> ReadOnlySqliteDriver:
+        """Open a SQLite file without writing to it. Raises `StoreTooNew`, or `StoreUnavailable`, whose message says why
+        it is no store or cannot be read."""
+        try:
+            async with _connected(path) as (connection, _):
+                await require_store(connection, path)
+                return cls(path, await schema_version(connection, str(path)))
+        except ERRORS as error:
+            raise StoreUnavailable(where=path, reason=reason_of(error)) from error
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        try:
+            async with _connected(self._path) as (connection, state):
+                yield SqliteTransaction(connection)
+        except sqlite3.Error as error:
+            raise failure(error) from error
+        if not state.wal and not state.is_of(self._path):
+            raise StoreError(reason=CHANGED_MEANWHILE)
+
     async def close(self) -> None:
-        await self._driver.close()
+        """Nothing is open between two readings."""
 
 
-async def open_read_only(path: Path) -> ReadOnlyDriver:
-    """Open a SQLite file without writing to it. Raises `StoreTooNew`, or `StoreUnavailable`, whose message says why it
-    is no store or cannot be read."""
+@asynccontextmanager
+async def _connected(path: Path) -> AsyncIterator[tuple[StoreConnection, FileState]]:
+    """Begin a snapshot of a file, and return the file's state before it. Raises `StoreUnavailable`."""
     wal = 0
-    try:
-        state = FileState.of(path)
-        wal = state.wal
-        uri = state.uri(path)
-        async with AsyncExitStack() as opened:
-            connections = []
-            for _ in range(1 + READERS):
-                connections.append(connection := await StoreConnection.open(uri, uri=True))
-                opened.push_async_callback(connection.close)
-                await prepare(connection)
-            await require_store(connections[0], path)
-            found = await schema_version(connections[0], str(path))
-            opened.pop_all()  # they stay open
-    except (*ERRORS, OSError) as error:
-        raise StoreUnavailable(where=path, reason=_IN_WAL if wal else reason_of(error)) from error
-    driver = SqliteDriver(path, connections[0], connections[1:], found)
-    return ReadOnlyDriver(driver, None if wal else (path, state))
+    async with AsyncExitStack() as stack:
+        try:
+            state = FileState.of(path)
+            wal = state.wal
+            connection = await StoreConnection.open(state.uri(path), uri=True)
+            stack.push_async_callback(lambda: to_the_end(connection.close()))
+            await prepare(connection)
+            await connection.execute("BEGIN")
+            await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
+        except (*ERRORS, OSError) as error:
+            raise StoreUnavailable(where=path, reason=_IN_WAL if wal else reason_of(error)) from error
+        yield connection, state
 
 
 def require_current(driver: Driver) -> None:

@@ -81,7 +81,7 @@ async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
         yield Foreign("sqlite", connection.database, tx, await read_tables(tx))
     finally:
         await connection.close()
-    if as_it_stands and FileState.of(path) != state:
+    if as_it_stands and not state.is_of(path):
         raise StoreError(reason=f"{path}: {CHANGED_MEANWHILE}")
 
 
