@@ -25,6 +25,7 @@ from tests.store.turns import at, begin, turns
 from typer.testing import CliRunner
 
 from longthread.cli.app import app
+from longthread.errors import StoreReadOnly, ThreadNotFound
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
 from longthread.runs.process import new_owner
@@ -151,6 +152,24 @@ def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> 
     assert "1 thread copied" in run("db", "copy", store_address, other_address).stdout
     again = json.loads(run("db", "copy", store_address, other_address, "--json").stdout)
     assert (again["written"], again["same"], again["refused"], again["went_on"]) == (0, 1, [], [])
+
+
+def test_the_read_only_setting_is_for_both_stores_of_a_copy_and_the_option_for_the_first(
+    run: Run, store_address: str, other_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_store(store_address, lambda store: turns(store, 2))
+    in_store(other_address, lambda store: turns(store, 1, thread_id="other"))
+    monkeypatch.setenv("LONGTHREAD_READ_ONLY", "1")
+    for option in ((), ("--read-only",), ("--update",)):
+        refused = run("db", "copy", store_address, other_address, *option, code=5)
+        assert isinstance(refused.exception, StoreReadOnly)
+    with pytest.raises(ThreadNotFound):
+        in_store(other_address, lambda store: ids(store, "t"))
+    monkeypatch.delenv("LONGTHREAD_READ_ONLY")
+    assert "1 thread copied" in run("db", "copy", store_address, other_address, "--read-only").stdout
+    assert in_store(other_address, lambda store: ids(store, "t")) == in_store(
+        store_address, lambda store: ids(store, "t")
+    )
 
 
 def test_a_store_is_not_copied_to_itself_by_another_name(run: Run, tmp_path: Path, store_address: str) -> None:

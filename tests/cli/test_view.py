@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from longthread.cli.app import app
 from longthread.cli.commands.view import _ranges, _table
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import InvalidInput, LongthreadError, StoreReadOnly
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
 from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import watch
@@ -153,6 +153,18 @@ def test_a_conversation_is_measured_on_a_store_without_others(run: CliRunner, tm
         assert "has conversations already" in str(refused.exception)
     assert said(run, "threads", "list").stdout.count("ada") == 1
     said(run, "eval", "context", "--turns", "1", "--database-url", str(tmp_path / "new.db"))
+
+
+def test_a_conversation_is_not_measured_on_a_store_that_is_only_read(
+    run: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(run, "db", "upgrade")
+    monkeypatch.setenv("LONGTHREAD_READ_ONLY", "1")
+    measures = ("eval", "context", "--turns", "1")
+    refused = run.invoke(app, [*measures, "--database-url", str(tmp_path / "conversations.db")])
+    assert isinstance(refused.exception, StoreReadOnly)
+    assert not said(run, "threads", "list").stdout
+    assert json.loads(said(run, *measures).stdout.splitlines()[-1])["turns"] == 1  # on a store of its own
 
 
 def test_another_language_than_these_is_refused(run: CliRunner) -> None:

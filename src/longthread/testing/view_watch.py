@@ -157,9 +157,10 @@ async def watch(
         model=MODEL,
         memory_context_window=window,
         sql_rows=200,
+        read_only=database is not None and Settings.load().read_only,  # a store made here is written to
         memory_enable_summary=False,  # the measured model is the only one
     )
-    async with open_store(settings.database) as store:
+    async with open_store(settings.database, read_only=settings.read_only) as store:
         await _expect_empty(store)
         player = _Player(seen, chance, language)
         model = ScriptedChatModel(player.reply)

@@ -71,11 +71,12 @@ def copy(
     read_only: Annotated[bool | None, typer.Option("--read-only", help="Read FROM as it is.")] = None,
 ) -> None:
     """Copy everything from one store to another. Stopped or killed, it goes on when it is given again."""
-    settings, to = Settings.load(database=source, read_only=read_only), Settings.load(database=target).database
-    refuse_same_place(settings.database, to)
+    settings, to = Settings.load(database=source, read_only=read_only), Settings.load(database=target)
+    refuse_same_place(settings.database, to.database)
 
     async def work() -> tuple[TransferOutcome, CopyComparison, str]:
-        async with existing(settings) as here, open_store(to) as there:
+        # The option is for FROM; the setting is for both.
+        async with existing(settings) as here, open_store(to.database, read_only=to.read_only) as there:
             with shown("copying") as progress:
                 outcome = await copy_store(here, there, progress, update=update)
             with shown("comparing") as progress:
