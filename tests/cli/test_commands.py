@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, StoreReadOnly
 from longthread.model.entry import Draft
 from longthread.runs.process import here, new_owner
 from longthread.settings import Settings
@@ -266,6 +266,15 @@ def test_chat_holds_a_conversation(run: Run, shop: str) -> None:
     assert "5" in result.stdout
     assert "3" in result.stdout
     assert len(json.loads(run("state", "last").stdout)["messages"]) == 4
+
+
+def test_a_chat_ends_if_its_store_may_not_be_written_to(run: Run, shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("chat", "--source", shop, text="How many customers are there?\n")
+    monkeypatch.setenv("LONGTHREAD_READ_ONLY", "1")
+    for more in (("--source", shop), ("--thread", "last")):
+        result = run("chat", *more, text="only in the UK\nHow many customers are there?\n", code=5)
+        assert isinstance(result.exception, StoreReadOnly)
+    assert len(json.loads(run("state", "last").stdout)["messages"]) == 2
 
 
 def test_a_source_given_by_a_relative_path_is_found_from_elsewhere(

@@ -15,7 +15,7 @@ from longthread.cli.commands.ask import checked_protocol
 from longthread.cli.find_thread import find_thread
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
-from longthread.errors import LongthreadError, ThreadNotFound
+from longthread.errors import LongthreadError, StoreReadOnly, ThreadNotFound
 from longthread.model.continue_request import asks_to_continue
 from longthread.model.ids import new_id
 from longthread.model.run import Protocol
@@ -90,6 +90,8 @@ async def _answer(analyst: Analyst, terminal: Terminal, question: str, asking: C
         if handle is None:  # it is decided later still
             return asking
         await see_through(analyst, handle, terminal)
+    except StoreReadOnly:
+        raise  # no other question can be answered either
     except LongthreadError as error:
         terminal.err.print(f"[red]{escape(str(error))}[/red]", highlight=False)
         return asking
