@@ -103,9 +103,9 @@ class StoreFull(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    message = """The conversation store may not be written to: {reason} Nothing was changed. With --read-only it can be
-    read. To write to it, leave that out and give this user the right to write (to a file, to its folder too), or use
-    another store with --database."""
+    message = """The conversation store may not be written to: {reason} Nothing was changed. Commands that only read
+    take --read-only. To write to it, leave that and LONGTHREAD_READ_ONLY out and give this user the right to write (to
+    a file, to its folder too), or use another store with --database."""
 
 
 class StoreDamaged(StoreError):

@@ -57,6 +57,20 @@ async def test_without_an_embedder_recall_goes_by_keywords_and_nobody_is_warned(
         assert recalled.warnings == []
 
 
+async def test_of_a_store_that_is_only_read_what_is_not_indexed_is_said(
+    store_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_store(store_address) as store:
+        await say(store, ["the walrus swims", "noted"])
+    async with open_store(store_address, read_only=True) as store:
+        recaller = Recaller(store)
+        recalled = await recaller.find(Question("walrus", MINE))
+        await recaller.close()
+    assert not recalled.hits and not caplog.records
+    [warning] = recalled.warnings
+    assert warning.startswith("One conversation has messages that are not found")
+
+
 class Unavailable(HashEmbedder):
     """An embedder that works until its server goes."""
 

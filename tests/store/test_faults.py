@@ -112,7 +112,7 @@ class TestFull:
                 async with open_store(path, migrates=migrates, read_only=True) as store:
                     assert await branch_ids(store) == ["a"]
                     assert (await status_of(store)).rows["entries"] == 1
-                    with pytest.raises(StoreReadOnly, match="opened with --read-only"):
+                    with pytest.raises(StoreReadOnly, match="opened to be read only"):
                         await extend(store, draft("b"))
                 with pytest.raises(StoreUnavailable, match=r"disk is full.*use --read-only"):
                     async with open_store(path, migrates=migrates):
@@ -290,7 +290,7 @@ class TestReadOnly:
         async with open_store(store_address, read_only=True) as reader:
             assert await branch_ids(reader) == ["a"]
             for writes in (reader.writing, reader.maintaining):
-                with pytest.raises(StoreReadOnly, match="opened with --read-only"):
+                with pytest.raises(StoreReadOnly, match="opened to be read only"):
                     async with writes():
                         pass
             assert await branch_ids(reader) == ["a"]

@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from longthread.errors import EntryNotFound, InvalidInput, StoreError, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, StoreError, StoreReadOnly, ThreadNotFound
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors
 from longthread.memory.embedders.question_vector import Asker
@@ -348,6 +348,10 @@ async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | 
             for thread in threads:
                 if thread.behind:
                     await index_thread(store, thread.thread_id)
+    except StoreReadOnly:
+        count = sum(each.behind for each in threads)
+        which = "One conversation has" if count == 1 else f"{count:,} conversations have"
+        return [f"{which} messages that are not found: an index is written only where the store may be written to."]
     except StoreError as error:
         _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
         return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]

@@ -60,7 +60,7 @@ class RefusesWrites:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
-        raise StoreReadOnly(reason="it was opened with --read-only.")
+        raise StoreReadOnly(reason="it was opened to be read only.")
         yield  # what makes it a block
 
     maintaining = writing
