@@ -24,7 +24,6 @@ from longthread.cli.progress import counted
 from longthread.cli.screen import Console, confirm, echo, tabbed
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
-from longthread.memory.forget import forget_thread
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
@@ -180,6 +179,9 @@ def delete(
         confirm(f"Delete “{found['title']}” with its {count} entries{besides}?")
 
     async def write(store: Driver, user: str) -> None:
+        # Here and not above: what forgets loads all that is derived from entries, and a list needs none of it.
+        from longthread.memory.forget import forget_thread
+
         gone = await forget_thread(store, found["id"], user_id=user, alive=may_be_alive, anew=True)
         for problem in gone.problems:
             echo(problem, err=True)
