@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import time
 from dataclasses import replace
 from typing import Any
@@ -16,7 +18,7 @@ from langchain_core.tools import tool
 from longthread.llm.json_protocol import Malformed, check_calls
 from longthread.llm.langchain import message_of
 from longthread.messages.message import Message
-from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
+from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, StreamError, broken_call
 
 QUESTION: list[Any] = [{"role": "user", "content": "q"}]
 CALL = {"thought": "sum them", "action": "add", "args": {"a": 1, "b": 2}}
@@ -306,3 +308,114 @@ def test_reasoning_is_on_the_wire_as_compatible_servers_send_it() -> None:
         stream = list(client.chat.completions.create(model="m", messages=QUESTION, stream=True))
     assert whole.choices[0].message.model_extra == {"reasoning_content": "1 and 2"}
     assert any((chunk.choices[0].delta.model_extra or {}).get("reasoning_content") == "1 and 2" for chunk in stream)
+
+
+# The wire, whatever the dialect.
+
+CHAT, ANTHROPIC = "/v1/chat/completions", "/v1/messages"
+PATHS = [CHAT, ANTHROPIC]
+
+
+async def _post(provider: ProviderEmulator, path: str, **body: Any) -> httpx.Response:
+    asked = {"model": "m", "max_tokens": 9, "messages": QUESTION, "input": QUESTION, **body}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(provider.app), base_url="http://emulator") as client:
+        return await client.post(path, content=json.dumps(asked))
+
+
+def _data(reply: httpx.Response) -> list[dict[str, Any]]:
+    lines = [line[6:] for line in reply.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_every_reply_names_its_request(path: str) -> None:
+    provider = ProviderEmulator(["ok", Refused(529, "Overloaded"), "ok", ValueError("boom")])
+    replies = [await _post(provider, path, stream=n == 0) for n in range(4)]
+    header = "request-id" if path == ANTHROPIC else "x-request-id"
+    assert [each.status_code for each in replies] == [200, 529, 200, 500]
+    assert len({each.headers[header] for each in replies}) == 4
+    if path == ANTHROPIC:
+        assert replies[1].json() == {
+            "type": "error",
+            "error": {"type": "overloaded_error", "message": "Overloaded"},
+            "request_id": replies[1].headers[header],
+        }
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_chunks_and_compression_change_no_byte(path: str, stream: bool) -> None:
+    def told(reply: httpx.Response) -> str:
+        return re.sub(r"(msg_|chatcmpl-|resp_)\w+", "id", reply.text)
+
+    plain = await _post(ProviderEmulator(["你好, " * 9]), path, stream=stream)
+    for how in ({"chunk_bytes": 1}, {"chunk_bytes": 7, "gzip": True}, {"gzip": True}):
+        reply = await _post(ProviderEmulator(["你好, " * 9], **how), path, stream=stream)
+        assert told(reply) == told(plain)
+        assert reply.headers.get("content-encoding") == ("gzip" if how.get("gzip") else None)
+
+
+def test_single_bytes_arrive_over_a_socket() -> None:
+    with ProviderEmulator(["你好"], chunk_bytes=1) as provider, _sdk(provider) as client:
+        chunks = client.chat.completions.create(model="m", messages=QUESTION, stream=True)
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == "你好"
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_error_ends_a_stream(path: str) -> None:
+    provider = ProviderEmulator([StreamError("some longer text", pieces=3)], loop=True)
+    events = _data(await _post(provider, path, stream=True))
+    assert len(events) == 4
+    told = events[-1].get("error", events[-1])
+    assert told["message"] == "Overloaded"
+    reply = await _post(provider, path)
+    assert reply.status_code == 529
+
+
+async def test_models_are_listed_in_the_form_of_the_vendor_that_is_asked() -> None:
+    provider = ProviderEmulator(models=["small", "large/x"])
+    transport = httpx.ASGITransport(provider.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://emulator") as client:
+        openais = (await client.get("/v1/models")).json()
+        headers = {"anthropic-version": "2023-06-01"}
+        anthropics = (await client.get("/v1/models", headers=headers)).json()
+        one = (await client.get("/v1/models/large/x", headers=headers)).json()
+        missing = await client.get("/v1/models/other", headers=headers)
+    assert [(each["object"], each["id"]) for each in openais["data"]] == [("model", "small"), ("model", "large/x")]
+    assert [(each["type"], each["id"]) for each in anthropics["data"]] == [("model", "small"), ("model", "large/x")]
+    assert (anthropics["first_id"], anthropics["last_id"], anthropics["has_more"]) == ("small", "large/x", False)
+    assert one == anthropics["data"][1]
+    assert (missing.status_code, missing.json()["error"]["type"]) == (404, "not_found_error")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_is_no_json_object_is_refused(path: str) -> None:
+    provider = ProviderEmulator(["ok"])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(provider.app), base_url="http://emulator") as client:
+        replies = [await client.post(path, content=content) for content in (b"{", b"[1]")]
+        nowhere = await client.get("/v1/nowhere")
+    assert [each.status_code for each in replies] == [400, 400]
+    assert [each.raw for each in provider.requests] == [b"{", b"[1]", b""]
+    assert (nowhere.status_code, nowhere.json()["error"]["message"]) == (404, "Not found: GET /v1/nowhere")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_without_a_script_replies_repeat_what_was_said(path: str) -> None:
+    provider = ProviderEmulator(None)
+    parameters = {"type": "object"}
+    tool = {"type": "function", "name": "add", "parameters": parameters, "input_schema": parameters}
+    offered = {"tools": [TOOL if path == CHAT else tool]}
+
+    async def said(text: str, **more: Any) -> str:
+        asked = [{"role": "user", "content": text}]
+        return (await _post(provider, path, messages=asked, input=asked, **more)).text
+
+    call = 'Please use the tool add with {"a": 1, "b": [2]}, now.'
+    assert "You said: 你好" in await said("你好")
+    assert "You said: Please" in await said(call)  # no tools
+    assert "You said: use the tool sub" in await said("use the tool sub with {}", **offered)
+    assert "You said: use the tool add" in await said("use the tool add with {", **offered)
+    called = await said(call, **offered)
+    assert '"add"' in called and "You said" not in called
+    assert '\\"b\\": [2]' in called or '"b": [2]' in called
+    assert "\\ud800" in (await _post(provider, path, messages=[{"role": "user", "content": "\ud800"}])).text

@@ -8,7 +8,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from longthread.testing.emulator import Dropped, ProviderEmulator, RecordedRequest, Refused, Slow, broken_call
+from longthread.testing.emulator import (
+    Dropped,
+    ProviderEmulator,
+    ProviderRules,
+    RecordedRequest,
+    Refused,
+    Slow,
+    StreamError,
+    broken_call,
+)
 from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
@@ -22,6 +31,7 @@ __all__ = [
     "KillAt",
     "ModelCall",
     "ProviderEmulator",
+    "ProviderRules",
     "RecordedRequest",
     "Refused",
     "ScriptExhausted",
@@ -29,6 +39,7 @@ __all__ = [
     "ScriptedModel",
     "Slow",
     "StoreContract",
+    "StreamError",
     "broken_call",
 ]
 

@@ -1,6 +1,17 @@
-"""A model provider on this machine: OpenAI chat completions over a real socket, driven by a script."""
+"""A model provider on this machine: Chat Completions, Responses and Anthropic's Messages over a real socket."""
 
-from longthread.testing.emulator.faults import Dropped, Refused, Slow, broken_call
-from longthread.testing.emulator.provider import ProviderEmulator, RecordedRequest
+from longthread.testing.emulator.faults import Dropped, Refused, Slow, StreamError, broken_call
+from longthread.testing.emulator.provider import ProviderEmulator
+from longthread.testing.emulator.recorded import RecordedRequest
+from longthread.testing.emulator.rules import ProviderRules
 
-__all__ = ["Dropped", "ProviderEmulator", "RecordedRequest", "Refused", "Slow", "broken_call"]
+__all__ = [
+    "Dropped",
+    "ProviderEmulator",
+    "ProviderRules",
+    "RecordedRequest",
+    "Refused",
+    "Slow",
+    "StreamError",
+    "broken_call",
+]

@@ -8,6 +8,7 @@ from typing import Any
 
 from longthread.messages.message import Message, invalid_tool_call, tool_call
 from longthread.model.entry import Role
+from longthread.testing.emulator.wire import json_bytes
 from longthread.testing.scripted import pieces, raw_calls
 
 CREATED = 1_700_000_000
@@ -45,7 +46,8 @@ def _calls(sent: Iterable[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], lis
     return valid, invalid
 
 
-def completion(message: Message, model: str, number: int) -> dict[str, Any]:
+def completion(message: Message, model: str, id: str) -> dict[str, Any]:  # noqa: A002
+    """Return the body of a reply."""
     calls = [_call(*call) for call in raw_calls(message)]
     body: dict[str, Any] = {
         "role": "assistant",
@@ -57,34 +59,35 @@ def completion(message: Message, model: str, number: int) -> dict[str, Any]:
     if reasoning := message.additional_kwargs.get("reasoning_content"):
         body["reasoning_content"] = reasoning
     choice = {"index": 0, "message": body, "logprobs": None, "finish_reason": _finish_reason(message)}
-    return _head(model, number, "chat.completion") | {"choices": [choice], "usage": _usage(message)}
+    head = {"id": id, "object": "chat.completion", "created": CREATED, "model": model}
+    return head | {"choices": [choice], "usage": _usage(message)}
 
 
-def chunks(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[dict[str, Any]]:
-    """Yield the reply as the chunks of a stream. If asked for, the usage comes last, in a chunk without choices."""
-    head = _head(model, number, "chat.completion.chunk")
-    for delta in _deltas(message):
-        yield head | {"choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]}
-    yield head | {"choices": [{"index": 0, "delta": {}, "logprobs": None, "finish_reason": _finish_reason(message)}]}
+def stream(body: Mapping[str, Any], *, include_usage: bool) -> Iterator[bytes]:
+    """Yield the reply as the events of a stream. If asked for, the usage comes last, in a chunk without choices."""
+    [choice] = body["choices"]
+    head = {name: body[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    for delta in (*_deltas(choice["message"]), {}):
+        finish = None if delta else choice["finish_reason"]
+        yield _event(head | {"choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]})
     if include_usage:
-        yield head | {"choices": [], "usage": _usage(message)}
-
-
-def stream(message: Message, model: str, number: int, *, include_usage: bool) -> Iterator[bytes]:
-    for chunk in chunks(message, model, number, include_usage=include_usage):
-        yield f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+        yield _event(head | {"choices": [], "usage": body["usage"]})
     yield b"data: [DONE]\n\n"
 
 
-def _deltas(message: Message) -> Iterator[dict[str, Any]]:
+def _event(chunk: Mapping[str, Any]) -> bytes:
+    return b"data: " + json_bytes(chunk) + b"\n\n"
+
+
+def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    for piece in pieces(message.additional_kwargs.get("reasoning_content") or ""):
+    for piece in pieces(message.get("reasoning_content") or ""):
         yield {"reasoning_content": piece}
-    for piece in pieces(message.text):
+    for piece in pieces(message["content"] or ""):
         yield {"content": piece}
-    for index, (identifier, name, arguments) in enumerate(raw_calls(message)):
-        yield {"tool_calls": [{"index": index, **_call(identifier, name, "")}]}
-        for piece in pieces(arguments):
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        yield {"tool_calls": [{"index": index, **call, "function": {**call["function"], "arguments": ""}}]}
+        for piece in pieces(call["function"]["arguments"]):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
@@ -95,10 +98,6 @@ def _call(identifier: str | None, name: str | None, arguments: str) -> dict[str,
 def _finish_reason(message: Message) -> str:
     given = message.response_metadata.get("finish_reason")
     return str(given) if given else "tool_calls" if raw_calls(message) else "stop"
-
-
-def _head(model: str, number: int, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": CREATED, "model": model}
 
 
 def _usage(message: Message) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,17 +26,20 @@ _NO_RESULT = (
 
 @dataclass(frozen=True)
 class Refused:
-    """An HTTP status with OpenAI's error object. `retry_after` is in seconds."""
+    """An HTTP status with the vendor's error object. `retry_after` is in seconds. `param` is OpenAI's, `details` is
+    Anthropic's."""
 
     status: int = 429
     message: str = "refused by the script"
     code: str | None = None
     retry_after: float | None = None
+    param: str | None = None
+    details: Mapping[str, Any] | None = None
 
     @property
     def body(self) -> dict[str, Any]:
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
-        return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code}}
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -58,6 +61,23 @@ class Dropped:
 
     reply: Any = field(default="this reply is never seen whole")
     pieces: int = 2
+
+
+@dataclass(frozen=True)
+class StreamError:
+    """An `error` event ends the stream of `reply` after `pieces` events; without a stream it is an HTTP error."""
+
+    reply: Any = field(default="this reply is never seen whole")
+    pieces: int = 2
+    error: Refused = Refused(529, "Overloaded")
+
+
+class RuleBroken(Exception):  # the client gets it as the vendor's error
+    """The request breaks a rule of the vendor's."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.message)
+        self.refused = refused
 
 
 def unpaired(messages: Sequence[Message]) -> Refused | None:

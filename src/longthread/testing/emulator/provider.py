@@ -3,95 +3,93 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from longthread.messages.message import Message
-from longthread.testing.emulator import anthropic, completions
-from longthread.testing.emulator.anthropic import refused_block
+from longthread.testing.emulator import completions_api, messages_api
+from longthread.testing.emulator.completions_api import CompletionsApi
+from longthread.testing.emulator.delivery import Delivery
+from longthread.testing.emulator.echo import echo
 from longthread.testing.emulator.embeddings import embeddings
-from longthread.testing.emulator.faults import Dropped, Refused, Slow, unpaired
+from longthread.testing.emulator.faults import Dropped, Refused, RuleBroken, Slow, StreamError
+from longthread.testing.emulator.listener import Listener
+from longthread.testing.emulator.messages_api import MessagesApi
+from longthread.testing.emulator.models_api import model, model_list
+from longthread.testing.emulator.recorded import RecordedRequest, decoded
+from longthread.testing.emulator.rules import ProviderRules
+from longthread.testing.emulator.wire import ModelRequest, Wire, json_bytes
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
-
-ANTHROPIC = "/v1/messages"
-_START_SECONDS = 10.0
-
-
-class _ConnectionDropped(Exception):  # what the script asked for, not an error of the emulator
-    """Ends a response in the middle: uvicorn closes the connection."""
-
-
-@dataclass(frozen=True)
-class RecordedRequest:
-    """One request as it came. `body` is the decoded JSON; header names are lower-case."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: dict[str, Any]
-
-    @property
-    def tool_names(self) -> list[str]:
-        return [tool.get("function", tool)["name"] for tool in self.body.get("tools") or ()]
-
-    @property
-    def is_anthropic(self) -> bool:
-        """Whether it has Anthropic's form; else OpenAI's."""
-        return self.path == ANTHROPIC
-
-    @property
-    def messages(self) -> list[Message]:
-        return anthropic.received(self.body) if self.is_anthropic else completions.received(self.body)
 
 
 class ProviderEmulator:
     """A provider on a free port of this machine, within the context: OpenAI-compatible at `base_url`, Anthropic's
-    Messages at `anthropic_url`.
+    Messages at `anthropic_url`. `app` is the same without a socket.
 
-    `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow` and `Dropped`; or one function of
-    the messages answers every request. An exception in it becomes HTTP 500, and so does the script's end. Calls without
-    results, or results without calls, are refused as by OpenAI. `refuse_tools` refuses tools as Ollama does for models
-    without them. `models` is what `/v1/models` lists. `embed` makes the vectors of `/v1/embeddings` from texts, or
-    returns a fault.
+    `script` holds what a `ScriptedChatModel` takes, and the faults `Refused`, `Slow`, `Dropped` and `StreamError`; or
+    one function of the messages answers every request. An exception in it becomes HTTP 500, and so does the script's
+    end. Without a script (None), a reply repeats what was said, or calls the tool that a user's message asks for (`use
+    the tool NAME with {json}`).
+
+    Calls without results, or results without calls, are refused as by OpenAI; `rules` has more rules of the vendors.
+    `refuse_tools` refuses tools as Ollama does for models without them. `models` is what `/v1/models` lists. `embed`
+    makes the vectors of `/v1/embeddings` from texts, or returns a fault. `chunk_bytes` cuts each reply into chunks of
+    that many bytes at most, and `gzip` compresses replies for clients that accept it.
     """
 
     def __init__(
         self,
-        script: Sequence[Any] | Callable[[list[Any]], Any] = (),
+        script: Sequence[Any] | Callable[[list[Any]], Any] | None = (),
         *,
         loop: bool = False,
+        rules: ProviderRules | None = None,
         refuse_tools: bool = False,
         models: Sequence[str] = ("emulated",),
         api_key: str | None = None,
         embed: Callable[[list[str]], Any] | None = None,
+        chunk_bytes: int | None = None,
+        gzip: bool = False,
     ) -> None:
+        rules = rules or ProviderRules()
         self.requests: list[RecordedRequest] = []
-        self._script = Script(script, loop=loop)
+        self._script = None if script is None else Script(script, loop=loop)
         self._refuse_tools = refuse_tools
         self._models = list(models)
         self._api_key = api_key
         self._embed = embed
-        self._socket: socket.socket | None = None
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
+        self._delivery = Delivery(chunk_bytes, gzip)
+        self._numbers = itertools.count(1)
+        self._token = secrets.token_hex(4)  # ids of two emulators differ, as those of two providers do
+        self._listener: Listener | None = None
+        self._messages = MessagesApi(rules)
+        self._completions = CompletionsApi()
+        self.app = Starlette(routes=self._routes(), exception_handlers={RuleBroken: self._broken})
+
+    def _routes(self) -> list[Route]:
+        return [
+            Route(completions_api.PATH, self._endpoint(self._completions), methods=["POST"]),
+            Route(messages_api.PATH, self._endpoint(self._messages), methods=["POST"]),
+            Route(f"{messages_api.PATH}/count_tokens", self._count_tokens, methods=["POST"]),
+            Route("/v1/embeddings", self._embeddings, methods=["POST"]),
+            Route("/v1/models", self._list_models, methods=["GET"]),
+            Route("/v1/models/{name:path}", self._show_model, methods=["GET"]),
+            Route("/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]),
+        ]
 
     @property
     def base_url(self) -> str:
         """The base URL for a client, ending in `/v1`."""
-        if self._socket is None:
+        if self._listener is None:
             raise RuntimeError("The emulator is not running: use it in a `with` block.")
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{self._listener.port}/v1"
 
     @property
     def anthropic_url(self) -> str:
@@ -101,40 +99,23 @@ class ProviderEmulator:
     @property
     def used(self) -> int:
         """How many replies of the script were sent."""
-        return self._script.used
+        return self._script.used if self._script else 0
+
+    def forget(self) -> None:
+        """Lose the threads and responses that are held for later requests, as after their time."""
+        for wire in (self._messages, self._completions):
+            wire.forget()
 
     def __enter__(self) -> Self:
-        app = Starlette(
-            routes=[
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route(ANTHROPIC, self._chat, methods=["POST"]),
-                Route("/v1/embeddings", self._embeddings, methods=["POST"]),
-                Route("/v1/models", self._list_models, methods=["GET"]),
-            ]
-        )
-        config = uvicorn.Config(
-            app, log_config=None, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=0
-        )
-        # asyncio sends small pieces at once only on sockets that name their protocol.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.listen(100)
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, name="provider-emulator", daemon=True
-        )
-        self._thread.start()
-        # The socket listens already: a client that comes too early waits in its queue.
+        self._listener = Listener(self.app)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._server is not None and self._thread is not None and self._socket is not None:
-            self._server.should_exit = True
-            self._thread.join(_START_SECONDS)
-            self._socket.close()
-            self._socket = self._server = self._thread = None
+        if self._listener is not None:
+            self._listener.stop()
+            self._listener = None
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -144,42 +125,83 @@ class ProviderEmulator:
     ) -> None:
         await asyncio.to_thread(self.__exit__, kind, error, trace)
 
-    async def _list_models(self, request: Request) -> Response:
-        await self._record(request)
-        shared = {"object": "model", "created": completions.CREATED, "owned_by": "script"}
-        data = [{"id": name, **shared} for name in self._models]
-        return JSONResponse({"object": "list", "data": data})
+    def _endpoint(self, wire: Wire) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            recorded = await self._record(request)
+            self._admit(recorded)
+            read = wire.read(recorded.body, recorded.headers)
+            try:
+                return await self._answer(wire, recorded, read)
+            except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client gets HTTP 500
+                return self._refusal(Refused(500, f"{type(error).__name__}: {error}"), recorded)
+            finally:
+                wire.ended(read)
 
-    async def _chat(self, request: Request) -> Response:
+        return endpoint
+
+    async def _answer(self, wire: Wire, recorded: RecordedRequest, read: ModelRequest) -> Response:
+        how, number = self._delivery, self._next_number()
+        reply = self._script.next(read.messages) if self._script else echo(read.messages, read.tool_names)
+        if isinstance(reply, Slow):
+            await asyncio.sleep(reply.seconds)
+            reply, how = reply.reply, replace(how, between=reply.between)
+        if isinstance(reply, Dropped):
+            reply, how = reply.reply, replace(how, dropped=reply.pieces)
+        broken = reply if isinstance(reply, StreamError) else None
+        reply = broken.reply if broken else reply
+        streamed = bool(recorded.body.get("stream"))
+        if isinstance(reply, Refused) or (broken and not streamed):
+            return self._refusal(broken.error if broken else reply, recorded)
+        message = to_message(reply, read.messages, native=bool(read.tool_names))
+        made = wire.reply(read, message, number, hold=how.dropped is None and not broken)
+        headers = {wire.request_id: f"req_{number}"}
+        if not streamed:
+            return how.body(json_bytes(made.body), headers)
+        events = list(made.events)
+        if broken:
+            events = [*events[: broken.pieces], wire.error_event(broken.error, f"req_{number}", broken.pieces)]
+        return how.stream(events, headers)
+
+    async def _count_tokens(self, request: Request) -> Response:
         recorded = await self._record(request)
-        try:
-            reply = self._next(recorded)
-            between, dropped = 0.0, None
-            if isinstance(reply, Slow):
-                await asyncio.sleep(reply.seconds)
-                reply, between = reply.reply, reply.between
-            if isinstance(reply, Dropped):
-                reply, dropped = reply.reply, reply.pieces
-            if isinstance(reply, Refused):
-                return _refusal(reply, recorded)
-            message = to_message(reply, recorded.messages, native=bool(recorded.tool_names))
-        except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client gets HTTP 500, as from a provider
-            return _refusal(Refused(500, f"{type(error).__name__}: {error}"), recorded)
-        if not recorded.body.get("stream"):
-            return _whole(_body(recorded, message, self.used), dropped)
-        events = list(_events(recorded, message, self.used))
-        return StreamingResponse(_send(events, between, dropped), media_type="text/event-stream")
+        self._admit(recorded)
+        read = self._messages.read(recorded.body, recorded.headers)
+        self._messages.ended(read)
+        return self._json({"input_tokens": read.tokens}, recorded)
 
     async def _embeddings(self, request: Request) -> Response:
         recorded = await self._record(request)
         if self._embed is None:
-            return _refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."), recorded)
+            return self._refusal(Refused(404, f"The model {recorded.body.get('model')} does not exist."), recorded)
         given = recorded.body.get("input") or []
         reply = self._denied(recorded) or self._embed([given] if isinstance(given, str) else list(given))
         if isinstance(reply, Slow):
             await asyncio.sleep(reply.seconds)
             reply = reply.reply
-        return _refusal(reply, recorded) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
+        return self._refusal(reply, recorded) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
+
+    async def _list_models(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        return self._json(model_list(self._models, anthropic=recorded.is_anthropic), recorded)
+
+    async def _show_model(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        name = request.path_params["name"]
+        if name not in self._models:
+            return self._refusal(Refused(404, f"The model `{name}` does not exist.", "model_not_found"), recorded)
+        return self._json(model(name, anthropic=recorded.is_anthropic), recorded)
+
+    async def _unknown(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        return self._refusal(Refused(404, f"Not found: {recorded.method} {recorded.path}"), recorded)
+
+    def _admit(self, request: RecordedRequest) -> None:
+        """Raises RuleBroken: the key is wrong, or the model takes no tools."""
+        if denied := self._denied(request):
+            raise RuleBroken(denied)
+        if self._refuse_tools and request.body.get("tools"):
+            message = f"registry.ollama.ai/library/{request.body.get('model')} does not support tools"
+            raise RuleBroken(Refused(400, message))
 
     def _denied(self, request: RecordedRequest) -> Refused | None:
         sent = (request.headers.get("authorization"), request.headers.get("x-api-key"))
@@ -187,57 +209,32 @@ class ProviderEmulator:
             return None
         return Refused(401, "Incorrect API key provided.", "invalid_api_key")
 
-    def _next(self, request: RecordedRequest) -> Any:
-        """Return the answer to the request; a refusal uses no reply of the script."""
-        if denied := self._denied(request):
-            return denied
-        if self._refuse_tools and request.body.get("tools"):
-            return Refused(400, f"registry.ollama.ai/library/{request.body.get('model')} does not support tools")
-        if refused := (refused_block(request.body) if request.is_anthropic else None) or unpaired(request.messages):
-            return refused
-        return self._script.next(request.messages)
-
     async def _record(self, request: Request) -> RecordedRequest:
         raw = await request.body()
-        recorded = RecordedRequest(
-            request.method, request.url.path, dict(request.headers), json.loads(raw) if raw else {}
-        )
+        body, problem = decoded(raw)
+        recorded = RecordedRequest(request.method, request.url.path, dict(request.headers), body, raw)
         self.requests.append(recorded)
+        if problem:
+            raise RuleBroken(Refused(400, problem))
         return recorded
 
+    async def _broken(self, request: Request, broken: Any) -> Response:
+        recorded = RecordedRequest(request.method, request.url.path, dict(request.headers), {})
+        return self._refusal(broken.refused, recorded)
 
-def _refusal(refused: Refused, request: RecordedRequest) -> Response:
-    body = anthropic.refusal(refused) if request.is_anthropic else refused.body
-    return JSONResponse(body, status_code=refused.status, headers=refused.headers)
+    def _next_number(self) -> str:
+        return f"{self._token}{next(self._numbers):04x}"
 
+    def _json(self, body: Mapping[str, Any], request: RecordedRequest) -> Response:
+        return self._delivery.body(json_bytes(body), {self._wire(request).request_id: f"req_{self._next_number()}"})
 
-def _body(request: RecordedRequest, message: Message, number: int) -> dict[str, Any]:
-    model = str(request.body.get("model"))
-    whole = anthropic.whole if request.is_anthropic else completions.completion
-    return whole(message, model, number)
+    def _refusal(self, refused: Refused, request: RecordedRequest) -> Response:
+        wire, request_id = self._wire(request), f"req_{self._next_number()}"
+        response = self._delivery.body(
+            json_bytes(wire.refusal(refused, request_id)), {**refused.headers, wire.request_id: request_id}
+        )
+        response.status_code = refused.status
+        return response
 
-
-def _events(request: RecordedRequest, message: Message, number: int) -> Iterator[bytes]:
-    model = str(request.body.get("model"))
-    if request.is_anthropic:
-        return anthropic.stream(message, model, number)
-    include_usage = bool((request.body.get("stream_options") or {}).get("include_usage"))
-    return completions.stream(message, model, number, include_usage=include_usage)
-
-
-def _whole(body: dict[str, Any], dropped: int | None) -> Response:
-    if dropped is None:
-        return JSONResponse(body)
-    raw = json.dumps(body).encode()
-    half = _send([raw[: len(raw) // 2]], 0.0, 1)
-    return StreamingResponse(half, media_type="application/json", headers={"content-length": str(len(raw))})
-
-
-async def _send(parts: Sequence[bytes], between: float, dropped: int | None) -> AsyncIterator[bytes]:
-    for place, part in enumerate(parts):
-        if place == dropped:
-            break
-        yield part
-        await asyncio.sleep(between)
-    if dropped is not None:
-        raise _ConnectionDropped
+    def _wire(self, request: RecordedRequest) -> Wire:
+        return self._messages if request.is_anthropic else self._completions

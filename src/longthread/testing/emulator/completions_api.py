@@ -1,0 +1,42 @@
+"""OpenAI's chat completions, and what compatible vendors add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.messages.message import Message
+from longthread.testing.emulator import completions
+from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread.testing.emulator.wire import ModelReply, ModelRequest, json_bytes
+
+PATH = "/v1/chat/completions"
+
+
+class CompletionsApi:
+    """The dialect of `/v1/chat/completions`."""
+
+    request_id = "x-request-id"
+
+    def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
+        messages = completions.received(body)
+        if refused := unpaired(messages):
+            raise RuleBroken(refused)
+        return ModelRequest(body, body, headers, messages)
+
+    def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
+        include_usage = bool((request.body.get("stream_options") or {}).get("include_usage"))
+        body = completions.completion(message, request.model, f"chatcmpl-{id}")
+        return ModelReply(body, completions.stream(body, include_usage=include_usage))
+
+    def ended(self, request: ModelRequest) -> None:
+        """It holds nothing."""
+
+    def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
+        return refused.body
+
+    def error_event(self, refused: Refused, request_id: str, place: int) -> bytes:
+        return b"data: " + json_bytes(refused.body) + b"\n\n"
+
+    def forget(self) -> None:
+        """It holds nothing."""

@@ -1,0 +1,34 @@
+"""What the emulator says without a script: the same for the same request, and a tool call for whoever asks for one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from longthread.messages.message import Message
+
+_CALL = re.compile(r"use the tool ([\w.-]+) with (?=\{)", re.IGNORECASE)
+_MOST = 200
+"""Characters of what was said that a reply repeats."""
+
+
+def echo(messages: Sequence[Message], tools: Sequence[str]) -> Any:
+    """Return a reply of a script: what the last message said. If it is a user's and says `use the tool NAME with
+    {json}`, the reply is that call."""
+    last = next((each for each in reversed(messages) if each.role in ("user", "tool")), Message("user"))
+    if last.role == "tool":
+        return f"The tool said: {last.text[:_MOST]}"
+    calls = [call for each in _CALL.finditer(last.text) if (call := _call(last.text, each, tools))]
+    return calls or f"You said: {last.text[-_MOST:]}"
+
+
+def _call(text: str, found: re.Match[str], tools: Sequence[str]) -> dict[str, Any] | None:
+    if found[1] not in tools:
+        return None
+    try:
+        args, _ = json.JSONDecoder().raw_decode(text, found.end())
+    except ValueError:
+        return None
+    return {"action": found[1], "args": args}

@@ -1,0 +1,71 @@
+"""Anthropic's Messages: thinking, message threads, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.messages.message import Message
+from longthread.testing.emulator import anthropic
+from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread.testing.emulator.rules import ProviderRules
+from longthread.testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, signed
+from longthread.testing.emulator.threads import MessageThreads
+from longthread.testing.emulator.wire import ModelReply, ModelRequest
+
+PATH = "/v1/messages"
+
+
+class MessagesApi:
+    """The dialect of `/v1/messages`."""
+
+    request_id = "request-id"
+
+    def __init__(self, rules: ProviderRules) -> None:
+        self._rules = rules
+        self._threads = MessageThreads()
+
+    def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
+        beta = headers.get("anthropic-beta", "")
+        whole = self._threads.expanded(body, beta, on=self._rules.threads)
+        request = ModelRequest(body, whole, headers, anthropic.received(whole))
+        try:
+            if refused := anthropic.refused_block(whole) or unpaired(request.messages):
+                raise RuleBroken(refused)
+            return ModelRequest(body, whole, headers, request.messages, check(whole, self._rules))
+        except RuleBroken:
+            self.ended(request)
+            raise
+
+    def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
+        blocks = anthropic.reply_blocks(message)
+        if self._rules.signatures:
+            blocks = [*signed(self._thought(request, message, blocks), request.body, request.rest, self._rules, id)]
+        body = anthropic.whole(message, blocks, request.model, f"msg_{id}")
+        if BINDING_BETA in request.headers.get("anthropic-beta", ""):
+            body["input_transformations"] = request.rest.dropped
+        if hold:
+            self._threads.hold(request.body, body)
+        return ModelReply(body, anthropic.stream(body, message))
+
+    def _thought(self, request: ModelRequest, message: Message, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put thinking before a reply that the script gives as a text; blocks are what the script says."""
+        if not asked(request.body):
+            return [each for each in blocks if each["type"] not in HIDDEN]
+        if isinstance(message.content, str):
+            said = request.messages[-1].text if request.messages else ""
+            return [{"type": "thinking", "thinking": f"They said: {said[:80]}"}, *blocks]
+        return blocks
+
+    def ended(self, request: ModelRequest) -> None:
+        self._threads.ended(request.sent)
+
+    def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
+        return anthropic.refusal(refused, request_id)
+
+    def error_event(self, refused: Refused, request_id: str, place: int) -> bytes:
+        told = anthropic.refusal(refused, request_id)
+        return anthropic.event("error", error=told["error"], request_id=request_id)
+
+    def forget(self) -> None:
+        self._threads.forget()

@@ -1,0 +1,88 @@
+"""What a dialect of the emulator offers to the server: requests read, replies written, errors in the vendor's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from longthread.messages.message import Message
+from longthread.testing.emulator.faults import Refused
+
+
+def names_of_tools(body: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tools that have one: a provider's own have none."""
+    tools = (tool.get("function", tool) for tool in body.get("tools") or ())
+    return [tool["name"] for tool in tools if "name" in tool]
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A request that keeps the rules. `body` is whole, with what the provider holds of the conversation; `sent` is the
+    body as it came. `rest` is the dialect's own."""
+
+    sent: dict[str, Any]
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+    messages: list[Message]
+    rest: Any = None
+
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model"))
+
+    @property
+    def tool_names(self) -> list[str]:
+        return names_of_tools(self.body)
+
+    @property
+    def tokens(self) -> int:
+        """The size of the input, about four characters a token."""
+        said = {name: self.body.get(name) for name in ("system", "instructions", "messages", "input", "tools")}
+        return len(json.dumps(said)) // 4 + 1
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """A reply as one body, and as the events of a stream."""
+
+    body: dict[str, Any]
+    events: Iterator[bytes]
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return JSON as UTF-8. Half a surrogate pair has no UTF-8 and stays escaped."""
+    try:
+        return json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value).encode()
+
+
+class Wire(Protocol):
+    request_id: str
+    """The name of the header that names a request."""
+
+    def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
+        """Return the request. Raises RuleBroken with the vendor's error."""
+        ...
+
+    def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
+        """Return the reply, and keep it for later requests if `hold` and the request ask for it."""
+        ...
+
+    def ended(self, request: ModelRequest) -> None:
+        """The request was answered, whatever with."""
+        ...
+
+    def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
+        """Return the body of an error."""
+        ...
+
+    def error_event(self, refused: Refused, request_id: str, place: int) -> bytes:
+        """Return an error as the event number `place` of a stream."""
+        ...
+
+    def forget(self) -> None:
+        """Lose all that is held for later requests, as after its time or a restart."""
+        ...
