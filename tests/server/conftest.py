@@ -16,7 +16,8 @@ from pydantic import PrivateAttr
 
 from longthread.llm.models import resolve_model
 from longthread.server.app import create_app
-from longthread.server.serve import Server, listen
+from longthread.server.http_server import listen
+from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
 

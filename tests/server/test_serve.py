@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from longthread.errors import AddressUnavailable, PortInUse, StoreUnavailable
-from longthread.server.serve import listen, run, url_of
+from longthread.server.http_server import listen, url_of
+from longthread.server.serve import run
 from longthread.settings import Settings
 
 PROGRAM = """

@@ -17,7 +17,8 @@ from longthread.runs.analyst import Analyst
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.serve import PATH, ClientRights, create_app
 from longthread.server.mcp.transcripts import Transcripts
-from longthread.server.serve import Server, listen
+from longthread.server.http_server import listen
+from longthread.server.serve import Server
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 """How a client begins, and the version that is then spoken."""

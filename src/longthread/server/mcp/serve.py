@@ -19,12 +19,13 @@ from longthread.errors import ServerError
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
+from longthread.server.http_server import listen
 from longthread.server.mcp import stdio
 from longthread.server.mcp.auth import Authenticator, OpenRequests
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
 from longthread.server.security import RequestGuard, is_loopback
-from longthread.server.serve import Server, listen
+from longthread.server.serve import Server
 from longthread.settings import Settings
 
 PATH = "/mcp"
