@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from anyio.from_thread import start_blocking_portal
 
 from longthread.errors import InvalidInput
-from longthread.langgraph.loop_bridge import Portal
+from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 

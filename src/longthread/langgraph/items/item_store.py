@@ -23,7 +23,7 @@ from longthread.langgraph.backend import Backend, BackendOpener, BackendUser, do
 from longthread.langgraph.items.item_batch import Batches
 from longthread.langgraph.items.item_index import ItemIndex
 from longthread.langgraph.items.item_validation import expect_config, expect_minutes, expect_tuple
-from longthread.langgraph.loop_bridge import Portal
+from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 
 SWEEP_MINUTES = 5.0

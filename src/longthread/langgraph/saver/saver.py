@@ -17,10 +17,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
-from longthread.langgraph.loop_bridge import Portal, several
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey, named
+from longthread.loop_bridge import Portal, several
 from longthread.store.driver import Driver
 
 BATCH = 64

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from longthread.errors import CalledOnItsLoop, SaverClosed
-from longthread.langgraph.loop_bridge import Portal
+from longthread.loop_bridge import Portal
 
 
 class Home:
