@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import longthread
+import longthread.conversation_state
 import longthread.langgraph
 import longthread.testing
 
@@ -21,7 +22,8 @@ NAMES = """
     Scope Settings Statement create_app errors open_store recall_tool
 """
 LANGGRAPH = "LongthreadSaver LongthreadStore MemoryMiddleware import_langgraph recall_tool"
-PUBLIC = ("longthread", "longthread.langgraph", "longthread.testing")
+STATES = "CacheConfig SignatureDatabase"
+PUBLIC = ("longthread", "longthread.conversation_state", "longthread.langgraph", "longthread.testing")
 
 
 def examples() -> list[tuple[str, str]]:
@@ -34,6 +36,7 @@ def examples() -> list[tuple[str, str]]:
 def test_the_public_names_stay() -> None:
     assert longthread.__all__ == NAMES.split()
     assert longthread.langgraph.__all__ == LANGGRAPH.split()
+    assert longthread.conversation_state.__all__ == STATES.split()
 
 
 @pytest.mark.parametrize("module", PUBLIC)

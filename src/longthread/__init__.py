@@ -1,6 +1,7 @@
 """Longthread: an LLM agent's conversation as one append-only log.
 
-These names are the public API, beside those of `longthread.langgraph` and `longthread.testing`. Each is loaded when it
+These names are the public API, beside those of `longthread.conversation_state`,
+`longthread.langgraph` and `longthread.testing`. Each is loaded when it
 is first used, so that importing the package takes no time and needs none of the optional packages.
 """
 

@@ -12,14 +12,12 @@ from longthread.store.driver import Row
 from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, has, moment, moment_or_none, rows, storable, values
-from longthread.store.imports.messages import drafts_of
 from longthread.store.log import now
+from longthread.store.states.history import drafts_of_message, title_of
+from longthread.store.states.states import CLIENT_TYPES
 
 _TABLE = "conversation_state"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-73636964656e")
-_CLIENTS = frozenset({"cursor", "augment", "claude_code", "unknown"})
-_TITLE = 50
-"""Length of a title made from the first question, in characters."""
 
 
 class Clients:
@@ -55,8 +53,8 @@ class Clients:
         conversation.expires_at = moment_or_none(row["expires_at"]) if row.get("expires_at") else None
         if conversation.expires_at is not None and conversation.expires_at <= now():
             report.notes["its time is over (expires_at): it is here until `longthread db prune --apply`"] += 1
-        _add_history(conversation, history, place, report)
-        conversation.title = _title(conversation)
+        _add_history(conversation, history)
+        conversation.title = title_of([each.draft for each in conversation.entries])
         conversation.rows["thread_clients"] = [_client(row, conversation, report)]
         return conversation
 
@@ -65,20 +63,15 @@ class Clients:
             yield _
 
 
-def _add_history(conversation: Conversation, history: list[Any], place: str, report: ImportReport) -> None:
+def _add_history(conversation: Conversation, history: list[Any]) -> None:
     ids: set[str] = set()
     for number, message in enumerate(history):
         given = message.get("id") if isinstance(message, Mapping) else None
         id_ = storable(given) if isinstance(given, str) and given else ""
         if not id_ or id_ in ids:
             id_ = str(uuid.uuid5(_NAMESPACE, f"{conversation.id}\n{number}"))
-        try:
-            drafts = drafts_of(message, id_)
-        except ValueError as error:
-            report.left.append(f"{place}, message {number}: {error}")
-            continue
         conversation.holds["messages"] += 1
-        for draft in drafts:
+        for draft in drafts_of_message(message, id_):
             ids.add(draft.id)
             parent = conversation.tip if conversation.tip >= 0 else None
             conversation.entries.append(ExtractedEntry(replace(draft), parent, conversation.created_at))
@@ -89,16 +82,11 @@ def _add_history(conversation: Conversation, history: list[Any], place: str, rep
 
 def _client(row: Mapping[str, Any], conversation: Conversation, report: ImportReport) -> dict[str, Any]:
     kind = row.get("client_type") or "unknown"
-    if kind not in _CLIENTS:
+    if kind not in CLIENT_TYPES:
         report.notes[f"client_type {kind!r} is none of the document's: it is kept in the thread's metadata"] += 1
         conversation.metadata["client_type"] = storable(kind)
     return {
-        "client_type": kind if kind in _CLIENTS else "unknown",
+        "client_type": kind if kind in CLIENT_TYPES else "unknown",
         "last_signature": storable(row.get("last_signature")),
         "access_count": int(row.get("access_count") or 0),
     }
-
-
-def _title(conversation: Conversation) -> str | None:
-    asked = next((each.draft.text for each in conversation.entries if each.draft.role == "user"), "")
-    return " ".join(asked.split())[:_TITLE] or None

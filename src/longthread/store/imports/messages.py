@@ -33,7 +33,7 @@ def drafts_of(message: Any, id_: str) -> list[Draft]:
     with the reason if it is no message."""
     if not isinstance(message, Mapping):
         raise ValueError("it is no object")
-    role = _ROLES.get(str(message.get("role", "")).lower())
+    role = role_of(message)
     if role is None:
         raise ValueError(f"its role is {str(message.get('role'))[:40]!r}")
     content = message.get("content")
@@ -41,6 +41,16 @@ def drafts_of(message: Any, id_: str) -> list[Draft]:
         parts = enumerate(_split(message, _blocks(content)))
         return [replace(part, id=f"{id_}/{place}" if place else id_) for place, part in parts]
     return [_draft(message, role, id_)]
+
+
+def role_of(message: Any) -> Role | None:
+    """Return a message's role here; None if it has none that is known."""
+    return _ROLES.get(str(message.get("role", "")).lower()) if isinstance(message, Mapping) else None
+
+
+def text_of(message: Any) -> str:
+    """Return the visible text of a message of any form."""
+    return _content_text(message.get("content") if isinstance(message, Mapping) else message)[0]
 
 
 def calls_of(given: Any) -> tuple[list[ToolCall], list[JsonFields]]:
@@ -66,10 +76,10 @@ def calls_of(given: Any) -> tuple[list[ToolCall], list[JsonFields]]:
 
 
 def payload_of(fields: Mapping[str, Any]) -> bytes | None:
-    """Encode the fields that no column holds; None if there are none."""
+    """Encode the fields that no column holds; None if there are none. SQL reads it, so lone surrogates are escaped."""
     if not fields:
         return None
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def _args(said: Any) -> Mapping[str, Any] | None:
@@ -84,7 +94,7 @@ def _args(said: Any) -> Mapping[str, Any] | None:
 def _draft(message: Mapping[str, Any], role: Role, id_: str) -> Draft:
     content = message.get("content")
     parts = message.get("parts") if "content" not in message else None  # as Gemini's clients say it
-    text, rest = _text_of(content if parts is None else parts)
+    text, rest = _content_text(content if parts is None else parts)
     if parts is not None:
         rest = {}
     calls: list[ToolCall] = []
@@ -109,7 +119,7 @@ def _draft(message: Mapping[str, Any], role: Role, id_: str) -> Draft:
     )
 
 
-def _text_of(content: Any) -> tuple[str, JsonFields]:
+def _content_text(content: Any) -> tuple[str, JsonFields]:
     """Return a content's text, and the fields that the text does not hold."""
     if content is None:
         return "", {}

@@ -36,7 +36,7 @@ class RetentionPolicy:
     """What to keep. Times are stored text in UTC; None keeps everything.
 
     Args:
-        now: threads that expire before it are deleted.
+        now: threads that have expired by then are deleted.
         idle_before: threads last active before are deleted.
         entries_before: entries written before are deleted from a thread's start, up to its window.
         runs_before: runs that ended before are deleted with their steps and events.
@@ -85,27 +85,40 @@ class Retention:
             return KEEP
         with of_thread(thread_id):
             thread = {**row, **{name: int(row[name]) for name in ("tip", "entry_count", "first_seq")}}
-            is_over = _is_over(thread, self.policy)
         live = await one(tx, "select_live_run", thread_id=thread_id)
         if live is not None and is_held(live, self.alive):
             return None
-        # A descendant is deleted with its ancestor, and not before.
-        if is_over and await one(tx, "select_thread_above", id=thread_id) is None:
-            below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
-            for each in below:
-                await tx.fetch("select_position", id=each)  # locks it
-                if await executed(tx, each, alive=self.alive):
-                    return None
-            if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, self.policy):
-                return RetentionPlan(whole=True, below=tuple(below))
+        whole = await plan_whole(tx, thread_id, thread, self.policy, self.alive)
+        if whole is not KEEP:
+            return whole
         planning = _Planning(tx, thread_id, thread, self.policy, self.checkpoints, at_once)
         return await planning.plan(None if live is None else live["started_at"])
+
+
+async def plan_whole(
+    tx: Transaction, thread_id: str, thread: Row, policy: RetentionPolicy, alive: IsAlive
+) -> RetentionPlan | None:
+    """Return the plan to delete a thread that is over with those below it, or KEEP; None if a run below it is being
+    executed. The caller has seen that it executes none itself."""
+    with of_thread(thread_id):
+        is_over = _is_over(thread, policy)
+    # A descendant is deleted with its ancestor, and not before.
+    if not is_over or await one(tx, "select_thread_above", id=thread_id) is not None:
+        return KEEP
+    below = await log.threads_below(tx, thread_id, user_id=thread["user_id"])
+    for each in below:
+        await tx.fetch("select_position", id=each)  # locks it
+        if await executed(tx, each, alive=alive):
+            return None
+    if _is_over({**thread, "updated_at": max([thread["updated_at"], *below.values()])}, policy):
+        return RetentionPlan(whole=True, below=tuple(below))
+    return KEEP
 
 
 def _is_over(thread: Row, policy: RetentionPolicy) -> bool:
     idle = policy.idle_before is not None and thread["updated_at"] < policy.idle_before
     expires = thread["expires_at"]
-    return idle or (expires is not None and policy.now is not None and moment_of(expires) < moment_of(policy.now))
+    return idle or (expires is not None and policy.now is not None and moment_of(expires) <= moment_of(policy.now))
 
 
 @dataclass(slots=True)

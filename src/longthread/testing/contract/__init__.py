@@ -33,6 +33,7 @@ from longthread.testing.contract.recall import RecallContract
 from longthread.testing.contract.retention import RetentionContract
 from longthread.testing.contract.runs import RunContract
 from longthread.testing.contract.search import SearchContract
+from longthread.testing.contract.states import StateContract
 from longthread.testing.contract.summaries import SummaryContract
 from longthread.testing.contract.text import TextContract
 from longthread.testing.contract.threads import ThreadContract
@@ -65,6 +66,7 @@ class StoreContract(
     CatalogContract,
     ApprovalContract,
     LineageContract,
+    StateContract,
     RetentionContract,
     TransferContract,
     WindowContract,

@@ -248,7 +248,8 @@ SELECT e.id, e.thread_id AS session_id,
        CAST(e.created_at AS TIMESTAMPTZ) AS created_at
 FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
 
--- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content.
+-- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content. Where
+-- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before.
 CREATE OR REPLACE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
@@ -260,17 +261,22 @@ SELECT t.number AS id, t.id AS scid,
         SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
         WHERE b.parent_seq >= t.first_seq
     ),
-    held AS (
+    line AS (
         SELECT e.seq, e.role, e.text, e.name, e.tool_call_id, function_calls(json_of(e.tool_calls)) AS calls,
-               json_of(CASE WHEN substr(e.payload, 1, 1) = '\x7B' THEN text_of(e.payload) END) -> 'content' AS content
+               json_of(CASE WHEN substr(e.payload, 1, 1) = '\x7B' THEN text_of(e.payload) END) AS payload
         FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+    ),
+    held AS (
+        SELECT *, payload -> 'content' AS content,
+               CASE json_typeof(payload -> 'client_messages') WHEN 'array' THEN payload -> 'client_messages' END AS messages
+        FROM line
     )
-    SELECT coalesce(json_agg(CAST(
+    SELECT coalesce(json_agg(CASE WHEN json_array_length(messages) > 0 THEN messages -> 0 ELSE CAST(
         '{"role":' || to_json(role) || ',"content":'
         || CASE WHEN json_typeof(content) IN ('string', 'array') THEN content ELSE to_json(text) END
         || coalesce(',"tool_calls":' || calls, '') || coalesce(',"tool_call_id":' || to_json(tool_call_id), '')
-        || coalesce(',"name":' || to_json(name), '') || '}' AS JSON) ORDER BY seq), '[]')
-    FROM held
+        || coalesce(',"name":' || to_json(name), '') || '}' AS JSON) END ORDER BY seq), '[]')
+    FROM held WHERE json_array_length(messages) IS DISTINCT FROM 0
 ) AS authoritative_history,
        (SELECT c.last_signature FROM thread_clients c WHERE c.thread_id = t.id) AS last_signature,
        CAST(t.created_at AS TIMESTAMPTZ) AS created_at, CAST(t.updated_at AS TIMESTAMPTZ) AS updated_at,

@@ -216,7 +216,8 @@ SELECT e.id, e.thread_id AS session_id,
        e.created_at
 FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
 
--- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content.
+-- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content. Where
+-- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before.
 CREATE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
@@ -235,11 +236,16 @@ SELECT t.number AS id, t.id AS scid,
         FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
     ),
     held AS (
-        SELECT *, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.content', '$.content') END AS content
+        SELECT *, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.content', '$.content') END AS content,
+               CASE WHEN json_valid(payload) AND json_type(payload, '$.client_messages') = 'array'
+                    THEN json_array_length(payload, '$.client_messages') END AS messages
         FROM line
     )
     SELECT json_group_array(json(message)) FROM (
-        SELECT '{"role":' || json_quote(role) || ',"content":'
+        SELECT CASE WHEN messages > 0 THEN (
+                   SELECT substr(whole, 2, length(whole) / 2 - 1) FROM (
+                       SELECT json_extract(payload, '$.client_messages[0]', '$.client_messages[0]') AS whole))
+               ELSE '{"role":' || json_quote(role) || ',"content":'
                || CASE WHEN json_type(content, '$[0]') IN ('text', 'array')
                        THEN substr(content, 2, length(content) / 2 - 1) ELSE json_quote(text) END
                || CASE WHEN json_array_length(tool_calls) > 0 THEN ',"tool_calls":' || (
@@ -249,8 +255,8 @@ SELECT t.number AS id, t.id AS scid,
                               'arguments', '' || json_extract(c.value, '$.args'))))
                       FROM json_each(tool_calls) c) ELSE '' END
                || CASE WHEN tool_call_id IS NOT NULL THEN ',"tool_call_id":' || json_quote(tool_call_id) ELSE '' END
-               || CASE WHEN name IS NOT NULL THEN ',"name":' || json_quote(name) ELSE '' END || '}' AS message
-        FROM held ORDER BY seq)
+               || CASE WHEN name IS NOT NULL THEN ',"name":' || json_quote(name) ELSE '' END || '}' END AS message
+        FROM held WHERE messages IS NOT 0 ORDER BY seq)
 ) AS authoritative_history,
        (SELECT c.last_signature FROM thread_clients c WHERE c.thread_id = t.id) AS last_signature,
        t.created_at, t.updated_at, t.expires_at,
