@@ -262,6 +262,18 @@ def test_a_user_sees_no_other_s(db: SignatureDatabase, store_address: str, monke
     assert found is not None and (found["authoritative_history"], found["access_count"]) == (ASKED, 0)
 
 
+def test_a_store_that_is_only_read_counts_nothing(
+    db: SignatureDatabase, store_address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert stored(db, ASKED)
+    monkeypatch.setenv("LONGTHREAD_READ_ONLY", "1")
+    with SignatureDatabase(CacheConfig(db_path=store_address)) as reader:
+        assert reader.get_conversation_state("conv") == relation(store_address, "conv")
+        assert history_of(reader) == ASKED
+        assert not stored(reader, []) and not reader.delete_conversation_state("conv")
+    assert "read only" in caplog.text
+
+
 Failing = Callable[[SignatureDatabase], Any]
 deep = "[" * 201 + "]" * 201
 FAILURES: list[tuple[Failing, str]] = [

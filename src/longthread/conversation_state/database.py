@@ -71,7 +71,7 @@ class SignatureDatabase:
     def __init__(self, config: CacheConfig | None = None) -> None:
         config, settings = config or CacheConfig(), Settings.load()
         self._ttl_seconds = config.ttl_seconds
-        self._user = settings.user
+        self._user, self._read_only = settings.user, settings.read_only
         address = settings.database if config.db_path is None else str(config.db_path)
         self._thread = StoreThread(address, read_only=settings.read_only)
 
@@ -95,7 +95,7 @@ class SignatureDatabase:
         return self._tried(False, self._store, scid, client_type, history, signature, ttl_seconds)
 
     def get_conversation_state(self, scid: str) -> dict[str, Any] | None:
-        """Return a state and count the access; None if there is none or it has expired.
+        """Return a state and count the access, unless the store is only read; None if there is none or it has expired.
 
         Its keys: `scid`, `client_type`, `authoritative_history` (a list), `last_signature`, `created_at`, `updated_at`,
         `expires_at` (ISO 8601 in UTC, or None) and `access_count`, with this access.
@@ -156,8 +156,9 @@ class SignatureDatabase:
         return True
 
     async def _get(self, scid: str) -> dict[str, Any] | None:
-        async with self._thread.store.writing() as tx:
-            return await states.read_state(tx, checked_scid(scid), user_id=self._user)
+        store, counts = self._thread.store, not self._read_only
+        async with store.writing() if counts else store.reading() as tx:
+            return await states.read_state(tx, checked_scid(scid), user_id=self._user, counts=counts)
 
     async def _update(self, scid: str, history: str, signature: str | None) -> bool:
         messages, signature = messages_of(history), checked_signature(signature)

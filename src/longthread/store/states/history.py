@@ -61,7 +61,7 @@ def history_of(entries: Sequence[Entry]) -> list[tuple[Any, Entry]]:
 
 def same(one: Any, other: Any) -> bool:
     """Return whether two JSON values are equal: other than in Python, 1, 1.0 and true differ."""
-    return one == other and _canonical(one) == _canonical(other)
+    return one == other and (repr(one) == repr(other) or _canonical(one) == _canonical(other))
 
 
 def title_of(entries: Sequence[Draft]) -> str | None:

@@ -73,14 +73,15 @@ async def update_state(
     return True
 
 
-async def read_state(tx: Transaction, scid: str, *, user_id: str) -> dict[str, Any] | None:
-    """Return a state with the keys of the document, and count the access; None if there is none."""
+async def read_state(tx: Transaction, scid: str, *, user_id: str, counts: bool = True) -> dict[str, Any] | None:
+    """Return a state with the keys of the document; None if there is none. `counts`: it is an access."""
     if not await tx.fetch("select_position", id=scid):
         return None
     row = await _row(tx, scid)
     if row["user_id"] != user_id or _is_over(row):
         return None
-    await tx.run("count_access", id=scid)
+    if counts:
+        await tx.run("count_access", id=scid)
     return {
         "scid": scid,
         "client_type": row["client_type"] or "unknown",
@@ -89,7 +90,7 @@ async def read_state(tx: Transaction, scid: str, *, user_id: str) -> dict[str, A
         "created_at": row["created_at"],
         "updated_at": row["updated_at"],
         "expires_at": row["expires_at"],
-        "access_count": int(row["access_count"] or 0) + 1,
+        "access_count": int(row["access_count"] or 0) + counts,
     }
 
 
