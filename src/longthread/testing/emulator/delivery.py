@@ -41,7 +41,7 @@ class Delivery:
         return StreamingResponse(self._sent(parts, self.dropped), media_type="text/event-stream", headers=told)
 
     def _encoded(self, parts: Sequence[bytes], headers: Mapping[str, str]) -> tuple[dict[str, str], list[bytes]]:
-        if not self.gzip:
+        if not self.gzip or not parts:
             return dict(headers), [*parts]
         packer = zlib.compressobj(wbits=_GZIP)
         packed = [packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in parts[:-1]]

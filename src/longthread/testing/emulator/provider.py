@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from longthread.testing.emulator import completions_api, messages_api
+from longthread.testing.emulator import completions_api, messages_api, responses_api
 from longthread.testing.emulator.completions_api import CompletionsApi
 from longthread.testing.emulator.delivery import Delivery
 from longthread.testing.emulator.echo import echo
@@ -25,6 +25,8 @@ from longthread.testing.emulator.listener import Listener
 from longthread.testing.emulator.messages_api import MessagesApi
 from longthread.testing.emulator.models_api import model, model_list
 from longthread.testing.emulator.recorded import RecordedRequest, decoded
+from longthread.testing.emulator.response_routes import Answer, response_routes
+from longthread.testing.emulator.responses_api import ResponsesApi
 from longthread.testing.emulator.rules import ProviderRules
 from longthread.testing.emulator.wire import ModelRequest, Wire, json_bytes
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
@@ -71,17 +73,24 @@ class ProviderEmulator:
         self._listener: Listener | None = None
         self._messages = MessagesApi(rules)
         self._completions = CompletionsApi()
+        self._responses = ResponsesApi(rules)
         self.app = Starlette(routes=self._routes(), exception_handlers={RuleBroken: self._broken})
 
     def _routes(self) -> list[Route]:
+        models = "/v1/models"
         return [
             Route(completions_api.PATH, self._endpoint(self._completions), methods=["POST"]),
             Route(messages_api.PATH, self._endpoint(self._messages), methods=["POST"]),
-            Route(f"{messages_api.PATH}/count_tokens", self._count_tokens, methods=["POST"]),
+            Route(responses_api.PATH, self._endpoint(self._responses), methods=["POST"]),
+            Route(f"{messages_api.PATH}/count_tokens", self._asked(self._count_tokens), methods=["POST"]),
+            *(
+                Route(path, self._asked(answer), methods=[method])
+                for method, path, answer in response_routes(self._responses, self._next_number)
+            ),
             Route("/v1/embeddings", self._embeddings, methods=["POST"]),
-            Route("/v1/models", self._list_models, methods=["GET"]),
-            Route("/v1/models/{name:path}", self._show_model, methods=["GET"]),
-            Route("/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]),
+            Route(models, self._asked(self._list_models), methods=["GET"]),
+            Route(models + "/{name:path}", self._asked(self._show_model), methods=["GET"]),
+            Route("/{path:path}", self._asked(self._unknown), methods=["GET", "POST", "DELETE"]),
         ]
 
     @property
@@ -103,7 +112,7 @@ class ProviderEmulator:
 
     def forget(self) -> None:
         """Lose the threads and responses that are held for later requests, as after their time."""
-        for wire in (self._messages, self._completions):
+        for wire in (self._messages, self._completions, self._responses):
             wire.forget()
 
     def __enter__(self) -> Self:
@@ -162,12 +171,24 @@ class ProviderEmulator:
             events = [*events[: broken.pieces], wire.error_event(broken.error, f"req_{number}", broken.pieces)]
         return how.stream(events, headers)
 
-    async def _count_tokens(self, request: Request) -> Response:
-        recorded = await self._record(request)
-        self._admit(recorded)
+    def _asked(self, answer: Answer) -> Callable[[Request], Any]:
+        """Return the endpoint of what needs no model."""
+
+        async def endpoint(request: Request) -> Response:
+            recorded = await self._record(request)
+            self._admit(recorded)
+            found = answer(recorded, {**request.query_params, **request.path_params})
+            headers = {self._wire(recorded).request_id: f"req_{self._next_number()}"}
+            if isinstance(found, list):
+                return self._delivery.stream(found, headers)
+            return self._delivery.body(json_bytes(found), headers)
+
+        return endpoint
+
+    def _count_tokens(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
         read = self._messages.read(recorded.body, recorded.headers)
         self._messages.ended(read)
-        return self._json({"input_tokens": read.tokens}, recorded)
+        return {"input_tokens": read.tokens}
 
     async def _embeddings(self, request: Request) -> Response:
         recorded = await self._record(request)
@@ -180,20 +201,17 @@ class ProviderEmulator:
             reply = reply.reply
         return self._refusal(reply, recorded) if isinstance(reply, Refused) else embeddings(recorded.body, reply)
 
-    async def _list_models(self, request: Request) -> Response:
-        recorded = await self._record(request)
-        return self._json(model_list(self._models, anthropic=recorded.is_anthropic), recorded)
+    def _list_models(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
+        return model_list(self._models, anthropic=recorded.is_anthropic)
 
-    async def _show_model(self, request: Request) -> Response:
-        recorded = await self._record(request)
-        name = request.path_params["name"]
-        if name not in self._models:
-            return self._refusal(Refused(404, f"The model `{name}` does not exist.", "model_not_found"), recorded)
-        return self._json(model(name, anthropic=recorded.is_anthropic), recorded)
+    def _show_model(self, recorded: RecordedRequest, asked: Mapping[str, str]) -> dict[str, Any]:
+        if asked["name"] not in self._models:
+            message = f"The model `{asked['name']}` does not exist."
+            raise RuleBroken(Refused(404, message, "model_not_found"))
+        return model(asked["name"], anthropic=recorded.is_anthropic)
 
-    async def _unknown(self, request: Request) -> Response:
-        recorded = await self._record(request)
-        return self._refusal(Refused(404, f"Not found: {recorded.method} {recorded.path}"), recorded)
+    def _unknown(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
+        raise RuleBroken(Refused(404, f"Not found: {recorded.method} {recorded.path}"))
 
     def _admit(self, request: RecordedRequest) -> None:
         """Raises RuleBroken: the key is wrong, or the model takes no tools."""
@@ -225,9 +243,6 @@ class ProviderEmulator:
     def _next_number(self) -> str:
         return f"{self._token}{next(self._numbers):04x}"
 
-    def _json(self, body: Mapping[str, Any], request: RecordedRequest) -> Response:
-        return self._delivery.body(json_bytes(body), {self._wire(request).request_id: f"req_{self._next_number()}"})
-
     def _refusal(self, refused: Refused, request: RecordedRequest) -> Response:
         wire, request_id = self._wire(request), f"req_{self._next_number()}"
         response = self._delivery.body(
@@ -237,4 +252,6 @@ class ProviderEmulator:
         return response
 
     def _wire(self, request: RecordedRequest) -> Wire:
-        return self._messages if request.is_anthropic else self._completions
+        if request.is_anthropic:
+            return self._messages
+        return self._responses if request.is_responses else self._completions

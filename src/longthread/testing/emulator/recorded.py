@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from longthread.messages.message import Message
-from longthread.testing.emulator import anthropic, completions
+from longthread.testing.emulator import anthropic, completions, responses
 from longthread.testing.emulator.messages_api import PATH as ANTHROPIC
+from longthread.testing.emulator.responses_api import PATH as RESPONSES
 from longthread.testing.emulator.wire import names_of_tools
 
 
@@ -33,7 +34,14 @@ class RecordedRequest:
         return self.path.startswith(ANTHROPIC) or "anthropic-version" in self.headers
 
     @property
+    def is_responses(self) -> bool:
+        """Whether it has the form of OpenAI's Responses."""
+        return self.path.startswith(RESPONSES)
+
+    @property
     def messages(self) -> list[Message]:
+        if self.is_responses:
+            return responses.received(self.body.get("instructions"), responses.items_of(self.body.get("input")))
         return anthropic.received(self.body) if self.is_anthropic else completions.received(self.body)
 
 

@@ -43,6 +43,15 @@ class ProviderRules:
     """Anthropic: message threads, for requests with the beta `message-threads-2026-08-12`. Off: `thread` is an unknown
     field. Source: `BetaMessageThreadParam` and the errors `Thread…Error` in the SDK `anthropic` 2.14."""
 
+    reasoning: bool = True
+    """OpenAI Responses: replies begin with a reasoning item whose `encrypted_content` is bound to its id and to the
+    item after it. Altered, moved or parted from it, it is refused. Source: `ResponseReasoningItem` in the SDK `openai`
+    3.57, and the texts of the errors."""
+
+    stored: bool = True
+    """OpenAI Responses: `store`, `previous_response_id` and `item_reference`. Off, the provider holds nothing, as a
+    stateless server. Source: "Conversation state", developers.openai.com, and the texts of the errors."""
+
     family: Callable[[str], str] = model_family
     """Which models read each other's thinking, by name. Source: `model_binding_mismatch` in the SDK `anthropic`."""
 
