@@ -63,6 +63,12 @@ def completion(message: Message, model: str, id: str) -> dict[str, Any]:  # noqa
     return head | {"choices": [choice], "usage": _usage(message)}
 
 
+def reply_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the message of a reply's body."""
+    message: dict[str, Any] = body["choices"][0]["message"]
+    return message
+
+
 def stream(body: Mapping[str, Any], *, include_usage: bool) -> Iterator[bytes]:
     """Yield the reply as the events of a stream. If asked for, the usage comes last, in a chunk without choices."""
     [choice] = body["choices"]

@@ -8,6 +8,8 @@ from typing import Any
 from longthread.messages.message import Message
 from longthread.testing.emulator import completions
 from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
+from longthread.testing.emulator.hidden_fields import HiddenFields
+from longthread.testing.emulator.rules import ProviderRules
 from longthread.testing.emulator.wire import ModelReply, ModelRequest, json_bytes
 
 PATH = "/v1/chat/completions"
@@ -18,19 +20,25 @@ class CompletionsApi:
 
     request_id = "x-request-id"
 
+    def __init__(self, rules: ProviderRules) -> None:
+        self._hidden = HiddenFields(rules)
+
     def read(self, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
         messages = completions.received(body)
         if refused := unpaired(messages):
             raise RuleBroken(refused)
+        self._hidden.check(body.get("messages") or [])
         return ModelRequest(body, body, headers, messages)
 
     def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
         include_usage = bool((request.body.get("stream_options") or {}).get("include_usage"))
         body = completions.completion(message, request.model, f"chatcmpl-{id}")
+        said = request.messages[-1].text if request.messages else ""
+        self._hidden.add(completions.reply_of(body), said)
         return ModelReply(body, completions.stream(body, include_usage=include_usage))
 
     def ended(self, request: ModelRequest) -> None:
-        """It holds nothing."""
+        """It holds nothing for a request alone."""
 
     def refusal(self, refused: Refused, request_id: str) -> dict[str, Any]:
         return refused.body
@@ -39,4 +47,4 @@ class CompletionsApi:
         return b"data: " + json_bytes(refused.body) + b"\n\n"
 
     def forget(self) -> None:
-        """It holds nothing."""
+        """It holds no conversations."""

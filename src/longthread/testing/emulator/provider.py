@@ -72,7 +72,7 @@ class ProviderEmulator:
         self._token = secrets.token_hex(4)  # ids of two emulators differ, as those of two providers do
         self._listener: Listener | None = None
         self._messages = MessagesApi(rules)
-        self._completions = CompletionsApi()
+        self._completions = CompletionsApi(rules)
         self._responses = ResponsesApi(rules)
         self.app = Starlette(routes=self._routes(), exception_handlers={RuleBroken: self._broken})
 

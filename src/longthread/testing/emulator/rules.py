@@ -52,6 +52,15 @@ class ProviderRules:
     """OpenAI Responses: `store`, `previous_response_id` and `item_reference`. Off, the provider holds nothing, as a
     stateless server. Source: "Conversation state", developers.openai.com, and the texts of the errors."""
 
+    reasoning_content: Literal["deepseek", "kimi"] | None = None
+    """Chat Completions of DeepSeek and Kimi: replies carry `reasoning_content`, and each assistant message with tool
+    calls must come back with it, unmodified. It chooses whose error the client gets. Source: "Thinking mode",
+    api-docs.deepseek.com; "Use thinking models", platform.moonshot.ai; the texts of the errors."""
+
+    thought_signatures: bool = False
+    """Chat Completions of Gemini: the first call of each reply carries `extra_content.google.thought_signature`, and
+    must come back with it until the user speaks again. Source: "Thought signatures", ai.google.dev."""
+
     family: Callable[[str], str] = model_family
     """Which models read each other's thinking, by name. Source: `model_binding_mismatch` in the SDK `anthropic`."""
 
