@@ -15,10 +15,7 @@ class Listener:
     """The application, until `stop`. `port` is where it listens."""
 
     def __init__(self, app: ASGIApp) -> None:
-        # asyncio sends small pieces at once only on sockets that name their protocol.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.listen(100)
+        self._socket = listening(0)
         self.port: int = self._socket.getsockname()[1]
         self._server = uvicorn.Server(config(app))
         self._thread = threading.Thread(
@@ -31,6 +28,16 @@ class Listener:
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
         self._socket.close()
+
+
+def listening(port: int) -> socket.socket:
+    """Return a socket that listens on this machine; port 0 takes a free one."""
+    # asyncio sends small pieces at once only on sockets that name their protocol.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(100)
+    return listener
 
 
 def config(app: ASGIApp) -> uvicorn.Config:
