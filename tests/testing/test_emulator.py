@@ -419,4 +419,6 @@ async def test_without_a_script_replies_repeat_what_was_said(path: str) -> None:
     called = await said(call, **offered)
     assert '"add"' in called and "You said" not in called
     assert '\\"b\\": [2]' in called or '"b": [2]' in called
+    nested = json.dumps({"prompt": "use the tool add with {} and use the tool add with {}"})
+    assert (await said(f"use the tool add with {nested}", **offered)).count('"add"') == called.count('"add"')
     assert "\\ud800" in await said("\ud800")

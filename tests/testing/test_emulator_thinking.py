@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from longthread.messages.message import Message
-from longthread.testing import ProviderEmulator, ProviderRules
+from longthread.testing import ProviderEmulator, ProviderRules, Refused, Slow
 from longthread.testing.emulator.rules import model_family
 
 BOUND = ProviderRules(signatures=True, binding=True)
@@ -303,6 +304,18 @@ async def test_a_thread_is_continued_with_what_is_new() -> None:
     more["thread"]["previous_message_id"] = third.json()["id"]
     provider.forget()
     assert code_of(await send(provider, more, **THREADS)) == (404, "thread_not_found")
+
+
+async def test_a_reply_is_continued_once_at_a_time_and_again_after_a_failure() -> None:
+    provider = ProviderEmulator(["one", Refused(529, "Overloaded"), Slow("two", seconds=0.05)])
+    first = (await send(provider, {**PLAIN, "thread": {"type": "create"}}, **THREADS)).json()
+    thread = {"type": "continue", "previous_message_id": first["id"]}
+    more = {"model": PLAIN["model"], "thread": thread, "messages": [{"role": "user", "content": "more"}]}
+    assert (await send(provider, more, **THREADS)).status_code == 529
+    replies = await asyncio.gather(*(send(provider, more, **THREADS) for _ in range(2)))
+    said, refused = sorted(replies, key=lambda each: each.status_code)
+    assert said.json()["content"] == [{"type": "text", "text": "two"}]
+    assert code_of(refused) == (400, "thread_continue_in_flight")
 
 
 async def test_without_the_beta_or_the_rule_a_thread_is_an_unknown_field() -> None:

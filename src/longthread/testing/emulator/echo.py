@@ -20,15 +20,18 @@ def echo(messages: Sequence[Message], tools: Sequence[str]) -> Any:
     last = next((each for each in reversed(messages) if each.role in ("user", "tool")), Message("user"))
     if last.role == "tool":
         return f"The tool said: {last.text[:_MOST]}"
-    calls = [call for each in _CALL.finditer(last.text) if (call := _call(last.text, each, tools))]
-    return calls or f"You said: {last.text[-_MOST:]}"
+    return _calls(last.text, tools) or f"You said: {last.text[-_MOST:]}"
 
 
-def _call(text: str, found: re.Match[str], tools: Sequence[str]) -> dict[str, Any] | None:
-    if found[1] not in tools:
-        return None
-    try:
-        args, _ = json.JSONDecoder().raw_decode(text, found.end())
-    except ValueError:
-        return None
-    return {"action": found[1], "args": args}
+def _calls(text: str, tools: Sequence[str]) -> list[dict[str, Any]]:
+    calls, place = [], 0
+    while found := _CALL.search(text, place):
+        place = found.end()
+        try:
+            args, end = json.JSONDecoder().raw_decode(text, place)
+        except ValueError:
+            continue
+        if found[1] in tools:
+            place = end  # what the arguments say is for the tool
+            calls.append({"action": found[1], "args": args})
+    return calls

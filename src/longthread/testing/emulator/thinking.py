@@ -51,9 +51,9 @@ def _mode(body: Mapping[str, Any]) -> str:
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
-    """The blocks of a message or a prompt: a text is one block."""
+    """The blocks of a message or a prompt: a text is one block, an empty one none."""
     if isinstance(content, str):
-        return [{"type": "text", "text": content}]
+        return [{"type": "text", "text": content}] if content else []
     return [*(content or ())]
 
 
