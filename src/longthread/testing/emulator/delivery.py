@@ -19,9 +19,9 @@ class ConnectionDropped(Exception):  # what the script asked for, not an error o
 
 @dataclass(frozen=True)
 class Delivery:
-    """`chunk_bytes` is the most bytes of one chunk of a reply, wherever that cuts it. `gzip` compresses, if the client
-    accepts it. A stream waits `between` seconds after each piece. `dropped` is the piece at which the connection
-    breaks; a body breaks in its middle."""
+    """`chunk_bytes` is the most bytes of one chunk of a reply, wherever that cuts it. `gzip` compresses. A stream waits
+    `between` seconds after each piece. `dropped` is the piece at which the connection breaks; a body breaks in its
+    middle."""
 
     chunk_bytes: int | None = None
     gzip: bool = False

@@ -28,7 +28,7 @@ from longthread.testing.emulator.recorded import RecordedRequest, decoded
 from longthread.testing.emulator.response_routes import Answer, response_routes
 from longthread.testing.emulator.responses_api import ResponsesApi
 from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.wire import ModelRequest, Wire, json_bytes
+from longthread.testing.emulator.wire import ModelRequest, Wire, json_bytes, read_request
 from longthread.testing.scripted import Script, ScriptExhausted, to_message
 
 
@@ -138,7 +138,7 @@ class ProviderEmulator:
         async def endpoint(request: Request) -> Response:
             recorded = await self._record(request)
             self._admit(recorded)
-            read = wire.read(recorded.body, recorded.headers)
+            read = read_request(wire, recorded.body, recorded.headers)
             try:
                 return await self._answer(wire, recorded, read)
             except (Exception, ScriptExhausted) as error:  # noqa: BLE001  # the client gets HTTP 500
@@ -149,8 +149,9 @@ class ProviderEmulator:
         return endpoint
 
     async def _answer(self, wire: Wire, recorded: RecordedRequest, read: ModelRequest) -> Response:
-        how, number = self._delivery, self._next_number()
-        reply = self._script.next(read.messages) if self._script else echo(read.messages, read.tool_names)
+        how, number = self._how(recorded), self._next_number()
+        script = self._script
+        reply = echo(read.messages, read.tool_names) if script is None else script.next(read.messages)
         if isinstance(reply, Slow):
             await asyncio.sleep(reply.seconds)
             reply, how = reply.reply, replace(how, between=reply.between)
@@ -180,13 +181,13 @@ class ProviderEmulator:
             found = answer(recorded, {**request.query_params, **request.path_params})
             headers = {self._wire(recorded).request_id: f"req_{self._next_number()}"}
             if isinstance(found, list):
-                return self._delivery.stream(found, headers)
-            return self._delivery.body(json_bytes(found), headers)
+                return self._how(recorded).stream(found, headers)
+            return self._how(recorded).body(json_bytes(found), headers)
 
         return endpoint
 
     def _count_tokens(self, recorded: RecordedRequest, _: Mapping[str, str]) -> dict[str, Any]:
-        read = self._messages.read(recorded.body, recorded.headers)
+        read = read_request(self._messages, recorded.body, recorded.headers)
         self._messages.ended(read)
         return {"input_tokens": read.tokens}
 
@@ -245,11 +246,14 @@ class ProviderEmulator:
 
     def _refusal(self, refused: Refused, request: RecordedRequest) -> Response:
         wire, request_id = self._wire(request), f"req_{self._next_number()}"
-        response = self._delivery.body(
-            json_bytes(wire.refusal(refused, request_id)), {**refused.headers, wire.request_id: request_id}
-        )
+        headers = {**refused.headers, wire.request_id: request_id}
+        response = self._how(request).body(json_bytes(wire.refusal(refused, request_id)), headers)
         response.status_code = refused.status
         return response
+
+    def _how(self, request: RecordedRequest) -> Delivery:
+        accepted = "gzip" in request.headers.get("accept-encoding", "")
+        return replace(self._delivery, gzip=self._delivery.gzip and accepted)
 
     def _wire(self, request: RecordedRequest) -> Wire:
         if request.is_anthropic:

@@ -8,7 +8,7 @@ from typing import Any
 from longthread.testing.emulator.faults import Refused, RuleBroken
 from longthread.testing.emulator.recorded import RecordedRequest
 from longthread.testing.emulator.responses_api import PATH, ResponsesApi
-from longthread.testing.emulator.wire import ModelRequest
+from longthread.testing.emulator.wire import ModelRequest, read_request
 
 Answer = Callable[[RecordedRequest, Mapping[str, str]], dict[str, Any] | list[bytes]]
 """Answers a request, with the parameters of its path and query, by a body or by the events of a stream."""
@@ -18,7 +18,7 @@ def response_routes(api: ResponsesApi, next_number: Callable[[], str]) -> list[t
     """Return the method, the path and the answer of each."""
 
     def read(recorded: RecordedRequest) -> ModelRequest:
-        return api.read(recorded.body, recorded.headers)
+        return read_request(api, recorded.body, recorded.headers)
 
     def retrieve(_: RecordedRequest, asked: Mapping[str, str]) -> dict[str, Any] | list[bytes]:
         if asked.get("stream") == "true":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from longthread.messages.message import Message
-from longthread.testing.emulator.faults import Refused
+from longthread.testing.emulator.faults import Refused, RuleBroken
 
 
 def names_of_tools(body: Mapping[str, Any]) -> list[str]:
@@ -86,3 +86,11 @@ class Wire(Protocol):
     def forget(self) -> None:
         """Lose all that is held for later requests, as after its time or a restart."""
         ...
+
+
+def read_request(wire: Wire, body: dict[str, Any], headers: Mapping[str, str]) -> ModelRequest:
+    """Return the request. Raises RuleBroken with the vendor's error, or because a field has another form."""
+    try:
+        return wire.read(body, headers)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RuleBroken(Refused(400, f"The request does not have the form of this API: {error!r}")) from error
