@@ -124,6 +124,14 @@ async def test_instructions_are_not_carried_over() -> None:
     assert seen == [["system", "user"], ["user", "assistant", "user"]]
 
 
+async def test_the_call_of_a_tool_in_a_namespace_names_the_namespace() -> None:
+    space = {"type": "namespace", "name": "agents", "description": "", "tools": [{**TOOL, "name": "spawn"}]}
+    provider = ProviderEmulator([{"action": "spawn", "args": {}}, {"action": "add", "args": {}}])
+    inside, outside = [await turn(provider, tools=[TOOL, space]) for _ in range(2)]
+    assert (inside["output"][-1]["name"], inside["output"][-1]["namespace"]) == ("spawn", "agents")
+    assert "namespace" not in outside["output"][-1]
+
+
 @pytest.mark.parametrize("store", [False, True])
 async def test_what_is_not_stored_is_not_found(store: bool) -> None:
     provider = ProviderEmulator(None, rules=ProviderRules(stored=not store))

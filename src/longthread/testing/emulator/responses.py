@@ -101,18 +101,31 @@ def unpaired_items(items: Sequence[Mapping[str, Any]]) -> Refused | None:
     return None
 
 
-def reply_items(message: Message, id: str, *, reasons: bool) -> list[dict[str, Any]]:  # noqa: A002
+def reply_items(
+    message: Message,
+    id: str,  # noqa: A002
+    *,
+    reasons: bool,
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
     """Return the items of a reply. A text gets reasoning before it, if the model `reasons`; blocks are as the script
-    says. Reasoning has no encrypted content yet."""
-    calls = raw_calls(message)
+    says. Reasoning has no encrypted content yet. The call of a tool in a namespace names the namespace."""
+    calls, spaces = raw_calls(message), _namespaces(tools)
     phase = "commentary" if calls else "final_answer"
     items = [item for block in _blocks(message) if (item := _said(block, phase))]
     items += [
         {"type": "function_call", "status": "completed", "arguments": text, "call_id": call_id, "name": name}
+        | ({"namespace": spaces[name]} if name in spaces else {})
         for call_id, name, text in calls
     ]
     made = [item for item in items if reasons or item["type"] != "reasoning"]
     return [{"id": f"{_PREFIXES[item['type']]}_{id}{place:02x}", **item} for place, item in enumerate(made)]
+
+
+def _namespaces(tools: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:
+    """Return the namespace of each tool that is in one. Source: `NamespaceToolParam` in the SDK `openai` 3.57."""
+    spaces = [each for each in tools if each.get("type") == "namespace"]
+    return {tool["name"]: space["name"] for space in spaces for tool in space["tools"] if "name" in tool}
 
 
 _PREFIXES = {"reasoning": "rs", "message": "msg", "function_call": "fc"}

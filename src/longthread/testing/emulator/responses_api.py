@@ -38,7 +38,8 @@ class ResponsesApi:
         return ModelRequest(body, whole, headers, responses.received(body.get("instructions"), items))
 
     def reply(self, request: ModelRequest, message: Message, id: str, *, hold: bool) -> ModelReply:  # noqa: A002
-        items = responses.reply_items(message, id, reasons=self._rules.reasoning)
+        tools = request.body.get("tools") or ()
+        items = responses.reply_items(message, id, reasons=self._rules.reasoning, tools=tools)
         made = encrypted(items, self._rules.secret)
         body = responses.response(request.sent, message, made, f"resp_{id}")
         events = events_of(body)
