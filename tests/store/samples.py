@@ -43,7 +43,7 @@ _TIME = "2026-01-02T03:04:05.678000+00:00"
 
 def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     """A value that the column allows, and that tells where it belongs."""
-    if column.name in _CHECKED:
+    if column.name in _CHECKED and column.kind == "text":
         return _CHECKED[column.name]
     if column.name in ("agent_id", "memory_id") or (column.name == "id" and table.thread is None):
         return _AGENT

@@ -20,6 +20,7 @@ from longthread.errors import LongthreadError
 _COMMANDS = {
     "demo": "serve:demo",
     "serve": "serve:serve",
+    "gateway": "gateway:gateway",
     "mcp": "mcp:mcp",
     "ask": "ask:ask",
     "chat": "chat:chat",

@@ -19,9 +19,10 @@ from longthread.messages.fields import (
     payload_of,
     rest_of,
 )
-from longthread.messages.message import Message
+from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json, calls_of
+from longthread.messages.wire import content_of, is_wire, unpack
 from longthread.model.entry import Draft, Entry, Role
 from longthread.model.ids import new_id
 from longthread.model.payload import note_in
@@ -126,7 +127,22 @@ def _exact_json(fields: Fields) -> bytes | None:
     return encoded if alike(json.loads(encoded.decode("utf-8", "surrogatepass")), fields) else None
 
 
+def _of_the_wire(entry: Draft, payload: bytes) -> Message:
+    """Return the message of a gateway's entry: its content has the blocks in the form of their provider."""
+    dialect, blocks = unpack(payload, entry.text)
+    return Message(
+        entry.role,
+        entry.text if entry.role == "tool" else content_of(blocks),
+        response_metadata={"model_provider": dialect} if entry.role == "assistant" else {},
+        id=entry.metadata.get(MESSAGE_ID) or entry.id,
+        tool_calls=[tool_call(call.name, dict(call.args), call.id) for call in entry.tool_calls],
+        tool_call_id=entry.tool_call_id,
+    )
+
+
 def _unpacked(entry: Draft, payload: bytes) -> Message:
+    if is_wire(payload):
+        return _of_the_wire(entry, payload)
     kind, body = payload[1:].split(PACKED, 1)
     name = kind.decode()
     id_ = entry.metadata.get(MESSAGE_ID) or entry.id

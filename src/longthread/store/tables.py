@@ -20,8 +20,8 @@ CHECKPOINTS = "checkpoints"
 _THREAD_COLUMN = "thread_id"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
-_DERIVED = "recall_"
-"""Prefix of derived tables: each store computes them, and none is copied."""
+_DERIVED = ("recall_", "gateway_nodes")
+"""Prefixes of derived tables: each store computes them, and none is copied."""
 _OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
 """Columns that each store fills itself, without meaning in another."""
 

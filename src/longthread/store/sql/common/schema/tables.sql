@@ -290,9 +290,37 @@ CREATE TABLE sources (
     examples    JSONB DEFAULT '[]'
 );
 
--- What agents, skills, tools and sources were from a moment on; `body` is NULL after a deletion. Rows are only added.
+-- A provider that the gateway asks, and its secret's name. `dialects` are those that it speaks; one that `holds_state` knows
+-- threads and responses by their ids.
+CREATE TABLE upstreams (
+    id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name        VARCHAR(100) NOT NULL UNIQUE,
+    description TEXT,
+    base_url    TEXT NOT NULL,
+    dialects    JSONB NOT NULL DEFAULT '[]',
+    api_key     TEXT,
+    holds_state BOOLEAN DEFAULT FALSE,
+    is_active   BOOLEAN DEFAULT TRUE,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    updated_at  TIMESTAMPTZ DEFAULT now()
+);
+
+-- Which upstream the gateway asks for models of these names, a pattern such as `claude-*`, and by which name.
+CREATE TABLE routes (
+    id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
+    name        VARCHAR(100) NOT NULL UNIQUE,
+    description TEXT,
+    models      TEXT NOT NULL,
+    upstream    TEXT NOT NULL,
+    model       TEXT,
+    is_active   BOOLEAN DEFAULT TRUE,
+    created_at  TIMESTAMPTZ DEFAULT now(),
+    updated_at  TIMESTAMPTZ DEFAULT now()
+);
+
+-- What agents, skills, tools, sources, upstreams and routes were from a moment on; `body` is NULL after a deletion. Rows are only added.
 CREATE TABLE catalog_versions (
-    kind    TEXT NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source')),
+    kind    TEXT NOT NULL CHECK (kind IN ('agent', 'skill', 'tool', 'source', 'upstream', 'route')),
     item_id TEXT NOT NULL,
     version BIGINT NOT NULL,
     name    TEXT NOT NULL,
@@ -411,14 +439,74 @@ CREATE TABLE memory_topic_spans (
     PRIMARY KEY (thread_id, topic, first_seq)
 );
 
--- The client that a thread's conversation came from, when it came through the gateway.
+-- The client that a thread's conversation came from, when it came through the gateway: document 003's kind of client, and
+-- a finer label (`codex`, `opencode`, `aider`, `sdk`, …).
 CREATE TABLE thread_clients (
     thread_id      TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     client_type    TEXT NOT NULL DEFAULT 'unknown'
         CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
     last_signature TEXT,
-    access_count   BIGINT NOT NULL DEFAULT 0
+    access_count   BIGINT NOT NULL DEFAULT 0,
+    client         TEXT NOT NULL DEFAULT 'unknown'
 ) WITHOUT ROWID;
+
+-- What a gateway's calls said beside their messages (system prompt, tools, parameters): each once, compressed, by a hash.
+CREATE TABLE gateway_frames (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id        TEXT NOT NULL,
+    body      BYTEA NOT NULL,
+    PRIMARY KEY (thread_id, id)
+);
+
+-- A call of a model through the gateway. Its messages are the entries up to `asked_seq`, its reply those from `reply_seq` to
+-- `reply_end`. `asked` and `ends` count the visible parts of the branch up to the request's end and the reply's.
+--
+-- Hidden parts: those that call `base` carried, then the ones of its reply, then `hidden`:
+-- `[[part, behind it, field or null, JSON text], …]`, compressed. `hidden_hash` is the hash of all up to this reply's end.
+-- `previous` is the call whose reply came before on the branch. A provider refused the hidden parts of a `refused` reply.
+CREATE TABLE gateway_calls (
+    thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    n           BIGINT NOT NULL,
+    response_id TEXT,
+    dialect     TEXT NOT NULL,
+    upstream    TEXT NOT NULL,
+    family      TEXT NOT NULL,
+    model       TEXT NOT NULL,
+    frame       TEXT NOT NULL,
+    tools       BIGINT NOT NULL,
+    status      BIGINT NOT NULL,
+    asked_seq   BIGINT NOT NULL,
+    reply_seq   BIGINT,
+    reply_end   BIGINT,
+    asked       BIGINT NOT NULL,
+    ends        BIGINT NOT NULL,
+    previous    BIGINT NOT NULL DEFAULT 0,
+    base        BIGINT NOT NULL DEFAULT 0,
+    hidden      BYTEA,
+    hidden_hash BYTEA,
+    restored    BIGINT NOT NULL DEFAULT 0,
+    dropped     BIGINT NOT NULL DEFAULT 0,
+    refused     BOOLEAN NOT NULL DEFAULT FALSE,
+    usage       TEXT NOT NULL DEFAULT '{}',
+    head        BYTEA,
+    started_at  TEXT NOT NULL,
+    elapsed_ms  BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, n)
+) WITHOUT ROWID;
+
+-- Where a prefix of a conversation is: `node` stands for all visible parts up to the end of an entry. `call` is the last one
+-- whose reply is in the prefix, 0 if none is. With a `place` above 0, `node` stands for an id of the provider's. All of it
+-- can be computed from the entries and the calls.
+CREATE TABLE gateway_nodes (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq       BIGINT NOT NULL,
+    place     BIGINT NOT NULL,
+    node      BIGINT NOT NULL,
+    call      BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, seq, place)
+) WITHOUT ROWID;
+
+CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node);
 
 -- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
 -- tokens): by a setting, a model's profile, or in general. Another assumption is tried again.

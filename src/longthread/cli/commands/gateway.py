@@ -1,0 +1,68 @@
+"""`longthread gateway`: endpoints for clients of OpenAI and Anthropic, which keep their conversations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from longthread.cli import options
+from longthread.cli.screen import echo
+from longthread.errors import InvalidInput
+from longthread.settings import Settings
+from longthread.store.open import described
+
+PORT = 8766
+GatewayHost = Annotated[str | None, typer.Option(help="The address to listen on; 127.0.0.1 by default.")]
+GatewayPort = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")]
+AnthropicUrl = Annotated[
+    str, typer.Option("--anthropic-url", help="Where requests in Anthropic's dialect go.", metavar="URL")
+]
+OpenAiUrl = Annotated[str, typer.Option("--openai-url", help="Where requests in OpenAI's dialects go.", metavar="URL")]
+KeepOption = Annotated[
+    str,
+    typer.Option(
+        help="What is kept: all, what the client does not forbid (store: false), or nothing.",
+        metavar="all|asked|nothing",
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse requests that cannot be kept.")]
+
+gateway = typer.Typer(invoke_without_command=True)
+
+
+@gateway.callback()
+def serve(
+    context: typer.Context,
+    host: GatewayHost = None,
+    port: GatewayPort = PORT,
+    anthropic_url: AnthropicUrl = "",
+    openai_url: OpenAiUrl = "",
+    keep: KeepOption = "all",
+    strict: Strict = False,
+    database: options.Database = None,
+) -> None:
+    """Serve clients of OpenAI and Anthropic, and keep their conversations."""
+    if context.invoked_subcommand is not None:
+        return
+    if keep not in ("all", "asked", "nothing"):
+        raise InvalidInput(reason=f"--keep takes all, asked or nothing, and not {keep}.")
+    settings = Settings.load(host=host, port=port, database=database)
+    # Here and not above: other commands do not need it.
+    from longthread.gateway.service import GatewayOptions
+    from longthread.server.gateway.serve import run
+
+    def ready(url: str) -> None:
+        echo(f"Conversations are in  {described(settings.database)}")
+        echo(f"Anthropic's clients   ANTHROPIC_BASE_URL={url}")
+        echo(f"OpenAI's clients      OPENAI_BASE_URL={url}/v1")
+        echo("Ctrl-C stops it; everything is kept.")
+        echo(f"The gateway is at     {url}")
+
+    run(
+        settings,
+        GatewayOptions(settings.user, keep, strict),  # type: ignore[arg-type]  # it is one of them
+        anthropic_url=anthropic_url,
+        openai_url=openai_url,
+        on_ready=ready,
+    )

@@ -1,0 +1,1 @@
+"""The gateway: providers' endpoints that keep the conversations which go through them (document 003)."""

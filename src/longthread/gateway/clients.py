@@ -1,0 +1,82 @@
+"""Which client asks, and which conversation it says that it is in. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.gateway.http import Incoming
+from longthread.gateway.tree import NamedThread
+
+_LABELS: Sequence[tuple[str, str]] = (
+    ("claude-cli", "claude_code"),
+    ("claude-code", "claude_code"),
+    ("codex", "codex"),
+    ("opencode", "opencode"),
+    ("qwen", "qwen"),
+    ("aider", "aider"),
+    ("cline", "cline"),
+    ("cursor", "cursor"),
+    ("augment", "augment"),
+    ("gemini", "gemini"),
+    ("litellm", "litellm"),
+    ("langchain", "langchain"),
+    ("pydantic-ai", "pydantic_ai"),
+    ("ai-sdk", "ai_sdk"),
+    ("ai/", "ai_sdk"),
+    ("anthropic/", "sdk"),
+    ("openai/", "sdk"),
+)
+"""Beginnings of words in a `User-Agent`, and the label of the client."""
+_TYPES = frozenset({"cursor", "augment", "claude_code"})
+"""Document 003's kinds of clients."""
+_SESSIONS = ("thread-id", "x-session-id", "x-claude-code-session-id")
+"""Headers by which clients name their conversation."""
+_AGENT = "x-claude-code-agent-id"
+_PARENT = "x-claude-code-parent-agent-id"
+_MAIN = frozenset({"", "main", "turn"})
+"""Kinds of requests that are part of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who asks.
+
+    Attributes:
+        type: document 003's `client_type`.
+        label: a finer name, which is a label only.
+        is_aside: the client says that the request is no part of the conversation.
+    """
+
+    type: str
+    label: str
+    is_aside: bool = False
+
+
+def client_of(asked: Incoming) -> Client:
+    agent = (asked.header("user-agent") or "").lower()
+    label = next((label for mark, label in _LABELS if mark in agent), "unknown")
+    return Client(label if label in _TYPES else "unknown", label, _is_aside(asked))
+
+
+def named_thread(asked: Incoming) -> NamedThread | None:
+    """Return the thread that a request's headers name."""
+    chosen = asked.header("x-conversation-id")
+    if chosen:
+        return NamedThread(chosen.strip()[:200], strict=True)
+    session = next((value for name in _SESSIONS if (value := asked.header(name))), None)
+    agent = asked.header(_AGENT)
+    if session and agent:
+        above = asked.header(_PARENT)
+        return NamedThread(f"{session}:{agent}"[:200], strict=False, parent=f"{session}:{above}" if above else session)
+    return NamedThread(session[:200], strict=False) if session else None
+
+
+def _is_aside(asked: Incoming) -> bool:
+    kind = asked.header("x-claude-code-request-class") or ""
+    try:
+        kind = kind or json.loads(asked.header("x-codex-turn-metadata") or "{}").get("request_kind", "")
+    except (ValueError, AttributeError):
+        return False
+    return str(kind).lower() not in _MAIN

@@ -1,0 +1,131 @@
+"""What the gateway asks of a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from longthread.gateway.parts import Part
+from longthread.gateway.raw_json import Value
+from longthread.model.entry import Role
+
+RequestFields = Mapping[str, Value]
+"""The fields of a request, with their places in its text."""
+
+
+@dataclass(slots=True)
+class Edit:
+    """Hidden parts to take out of one message and to put into it.
+
+    Attributes:
+        drops: places of blocks that go.
+        puts: JSON texts of blocks, each with the place that it stands before, or, with True, behind.
+        fields: fields of the message: a JSON text, or None for one that goes.
+    """
+
+    drops: set[int] = field(default_factory=set)
+    puts: list[tuple[int, bool, str]] = field(default_factory=list)
+    fields: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a provider answered.
+
+    Attributes:
+        raws: the JSON texts of the blocks of each of its messages or items; a part's `item` and `place` count in them.
+        id: the provider's id of the response.
+        ids: those of its items.
+        whole: whether the provider said why the reply ended.
+        head: the response without what it says.
+    """
+
+    parts: Sequence[Part]
+    raws: Sequence[Sequence[str]]
+    id: str | None = None
+    ids: Sequence[str] = ()
+    whole: bool = True
+    model: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    head: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenRefused:
+    """A 400 about hidden parts: the message and the block that failed in the request; None: it does not say."""
+
+    item: int | None = None
+    place: int | None = None
+
+
+class Dialect(Protocol):
+    """One provider's way to write conversations. Pure, and without state."""
+
+    name: str
+    items: str
+    """The field of a request that holds its messages or items."""
+    final: tuple[bytes, ...]
+    """What a stream's last event contains, one of them."""
+    ping: bytes
+    """An event that clients skip."""
+
+    def items_of(self, fields: RequestFields) -> Sequence[Value]:
+        """Return a request's messages or items. Raises ValueError: it has none, or in another form."""
+        ...
+
+    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
+        """Return what a request says beside its conversation, as JSON texts by field."""
+        ...
+
+    def tool_names(self, fields: RequestFields) -> list[str]:
+        """Return the names of the request's tools."""
+        ...
+
+    def parts(self, items: Sequence[Value]) -> list[Part]:
+        """Return the parts of messages. Raises ValueError: they have another form."""
+        ...
+
+    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+        """Return the parts of an entry's blocks; `place` counts in them."""
+        ...
+
+    def blocks(self, raw: str) -> list[str]:
+        """Return the JSON texts of a message's blocks; `place` of a part counts in them."""
+        ...
+
+    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+        """Return entries as messages or items: JSON texts, made of the JSON texts of their blocks."""
+        ...
+
+    def frame_items(self, items: Sequence[Value]) -> int:
+        """Return how many messages at the beginning are instructions, and belong to the frame."""
+        ...
+
+    def asks_hidden(self, fields: RequestFields) -> bool:
+        """Return whether hidden parts may be put into the request."""
+        ...
+
+    def pins_errors(self, fields: RequestFields) -> bool:
+        """Return whether the client wants the provider's error for hidden parts that do not fit."""
+        ...
+
+    def edited(self, raw: str, edit: Edit) -> str:
+        """Return the JSON of a message or item after an edit; empty if nothing is left of it."""
+        ...
+
+    def reply(self, body: bytes) -> Reply:
+        """Read a reply that was not streamed. Raises ValueError."""
+        ...
+
+    def streamed(self, body: bytes) -> Reply:
+        """Read the events of a streamed reply. Raises ValueError."""
+        ...
+
+    def refusal(self, body: bytes) -> HiddenRefused | None:
+        """Return what a 400 says about hidden parts, or None if it is about something else."""
+        ...
+
+    def error(self, status: int, kind: str, message: str) -> bytes:
+        """Return an error of ours in the provider's shape."""
+        ...

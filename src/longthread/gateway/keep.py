@@ -1,0 +1,220 @@
+"""Writes what a request said and what was answered into the log: one transaction a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from longthread.gateway.asked import Asked
+from longthread.gateway.clients import Client
+from longthread.gateway.dialects.dialect import Reply
+from longthread.gateway.entries import EntryParts, drafts, grouped
+from longthread.gateway.parts import anchored, chain, name_node, nodes, visible_parts
+from longthread.gateway.tree import Place, hidden_part, is_aside
+from longthread.model.entry import Draft, Entry
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Driver, Transaction
+from longthread.store.gateway import GatewayCall, HiddenPart
+
+_TITLE = 60
+"""Length of a thread's title, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request as it went up.
+
+    Attributes:
+        asked: the request after restoring or repair.
+        base: the call that carried, with its reply, the hidden parts before part `base_ends`; 0: none did.
+        restored, dropped: how many hidden parts the gateway put in or took out.
+    """
+
+    asked: Asked
+    upstream: str
+    family: str
+    model: str
+    client: Client
+    started_at: str
+    base: int = 0
+    base_ends: int = 0
+    restored: int = 0
+    dropped: int = 0
+    named: bool = True
+    """Whether the provider's ids may be looked up later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came: a reply that is whole, or None, the HTTP status, and how long it took in milliseconds."""
+
+    reply: Reply | None
+    status: int
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where the new entries go: behind entry `seq`, at whose end `covered` visible parts are known."""
+
+    seq: int
+    covered: int
+    previous: int
+
+
+async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answered) -> int:
+    """Write a request and its reply; return the number of the call. Raises StoreError: nothing is written."""
+    async with store.writing() as tx:
+        asked, thread_id = sent.asked, place.thread_id
+        if place.branch != "main":
+            await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
+        tip, size = await log.position(tx, thread_id)
+        last, tools = await calls.position(tx, thread_id)
+        start = await _start(tx, thread_id, asked)
+        groups = grouped(asked.parts[_after(asked, start.covered) :], start.covered)
+        made = drafts(groups, asked.dialect.name, asked.blocks)
+        replied: list[EntryParts] = []
+        if reply := answered.reply:
+            replied = grouped(reply.parts, len(asked.nodes))
+            fields = {"tokens": _tokens(reply), "latency_ms": answered.elapsed_ms}
+            made += drafts(replied, asked.dialect.name, lambda item: reply.raws[item], **fields)
+        aside = sent.client.is_aside or is_aside(asked.tools, tools)
+        entries = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
+        seqs = [entry.seq for entry in entries]
+        own, replies = seqs[: len(groups)], seqs[len(groups) :]
+        call = _call(thread_id, last + 1, sent, answered, start, own, replies)
+        await calls.add_frame(tx, thread_id, call.frame, asked.frame)
+        await calls.add_call(tx, call)
+        written = list(zip(seqs, [*groups, *replied], strict=True))
+        await calls.add_nodes(tx, thread_id, list(_nodes(sent, answered.reply, call, written, len(groups))))
+        signature = _last_signature(answered.reply)
+        await calls.note_client(
+            tx, thread_id, client_type=sent.client.type, client=sent.client.label, last_signature=signature
+        )
+    return call.n
+
+
+async def _start(tx: Transaction, thread_id: str, asked: Asked) -> _Start:
+    """Return the deepest entry of the thread that the request goes on from."""
+    found = await calls.thread_nodes(tx, thread_id, asked.nodes)
+    depth = {node: number for number, node in enumerate(asked.nodes, start=1)}
+    best = max(found, key=lambda node: (depth[node.node], node.seq), default=None)
+    return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
+
+
+def _after(asked: Asked, covered: int) -> int:
+    """Return the place among all parts behind the first `covered` visible ones and the hidden ones that follow them."""
+    if not covered:
+        return 0
+    behind = {id(each.part) for each in asked.hidden if each.at < covered}
+    count = 0
+    for number, part in enumerate(asked.parts):
+        if count == covered and id(part) not in behind:
+            return number
+        count += part.visible is not None
+    return len(asked.parts)
+
+
+async def _write(
+    tx: Transaction, thread_id: str, made: Sequence[Draft], start: int, position: tuple[int, int], *, aside: bool
+) -> list[Entry]:
+    tip, size = position
+    if aside:
+        return await log.add(tx, thread_id, made, parent=start)
+    if start == tip:
+        return await log.append(tx, thread_id, made, tip=tip, size=size)
+    return await log.extend(tx, thread_id, made, parent=start)
+
+
+def _call(
+    n: int,
+    sent: SentRequest,
+    answered: Answered,
+    start: _Start,
+    seqs: Sequence[int],
+    replied: Sequence[int],
+    thread_id: str,
+) -> GatewayCall:
+    asked, reply = sent.asked, answered.reply
+    count = len(asked.nodes)
+    hidden = [*asked.hidden, *(anchored(reply.parts, count) if reply else ())]
+    return GatewayCall(
+        thread_id=thread_id,
+        n=n,
+        response_id=reply.id if reply and sent.named else None,
+        dialect=asked.dialect.name,
+        upstream=sent.upstream,
+        family=sent.family,
+        model=sent.model,
+        frame=frame_id(asked),
+        tools=asked.tools,
+        status=answered.status,
+        asked_seq=seqs[-1] if seqs else start.seq,
+        reply_seq=replied[0] if replied else None,
+        reply_end=replied[-1] if replied else None,
+        asked=count,
+        ends=count + (len(visible_parts(reply.parts)) if reply else 0),
+        previous=start.previous,
+        base=sent.base,
+        hidden=_hidden_beyond(asked, sent.base_ends),
+        hidden_hash=chain(hidden),
+        restored=sent.restored,
+        dropped=sent.dropped,
+        usage=reply.usage if reply else {},
+        head=reply.head if reply and sent.named else {},
+        started_at=sent.started_at,
+        elapsed_ms=answered.elapsed_ms,
+    )
+
+
+def frame_id(asked: Asked) -> str:
+    body = json.dumps(asked.frame, sort_keys=True).encode()
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+def _hidden_beyond(asked: Asked, ends: int) -> list[HiddenPart]:
+    """Return the hidden parts of a request from visible part `ends` on."""
+    found = [each for each in asked.hidden if each.at >= ends]
+    return [hidden_part(each, asked.blocks(each.part.item)[each.part.place]) for each in found]
+
+
+def _nodes(
+    sent: SentRequest,
+    reply: Reply | None,
+    call: GatewayCall,
+    written: Sequence[tuple[int, EntryParts]],
+    asked_count: int,
+) -> Iterable[tuple[int, int, int, int]]:
+    """Yield the nodes of the new entries, and of the provider's ids."""
+    asked = sent.asked
+    own = nodes(asked.end, visible_parts(reply.parts))[0] if reply else []
+    every = [*asked.nodes, *own]
+    for number, (seq, group) in enumerate(written):
+        if group.end:
+            yield seq, 0, every[group.end - 1], call.previous if number < asked_count else call.n
+    if reply and sent.named and call.reply_end is not None:
+        names = [("response", reply.id), *(("item", id_) for id_ in reply.ids)]
+        for place, (kind, id_) in enumerate(names, start=1):
+            if id_:
+                yield call.reply_end, place, name_node(asked.root, kind, id_), call.n
+
+
+def _tokens(reply: Reply) -> int | None:
+    found = reply.usage.get("output_tokens", reply.usage.get("completion_tokens"))
+    return found if type(found) is int else None
+
+
+def _last_signature(reply: Reply | None) -> str | None:
+    if reply is None:
+        return None
+    return next((part.value for part in reversed(reply.parts) if part.visible is None and part.value), None)
+
+
+def _title(asked: Asked) -> str | None:
+    """Return the first text of the user's that is no reminder of the client's to the model."""
+    texts = (part.value for part in asked.visible if part.kind == "text" and part.role == "user")
+    said = next((text for text in texts if not text.lstrip().startswith("<")), "")
+    return " ".join(said.split())[:_TITLE] or None

@@ -1,0 +1,269 @@
+"""One request through the gateway: found in the log, restored, sent up, repaired, answered and kept."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import httpx
+
+from longthread.errors import StoreError
+from longthread.gateway.asked import Asked
+from longthread.gateway.clients import client_of, named_thread
+from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
+from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
+from longthread.gateway.keep import Answered, SentRequest, keep
+from longthread.gateway.parts import Anchored, chain
+from longthread.gateway.restore import edited, edits, without
+from longthread.gateway.sse import FinalEvent
+from longthread.gateway.tree import Place, find_place, hidden_until
+from longthread.gateway.upstream import Connections, Upstream, family_of
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.store.gateway import GatewayCall
+
+_STREAM = "text/event-stream"
+_SIZE = frozenset({400, 413})
+"""Refusals that hidden parts may have caused."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened since the start."""
+
+    requests: int = 0
+    restored: int = 0
+    repaired: int = 0
+    not_kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What all requests share."""
+
+    store: Driver
+    connections: Connections
+    counts: Counts
+    strict: bool
+
+
+class NotKept(Exception):
+    """The store failed, and requests that cannot be kept are refused."""
+
+
+class ModelRequest:
+    """A model's request and its answer. Use it once.
+
+    Args:
+        keeps: whether the log gets it; what a client dropped is restored either way.
+    """
+
+    def __init__(
+        self, shared: Resources, incoming: Incoming, asked: Asked, upstream: Upstream, *, keeps: bool, restores: bool
+    ) -> None:
+        self._shared = shared
+        self._incoming = incoming
+        self._dialect: Dialect = asked.dialect
+        self._upstream = upstream
+        self._keeps = keeps
+        self._restores = restores
+        self._original = asked
+        self._place: Place | None = None
+        self._problem = ""
+        self._began = time.perf_counter()
+        self._sent = SentRequest(
+            asked,
+            upstream.name,
+            family_of(asked.model),
+            asked.model,
+            client_of(incoming),
+            log.now(),
+            named=asked.value("store") is not False,
+        )
+
+    async def run(self) -> Outgoing:
+        """Ask the provider and return its answer.
+
+        Raises:
+            NotKept: the store failed, and nothing is asked without it.
+            httpx.HTTPError: the provider cannot be reached.
+        """
+        try:
+            if self._keeps or self._restores:
+                await self._find()
+        except StoreError as error:
+            self._not_kept(error)
+            if self._shared.strict:
+                raise NotKept(str(error)) from error
+        response = await self._send(self._sent.asked)
+        refused: bytes | None = None
+        if response.status_code in _SIZE and (self._sent.restored or self._sent.asked.hidden):
+            response, refused = await self._again(response)
+        streams = _STREAM in response.headers.get("content-type", "")
+        if refused is None and response.is_success and streams:
+            ping = b"" if response.headers.get("content-encoding") else self._dialect.ping
+            headers = [*for_client(response.headers.raw), *self._notes()]
+            return Outgoing(response.status_code, headers, stream=self._streamed(response), ping=ping)
+        body = await _read(response) if refused is None else refused
+        if response.is_success:
+            await self._keep(self._read(body, response, streamed=False), response.status_code)
+        return Outgoing(response.status_code, [*for_client(response.headers.raw), *self._notes()], body)
+
+    async def _find(self) -> None:
+        """Find the place in the log, and put back what the client dropped."""
+        asked, sent = self._original, self._sent
+        named = named_thread(self._incoming)
+        async with self._shared.store.reading() as tx:
+            place = await find_place(tx, asked, named, sent.upstream, sent.family, aside=sent.client.is_aside)
+            self._place = place
+            decides = place.decides
+            if decides is None:
+                return
+            theirs = [each for each in asked.hidden if each.at < decides.ends]
+            if chain(theirs) != decides.hidden_hash:
+                if not self._dialect.asks_hidden(asked.fields):
+                    return
+                ours = await hidden_until(tx, self._dialect, decides)
+                if ours is None:
+                    return
+                changes = edits(asked.parts, ours, theirs, decides.ends)
+                asked = asked.with_text(edited(self._dialect, asked.text, asked.items, changes))
+                now = [each for each in asked.hidden if each.at < decides.ends]
+                if chain(now) != decides.hidden_hash:  # all of them or none
+                    _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
+                    return
+                sent = replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
+        own = decides.thread_id == place.thread_id
+        self._sent = replace(sent, base=decides.n if own else 0, base_ends=decides.ends if own else 0)
+        self._shared.counts.restored += bool(sent.restored)
+
+    async def _send(self, asked: Asked) -> httpx.Response:
+        return await self._shared.connections.send(self._upstream, self._dialect.name, self._incoming, asked.body)
+
+    async def _again(self, first: httpx.Response) -> tuple[httpx.Response, bytes | None]:
+        """Ask once more without the hidden parts that the provider refused, or else without what was put in.
+
+        Return the answer, and its body if that was read: the first one's, if nothing else helps.
+        """
+        body = await _read(first)
+        sent = self._sent
+        refusal = self._dialect.refusal(_decoded(body, first))
+        if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
+            gone = _behind(sent.asked, refusal)
+            text = edited(self._dialect, sent.asked.text, sent.asked.items, without(gone))
+            again = replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone))
+        elif sent.restored:
+            again = replace(sent, asked=self._original, restored=0, dropped=0)
+        else:
+            return first, body
+        response = await self._send(again.asked)
+        if not response.is_success:
+            await response.aclose()
+            return first, body
+        self._shared.counts.repaired += 1
+        self._sent = replace(again, base=0, base_ends=0)
+        if refusal is not None and sent.base and self._place is not None:
+            await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
+        return response, None
+
+    async def _mark_refused(self, thread_id: str, base: int, at: int) -> None:
+        """Note which replies' hidden parts the provider does not take, so that they are never restored."""
+        try:
+            async with self._shared.store.writing() as tx:
+                await log.position(tx, thread_id)
+                line = await calls.calls_until(tx, thread_id, base)
+                await calls.refuse(tx, thread_id, [n for n in _line(line, base) if line[n].ends > at])
+        except StoreError as error:
+            self._not_kept(error)
+
+    async def _streamed(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+        """Yield a stream as it comes. Its final event waits until the reply is in the log."""
+        encoding = response.headers.get("content-encoding")
+        decode, hold = Decoder(encoding), FinalEvent(self._dialect.final, is_encoded=bool(encoding))
+        copy: list[bytes] = []
+        try:
+            async for piece in response.aiter_raw():
+                copy.append(decode(piece))
+                if shown := hold(piece, copy[-1]):
+                    yield shown
+        finally:
+            await response.aclose()
+        reply = self._read(b"".join(copy), response, streamed=True)
+        await self._keep(reply, response.status_code)
+        if self._problem and not encoding:
+            yield f": not kept: {self._problem}\n\n".encode()
+        if rest := hold.end():
+            yield rest
+
+    def _read(self, body: bytes, response: httpx.Response, *, streamed: bool) -> Reply | None:
+        """Read a reply; None if it is not whole or cannot be read."""
+        try:
+            reply = self._dialect.streamed(body) if streamed else self._dialect.reply(_decoded(body, response))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.warning("A reply of %s cannot be read, and is not kept: %r", self._upstream.name, error)
+            return None
+        return reply if reply.whole else None
+
+    async def _keep(self, reply: Reply | None, status: int) -> None:
+        if self._place is None or not self._keeps:
+            return
+        if reply is not None:
+            dropped = len(reply.head.get("input_transformations") or ())
+            self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
+        took = int(1000 * (time.perf_counter() - self._began))
+        try:
+            await keep(self._shared.store, self._place, self._sent, Answered(reply, status, took))
+        except StoreError as error:
+            self._not_kept(error)
+
+    def _not_kept(self, error: StoreError) -> None:
+        self._problem = " ".join(str(error).split())
+        self._shared.counts.not_kept += 1
+        _log.error("A request is not kept: %s", error)
+
+    def _notes(self) -> list[tuple[bytes, bytes]]:
+        """Return our own headers."""
+        notes = {"x-longthread-restored": self._sent.restored, "x-longthread-dropped": self._sent.dropped}
+        found = [(name.encode(), str(count).encode()) for name, count in notes.items() if count]
+        if self._place is not None and self._keeps:
+            thread = self._place.thread_id.encode("ascii", "backslashreplace")
+            found += [(b"x-conversation-id", thread), (b"x-longthread-branch", self._place.branch.encode())]
+        if self._problem:
+            found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
+        return found
+
+
+def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
+    """Return the hidden part that was refused, and all later ones: each is bound to those before it."""
+    if refusal.item is None:
+        return list(asked.hidden)
+    at = (refusal.item - asked.frame_count, refusal.place or 0)
+    return [each for each in asked.hidden if (each.part.item, each.part.place) >= at] or list(asked.hidden)
+
+
+def _line(line: Mapping[int, GatewayCall], n: int) -> Iterator[int]:
+    while n in line:
+        yield n
+        n = line[n].base
+
+
+def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
+    there = {(each.at, each.field, each.key) for each in others}
+    return sum((each.at, each.field, each.key) not in there for each in some)
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """Read a body as it comes, without decoding it."""
+    try:
+        return b"".join([piece async for piece in response.aiter_raw()])
+    finally:
+        await response.aclose()
+
+
+def _decoded(body: bytes, response: httpx.Response) -> bytes:
+    return Decoder(response.headers.get("content-encoding"))(body)

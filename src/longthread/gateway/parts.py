@@ -1,0 +1,136 @@
+"""The parts of a conversation: what the model sees, and what only providers read. Pure.
+
+A part is one text, picture, call or result, because clients cut messages differently. The visible ones make the tree;
+a hidden one (thinking, a signature, encrypted reasoning) has an anchor: the visible part that it stands before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+from longthread.model.entry import Role
+
+PartKind = Literal["text", "call", "result", "other"]
+
+
+class Part(NamedTuple):
+    """A part of a message.
+
+    Attributes:
+        role: the entry's role; a tool's result is `tool`.
+        kind: of a visible part.
+        visible: the bytes that the hash takes; None for a hidden part.
+        hidden: the bytes by which hidden parts are compared; None for a visible one.
+        item: the number of its message or item in the request or the reply.
+        place: its number in the dialect's `blocks` of the message.
+        value: of a text its characters, of a call `(id, name, arguments)`, of a result `(call id, text)`,
+            of thinking its signature.
+        field: the name of the message's field that a hidden part is, if it is no block.
+    """
+
+    role: Role
+    kind: PartKind
+    visible: bytes | None
+    hidden: bytes | None
+    item: int
+    place: int
+    value: Any = None
+    field: str | None = None
+
+
+class Anchored(NamedTuple):
+    """A hidden part at its place: before the visible part number `at`, or, with `after`, behind it."""
+
+    at: int
+    after: bool
+    key: bytes
+    field: str | None
+    part: Part
+
+
+def visible_json(value: Any, ignored: frozenset[str]) -> bytes:
+    """Return a value's canonical JSON without the keys that the model does not see."""
+    return json.dumps(
+        _without(value, ignored), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str
+    ).encode("utf-8", "surrogatepass")
+
+
+def text_bytes(text: str) -> bytes:
+    return b"text\x00" + text.encode("utf-8", "surrogatepass")
+
+
+def visible_parts(parts: Iterable[Part]) -> list[Part]:
+    return [part for part in parts if part.visible is not None]
+
+
+def anchored(parts: Sequence[Part], start: int = 0) -> list[Anchored]:
+    """Return the hidden parts with their anchors. `start` is the number of the first visible part.
+
+    A hidden part belongs to the next visible part of its run of one role; at the end of a run, to the one before.
+    """
+    found: list[Anchored] = []
+    number = start
+    for index, part in enumerate(parts):
+        if part.visible is not None:
+            number += 1
+        elif part.hidden is not None:
+            after = number > start and not _is_followed(parts, index)
+            found.append(Anchored(number - after, after, part.hidden, part.field, part))
+    return found
+
+
+def _is_followed(parts: Sequence[Part], index: int) -> bool:
+    """Whether a visible part of the same role follows, or no visible part of this role went before."""
+    role = parts[index].role
+    for part in parts[index + 1 :]:
+        if part.role != role:
+            break
+        if part.visible is not None:
+            return True
+    before = next((part for part in reversed(parts[:index]) if part.visible is not None), None)
+    return before is None or before.role != role
+
+
+def chain(hidden: Iterable[Anchored]) -> bytes:
+    """Return the hash of hidden parts in their order, at their places."""
+    digest = blake2b(digest_size=16)
+    for each in hidden:
+        digest.update(b"%d %d %d %s " % (each.at, each.after, len(each.key), (each.field or "").encode()))
+        digest.update(each.key)
+    return digest.digest()
+
+
+def nodes(root: bytes, parts: Iterable[Part]) -> tuple[list[int], bytes]:
+    """Return the node of each visible part, and the whole digest of the last one: the root of what follows.
+
+    A node is a number of 64 bits that stands for its part and for all before it.
+    """
+    found: list[int] = []
+    digest = root
+    for part in parts:
+        assert part.visible is not None
+        digest = blake2b(b"%s %s %s" % (digest, part.role.encode(), part.visible), digest_size=16).digest()
+        found.append(int.from_bytes(digest[:8], "big", signed=True))
+    return found, digest
+
+
+def root_of(user: str, dialect: str) -> bytes:
+    """Return the root of a user's trees: nobody else has the same nodes."""
+    return blake2b(f"{dialect}\n{user}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def name_node(root: bytes, kind: str, name: str) -> int:
+    """Return the number under which an id of the provider's is found: a response's, or an item's."""
+    digest = blake2b(f"{kind}\n{name}".encode("utf-8", "surrogatepass"), key=root, digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _without(value: Any, ignored: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(each, ignored) for key, each in value.items() if key not in ignored}
+    if isinstance(value, list):
+        return [_without(each, ignored) for each in value]
+    return value

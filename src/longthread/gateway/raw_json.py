@@ -1,0 +1,105 @@
+"""JSON with the place of each value in its text, so that a change leaves everything else byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_decode = json.JSONDecoder(strict=False).raw_decode
+
+
+class Value(NamedTuple):
+    """A parsed value, and where its text begins and ends."""
+
+    value: Any
+    start: int
+    end: int
+
+
+def members(text: str, start: int = 0, *, lists: frozenset[str] = frozenset()) -> Iterator[tuple[str, Value]]:
+    """Yield the members of the object at `start`, in order; of one that is repeated, each.
+
+    The value of a list under a name in `lists` is a list of `Value`. Raises ValueError: it is no JSON object.
+    """
+    at = _after(text, start)
+    _expect(text, at, "{")
+    at = _after(text, at + 1)
+    while text[at : at + 1] != "}":
+        _expect(text, at, '"')
+        name, _, at = _value(text, at)
+        at = _after(text, at)
+        _expect(text, at, ":")
+        at = _after(text, at + 1)
+        found = elements(text, at) if name in lists and text[at : at + 1] == "[" else _value(text, at)
+        yield name, found
+        at = _next(text, found.end, "}")
+
+
+def elements(text: str, start: int = 0) -> Value:
+    """Return the list at `start`, with each element as a `Value`. Raises ValueError: it is no JSON list."""
+    begin = _after(text, start)
+    _expect(text, begin, "[")
+    at = _after(text, begin + 1)
+    found: list[Value] = []
+    while text[at : at + 1] != "]":
+        found.append(_value(text, at))
+        at = _next(text, found[-1].end, "]")
+    return Value(found, begin, at + 1)
+
+
+def element_texts(text: str, start: int = 0) -> list[tuple[Any, str]]:
+    """Return the elements of the list at `start`, each parsed and as its text. Raises ValueError."""
+    return [(each.value, text[each.start : each.end]) for each in elements(text, start).value]
+
+
+def field_block(name: str, raw: str) -> str:
+    """Return a message's field as a block of its own, as entries hold it."""
+    return f'{{"field":{spelled(name)},"value":{raw}}}'
+
+
+def field_value(block: str) -> str:
+    """Return the JSON text of the field that a block holds."""
+    found = dict(members(block))["value"]
+    return block[found.start : found.end]
+
+
+def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with other texts at places that do not overlap."""
+    pieces, at = [], 0
+    for start, end, new in sorted(changes, key=lambda change: change[0]):
+        pieces += [text[at:start], new]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def spelled(value: Any) -> str:
+    """Return a value of ours as JSON text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _value(text: str, at: int) -> Value:
+    value, end = _decode(text, at)
+    return Value(value, at, end)
+
+
+def _next(text: str, at: int, closing: str) -> int:
+    """Return the place of the next member or element, or of the closing bracket."""
+    at = _after(text, at)
+    if text[at : at + 1] == closing:
+        return at
+    _expect(text, at, ",")
+    return _after(text, at + 1)
+
+
+def _after(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    assert blank is not None  # it matches nothing, too
+    return blank.end()
+
+
+def _expect(text: str, at: int, character: str) -> None:
+    if text[at : at + 1] != character:
+        raise ValueError(f"It is no JSON: {character} is missing at character {at}.")

@@ -1,0 +1,124 @@
+"""The gateway: passes requests on to providers, and keeps the conversations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx
+
+from longthread.gateway.asked import Asked
+from longthread.gateway.dialects.anthropic import Anthropic
+from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.http import Incoming, Outgoing, for_client
+from longthread.gateway.model_request import Counts, ModelRequest, NotKept, Resources
+from longthread.gateway.raw_json import replaced, spelled
+from longthread.gateway.upstream import Connections, Routes, Upstream
+from longthread.store.driver import Driver
+
+Keep = Literal["all", "asked", "nothing"]
+ANTHROPIC = Anthropic()
+BODY_LIMIT = 32 * 1024 * 1024
+"""Bytes of a request, as Anthropic has it."""
+_JSON = (b"content-type", b"application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayOptions:
+    """Whose conversations the gateway keeps, and which: `asked` leaves out those with `store: false`. `strict` refuses
+    a request that cannot be kept."""
+
+    user: str
+    keep: Keep = "all"
+    strict: bool = False
+
+
+class Gateway:
+    """Safe to share between tasks. Close it when done."""
+
+    def __init__(self, store: Driver, routes: Routes, options: GatewayOptions) -> None:
+        self.counts = Counts()
+        self.options = options
+        self._routes = routes
+        self._connections = Connections()
+        self._shared = Resources(store, self._connections, self.counts, options.strict)
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def reply(self, dialect: Dialect, incoming: Incoming, *, counts: bool = False) -> Outgoing:
+        """Answer a request for a model's reply; with `counts` only for its number of tokens, which keeps nothing."""
+        self.counts.requests += 1
+        try:
+            asked = Asked.read(dialect, self.options.user, incoming.body)
+        except ValueError:
+            return await self.relay(dialect, incoming)  # the provider says what is wrong with it
+        found = self._routes.find(dialect.name, asked.model)
+        if found is None:
+            return _no_upstream(dialect, asked.model)
+        upstream, model = found
+        if model != asked.model:
+            at = asked.fields["model"]
+            asked = asked.with_text(replaced(asked.text, [(at.start, at.end, spelled(model))]))
+        keeps = self._keeps(asked, incoming)
+        exchange = ModelRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
+        try:
+            return await exchange.run()
+        except NotKept as error:
+            return _refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
+        except httpx.HTTPError as error:
+            return _unreachable(dialect, upstream, error)
+
+    async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
+        """Pass any other request on, and its answer back, unread."""
+        found = self._routes.find(dialect.name, _model_in(incoming.body))
+        if found is None:
+            return _no_upstream(dialect, _model_in(incoming.body))
+        try:
+            response = await self._connections.send(found[0], dialect.name, incoming, incoming.body)
+        except httpx.HTTPError as error:
+            return _unreachable(dialect, found[0], error)
+        return Outgoing(response.status_code, for_client(response.headers.raw), stream=_pieces(response))
+
+    def _keeps(self, asked: Asked, incoming: Incoming) -> bool:
+        if self.options.keep == "nothing" or incoming.header("x-longthread-keep") == "nothing":
+            return False
+        return self.options.keep == "all" or asked.value("store") is not False
+
+
+def too_large(dialect: Dialect) -> Outgoing:
+    return _refused(dialect, 413, "", f"A request has at most {BODY_LIMIT // 1024 // 1024} MB.")
+
+
+def _refused(dialect: Dialect, status: int, kind: str, message: str) -> Outgoing:
+    """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
+    repeats = b"true" if status >= 500 else b"false"
+    return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, kind, message))
+
+
+def _no_upstream(dialect: Dialect, model: str) -> Outgoing:
+    name = f" for the model {model}" if model else ""
+    return _refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
+
+
+def _unreachable(dialect: Dialect, upstream: Upstream, error: httpx.HTTPError) -> Outgoing:
+    status = 504 if isinstance(error, httpx.TimeoutException) else 502
+    said = str(error) or type(error).__name__
+    return _refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
+
+
+def _model_in(body: bytes) -> str:
+    try:
+        return str(json.loads(body).get("model") or "")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+
+
+async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
+    try:
+        async for piece in response.aiter_raw():
+            yield piece
+    finally:
+        await response.aclose()

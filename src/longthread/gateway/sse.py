@@ -1,0 +1,76 @@
+"""Server-sent events: which bytes are whole events, and what they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_END = re.compile(rb"\r?\n\r?\n|\r\r")
+_LINE = re.compile(rb"\r\n|\n|\r")
+
+
+class FinalEvent:
+    """Passes a stream on by whole events, and holds back its final event with what follows.
+
+    `final` are the marks of final events. An encoded stream cannot be cut: it passes by the pieces that came, up to the
+    one in which the final event begins.
+    """
+
+    def __init__(self, final: Sequence[bytes], *, is_encoded: bool) -> None:
+        self._final = final
+        self._is_encoded = is_encoded
+        self._rest = b""
+        self._held: list[bytes] = []
+
+    def __call__(self, piece: bytes, data: bytes) -> bytes:
+        """Take a piece, and its decoded data; return what may pass."""
+        if self._held:
+            self._held.append(piece)
+            return b""
+        passed = self._take(data)
+        if not self._is_encoded:
+            return passed
+        if self._held:
+            self._held = [piece]
+            return b""
+        return piece
+
+    def _take(self, data: bytes) -> bytes:
+        data = self._rest + data
+        ends = [found.end() for found in _END.finditer(data)]
+        if not ends:
+            self._rest = data
+            return b""
+        whole, self._rest = data[: ends[-1]], data[ends[-1] :]
+        if any(mark in whole for mark in self._final):
+            start = 0
+            for end in ends:
+                if is_final(whole[start:end], self._final):
+                    self._held = [whole[start:] + self._rest]
+                    return whole[:start]
+                start = end
+        return whole
+
+    def end(self) -> bytes:
+        """Return what was held back; the stream has ended."""
+        if self._held:
+            return b"".join(self._held)
+        return b"" if self._is_encoded else self._rest
+
+
+def is_final(event: bytes, marks: Sequence[bytes]) -> bool:
+    """Whether an event is one of these: a mark is in its first bytes, for texts in an event may hold anything."""
+    return any(mark in event[:120] for mark in marks)
+
+
+def event_data(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that events hold; others are skipped. Raises ValueError: an event is no JSON."""
+    for event in _END.split(body):
+        lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line.startswith(b"data:")]
+        data = b"\n".join(lines)
+        if data and data.strip() != b"[DONE]":
+            value = json.loads(data.decode("utf-8", "surrogatepass"))
+            if isinstance(value, dict):
+                yield value

@@ -1,0 +1,145 @@
+"""Where a request belongs: which thread, behind which entry, and which reply decides what is restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longthread.gateway.asked import Asked
+from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.parts import Anchored, Part, anchored
+from longthread.gateway.raw_json import element_texts, field_value
+from longthread.messages.wire import unpack
+from longthread.model.entry import Entry
+from longthread.model.ids import new_id
+from longthread.store import gateway as calls
+from longthread.store.driver import Transaction
+from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
+from longthread.store.log import entries_at
+
+_NEAR = 48
+"""Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedThread:
+    """The thread that a request names. `strict`: the client chose it for this conversation; otherwise it is what the
+    client calls its session, which may hold several. `parent` is the thread above."""
+
+    thread_id: str
+    strict: bool
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request belongs.
+
+    Attributes:
+        parent: the thread above a new one.
+        branch: `new`, `main` if it goes on from the thread's tip, `fork` from another entry, or `side` if it is no part
+            of the conversation.
+        decides: the call whose reply decides what is restored.
+    """
+
+    thread_id: str
+    parent: str | None
+    branch: str
+    decides: GatewayCall | None
+
+
+async def find_place(
+    tx: Transaction, asked: Asked, named: NamedThread | None, upstream: str, family: str, *, aside: bool = False
+) -> Place:
+    """Find where a request belongs: the thread that it chose, or that of its longest prefix that holds a reply, or the
+    one that it names, or a new one."""
+    found = await _known(tx, asked)
+    depth = {node: number for number, node in enumerate(asked.nodes)}
+    own = named.thread_id if named else None
+    joined = max(
+        (node for node in found if node.call),
+        key=lambda node: (depth[node.node], node.thread_id == own, node.updated_at, node.seq),
+        default=None,
+    )
+    decides = await _deciding(tx, joined, upstream, family) if joined else None
+    parent = None
+    if named is not None and (named.strict or joined is None):
+        thread_id, parent = named.thread_id, named.parent
+    else:
+        thread_id = joined.thread_id if joined else new_id()
+    there = [node for node in found if node.thread_id == thread_id]
+    last = max(there, key=lambda node: (depth[node.node], node.seq), default=None)
+    _, tools = await calls.position(tx, thread_id) if last else (0, 0)
+    if aside or is_aside(asked.tools, tools):
+        branch = "side"
+    else:
+        branch = "new" if last is None else "main" if last.seq == last.tip else "fork"
+    return Place(thread_id, parent, branch, decides)
+
+
+def is_aside(tools: int, first: int) -> bool:
+    """Whether a request is no part of the conversation, for its tools are others than those of the `first` that had
+    any."""
+    return first not in (0, tools)
+
+
+async def _known(tx: Transaction, asked: Asked) -> list[KnownNode]:
+    near = await calls.known_nodes(tx, asked.user, asked.nodes[-_NEAR:])
+    if any(node.call for node in near) or len(asked.nodes) <= _NEAR:
+        return near
+    return near + await calls.known_nodes(tx, asked.user, asked.nodes[:-_NEAR])
+
+
+async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: str) -> GatewayCall | None:
+    """Return the newest call on the branch that was this upstream's and this family's."""
+    n = joined.call
+    while n:
+        call = await calls.find_call(tx, joined.thread_id, n)
+        if call is None:
+            return None
+        if (call.upstream, call.family) == (upstream, family):
+            return call
+        n = call.previous
+    return None
+
+
+async def hidden_until(tx: Transaction, dialect: Dialect, call: GatewayCall) -> list[HiddenPart] | None:
+    """Return the hidden parts that a call carried, and those of its reply; None if they cannot be restored."""
+    there = await calls.calls_until(tx, call.thread_id, call.n)
+    line: list[GatewayCall] = []
+    n = call.n
+    while n:
+        if n not in there:
+            return None
+        line.append(there[n])
+        n = there[n].base
+    if any(each.refused or each.reply_seq is None or each.reply_end is None for each in line):
+        return None
+    entries = await entries_at(tx, call.thread_id, [seq for each in line for seq in _reply(each)])
+    found: list[HiddenPart] = []
+    for each in reversed(line):
+        own = [entries[seq] for seq in _reply(each) if seq in entries]
+        if len(own) != len(_reply(each)):
+            return None
+        found += [*each.hidden, *hidden_in(own, dialect, each.asked)]
+    return found
+
+
+def _reply(call: GatewayCall) -> range:
+    return range(call.reply_seq or 0, (call.reply_end or 0) + 1)
+
+
+def hidden_in(entries: Sequence[Entry], dialect: Dialect, start: int) -> list[HiddenPart]:
+    """Return the hidden parts of a reply's entries. `start` is the number of its first visible part."""
+    parts: list[Part] = []
+    raws: list[str] = []
+    for entry in entries:
+        blocks = element_texts(unpack(entry.payload or b"", entry.text)[1])
+        own = dialect.stored(entry.role, [value for value, _ in blocks])
+        parts += [part._replace(place=len(raws) + part.place) for part in own]
+        raws += [text for _, text in blocks]
+    return [hidden_part(each, raws[each.part.place]) for each in anchored(parts, start)]
+
+
+def hidden_part(each: Anchored, block: str) -> HiddenPart:
+    return each.at, each.after, each.field, block if each.field is None else field_value(block)

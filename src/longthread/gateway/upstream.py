@@ -1,0 +1,103 @@
+"""The providers that the gateway asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from urllib.parse import urlsplit
+
+import httpx
+
+from longthread.gateway.http import Incoming, for_upstream
+
+ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
+_VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60)
+_TIMEOUT = httpx.Timeout(600, connect=15)
+"""Seconds. Providers think for minutes before the first byte of a reply that is not streamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider.
+
+    Attributes:
+        dialects: those that it speaks.
+        api_key: ours for it; None: the client's own credentials go up.
+        holds_state: it knows threads and responses by their ids.
+    """
+
+    name: str
+    base_url: str
+    dialects: Sequence[str]
+    api_key: str | None = field(default=None, repr=False)
+    holds_state: bool = False
+
+    def url(self, path: str, query: bytes) -> str:
+        """Return the address of a path such as `/v1/messages`. A base with a path of its own stands for `/v1`."""
+        base = self.base_url.rstrip("/")
+        own = urlsplit(base).path
+        address = base + (path.removeprefix("/v1") if own else path)
+        return f"{address}?{query.decode('latin-1')}" if query else address
+
+    def credentials(self, dialect: str) -> list[tuple[bytes, bytes]]:
+        if self.api_key is None:
+            return []
+        if dialect == "anthropic":
+            return [(b"x-api-key", self.api_key.encode())]
+        return [(b"authorization", f"Bearer {self.api_key}".encode())]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which upstream is asked for models whose name fits a pattern, and by which name; None: by the client's."""
+
+    models: str
+    upstream: str
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Where requests go: the first route that fits the model and whose upstream speaks the dialect, else the first
+    upstream that speaks it."""
+
+    upstreams: Mapping[str, Upstream]
+    routes: Sequence[Route] = ()
+
+    def find(self, dialect: str, model: str) -> tuple[Upstream, str] | None:
+        for route in self.routes:
+            upstream = self.upstreams.get(route.upstream)
+            if upstream and dialect in upstream.dialects and fnmatchcase(model, route.models):
+                return upstream, route.model or model
+        spoken = (upstream for upstream in self.upstreams.values() if dialect in upstream.dialects)
+        return next(((upstream, model) for upstream in spoken), None)
+
+
+class Connections:
+    """Connections to upstreams, shared by all requests. Close them when done."""
+
+    def __init__(self) -> None:
+        # A cookie of one client would go with the requests of the others.
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        self._client = httpx.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, cookies=no_cookies, follow_redirects=False)
+        self._client.headers.clear()
+
+    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> httpx.Response:
+        """Send a request up; the response's body is not read. Raises httpx.HTTPError."""
+        url = upstream.url(asked.path, asked.query)
+        headers = for_upstream(asked.headers, upstream.credentials(dialect))
+        request = self._client.build_request(asked.method, url, headers=headers, content=body or None)
+        return await self._client.send(request, stream=True)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def family_of(model: str) -> str:
+    """Return a model's family: its name without versions. Signatures of one family do not hold in another."""
+    name = model.rsplit("/", 1)[-1].lower()
+    return _VERSION.sub("", name) or name

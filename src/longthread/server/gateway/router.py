@@ -1,0 +1,100 @@
+"""The gateway's endpoints as an ASGI application, which the gateway's process serves and the server mounts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from starlette.types import Receive, Scope, Send
+
+from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.http import Incoming, Outgoing
+from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, Gateway, too_large
+
+PING_SECONDS = 15.0
+"""How long a stream may be silent before the client gets an event that it skips."""
+
+
+class GatewayRouter:
+    """The endpoints of providers under `/v1`. Requests for other paths get 404."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        headers = [(name.lower(), value) for name, value in scope["headers"]]
+        incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
+        dialect = _dialect(incoming)
+        body = await _body(receive)
+        if body is None:
+            return  # the client is gone
+        if len(body) > BODY_LIMIT:
+            answer = too_large(dialect)
+        else:
+            answer = await self._answer(dialect, replace(incoming, body=body))
+        await _send(answer, send)
+
+    async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
+        route = (incoming.method, incoming.path.rstrip("/"))
+        if route == ("POST", "/v1/messages"):
+            return await self._gateway.reply(ANTHROPIC, incoming)
+        if route == ("POST", "/v1/messages/count_tokens"):
+            return await self._gateway.reply(ANTHROPIC, incoming, counts=True)
+        return await self._gateway.relay(dialect, incoming)
+
+
+def _dialect(incoming: Incoming) -> Dialect:
+    return ANTHROPIC
+
+
+async def _body(receive: Receive) -> bytes | None:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size <= BODY_LIMIT + 1:
+            pieces.append(piece)
+        if not message.get("more_body"):
+            return b"".join(pieces) if size <= BODY_LIMIT else bytes(BODY_LIMIT + 1)
+
+
+async def _send(answer: Outgoing, send: Send) -> None:
+    headers = list(answer.headers)
+    if answer.stream is None:
+        headers.append((b"content-length", str(len(answer.body)).encode()))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if answer.stream is None:
+        await send({"type": "http.response.body", "body": answer.body})
+        return
+    await _send_stream(answer.stream, answer.ping, send)
+
+
+async def _send_stream(stream: AsyncGenerator[bytes], ping: bytes, send: Send) -> None:
+    loop = asyncio.get_running_loop()
+    last = loop.time()
+
+    async def ping_in_silences() -> None:
+        while True:
+            await asyncio.sleep(PING_SECONDS)
+            if loop.time() - last >= PING_SECONDS:
+                await send({"type": "http.response.body", "body": ping, "more_body": True})
+
+    pinging = asyncio.create_task(ping_in_silences()) if ping else None
+    try:
+        async with aclosing(stream):
+            async for piece in stream:
+                last = loop.time()
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        if pinging is not None:
+            pinging.cancel()
+            with suppress(asyncio.CancelledError):
+                await pinging
+    await send({"type": "http.response.body", "body": b""})

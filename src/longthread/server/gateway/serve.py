@@ -1,0 +1,46 @@
+"""Serves the gateway alone, in a process of its own, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from longthread.gateway.service import Gateway, GatewayOptions
+from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
+from longthread.server.gateway.router import GatewayRouter
+from longthread.server.http_server import HttpServer, listen
+from longthread.settings import Settings
+from longthread.store.open import open_store
+
+
+def run(
+    settings: Settings,
+    options: GatewayOptions,
+    *,
+    anthropic_url: str = "",
+    openai_url: str = "",
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until Ctrl-C or SIGTERM. `on_ready` gets the URL once it answers. Raises PortInUse, AddressUnavailable or
+    StoreError."""
+
+    async def serve() -> None:
+        async with open_store(settings.database) as store:
+            gateway = Gateway(store, _routes(anthropic_url, openai_url), options)
+            try:
+                app = GatewayRouter(gateway)
+                await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
+            finally:
+                await gateway.close()
+
+    with listen(settings.host, settings.port) as listener:
+        asyncio.run(serve())
+
+
+def _routes(anthropic_url: str, openai_url: str) -> Routes:
+    """Return the vendors' own endpoints, or others in their place."""
+    own = [
+        Upstream("anthropic", anthropic_url or ANTHROPIC, ["anthropic"]),
+        Upstream("openai", openai_url or OPENAI, ["responses", "completions"]),
+    ]
+    return Routes({upstream.name: upstream for upstream in own})

@@ -1,0 +1,56 @@
+-- name: select_known_nodes quick
+SELECT n.node, n.thread_id, n.seq, n.call, t.updated_at, t.tip
+FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id AND t.user_id = :user_id
+WHERE n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
+
+-- name: select_thread_nodes quick
+SELECT n.node, n.seq, n.call FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id
+WHERE n.thread_id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
+
+-- name: select_gateway_call quick
+SELECT * FROM gateway_calls WHERE thread_id = :thread_id AND n = :n;
+
+-- name: select_gateway_calls
+SELECT * FROM gateway_calls WHERE thread_id = :thread_id AND n <= :n ORDER BY n;
+
+-- name: select_gateway_position quick
+-- The thread's last call, and the tools of its first one that had any.
+SELECT coalesce(max(n), 0) AS n, coalesce((
+    SELECT c.tools FROM gateway_calls c WHERE c.thread_id = :thread_id AND c.tools <> 0 ORDER BY c.n LIMIT 1
+), 0) AS tools
+FROM gateway_calls WHERE thread_id = :thread_id;
+
+-- name: insert_gateway_call quick
+INSERT INTO gateway_calls (thread_id, n, response_id, dialect, upstream, family, model, frame, tools, status, asked_seq,
+                           reply_seq, reply_end, asked, ends, previous, base, hidden, hidden_hash, restored, dropped, usage, head,
+                           started_at, elapsed_ms)
+VALUES (:thread_id, :n, :response_id, :dialect, :upstream, :family, :model, :frame, :tools, :status, :asked_seq,
+        :reply_seq, :reply_end, :asked, :ends, :previous, :base, :hidden, :hidden_hash, :restored, :dropped, :usage, :head,
+        :started_at, :elapsed_ms);
+
+-- name: refuse_gateway_calls
+UPDATE gateway_calls SET refused = TRUE WHERE thread_id = :thread_id AND n = :n;
+
+-- name: insert_gateway_frame quick
+INSERT INTO gateway_frames (thread_id, id, body) VALUES (:thread_id, :id, :body) ON CONFLICT (thread_id, id) DO NOTHING;
+
+-- name: select_gateway_frame
+SELECT body FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
+
+-- name: insert_gateway_node quick
+INSERT INTO gateway_nodes (thread_id, seq, place, node, call) VALUES (:thread_id, :seq, :place, :node, :call)
+ON CONFLICT (thread_id, seq, place) DO NOTHING;
+
+-- name: put_thread_client quick
+INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client)
+VALUES (:thread_id, :client_type, :last_signature, 1, :client)
+ON CONFLICT (thread_id) DO UPDATE
+SET client_type = excluded.client_type, client = excluded.client, access_count = thread_clients.access_count + 1,
+    last_signature = coalesce(excluded.last_signature, thread_clients.last_signature);
+
+-- name: select_threads_without_nodes
+SELECT DISTINCT c.thread_id FROM gateway_calls c
+WHERE NOT EXISTS (SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id);
+
+-- name: delete_response_nodes
+DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND call = :call AND place > 0;
