@@ -130,13 +130,13 @@ async def _write(
 
 
 def _call(
+    thread_id: str,
     n: int,
     sent: SentRequest,
     answered: Answered,
     start: _Start,
     seqs: Sequence[int],
     replied: Sequence[int],
-    thread_id: str,
 ) -> GatewayCall:
     asked, reply = sent.asked, answered.reply
     count = len(asked.nodes)
