@@ -18,6 +18,7 @@ from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored, chain
 from longthread.gateway.restore import edited, edits, without
 from longthread.gateway.sse import FinalEvent
+from longthread.gateway.state import StateUnknown, expanded, without_state
 from longthread.gateway.tree import Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, family_of
 from longthread.store import gateway as calls
@@ -28,6 +29,8 @@ from longthread.store.gateway import GatewayCall
 _STREAM = "text/event-stream"
 _SIZE = frozenset({400, 413})
 """Refusals that hidden parts may have caused."""
+_UNKNOWN = frozenset({400, 404})
+"""Refusals of a provider that does not know an id any more."""
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +75,7 @@ class ModelRequest:
         self._upstream = upstream
         self._keeps = keeps
         self._restores = restores
-        self._original = asked
+        self._original = self._whole = asked
         self._place: Place | None = None
         self._problem = ""
         self._began = time.perf_counter()
@@ -91,6 +94,7 @@ class ModelRequest:
 
         Raises:
             NotKept: the store failed, and nothing is asked without it.
+            StateUnknown: the request names a response that is not kept, and the provider holds none.
             httpx.HTTPError: the provider cannot be reached.
         """
         try:
@@ -100,7 +104,7 @@ class ModelRequest:
             self._not_kept(error)
             if self._shared.strict:
                 raise NotKept(str(error)) from error
-        response = await self._send(self._sent.asked)
+        response = await self._first()
         refused: bytes | None = None
         if response.status_code in _SIZE and (self._sent.restored or self._sent.asked.hidden):
             response, refused = await self._again(response)
@@ -116,9 +120,17 @@ class ModelRequest:
 
     async def _find(self) -> None:
         """Find the place in the log, and put back what the client dropped."""
-        asked, sent = self._original, self._sent
         named = named_thread(self._incoming)
         async with self._shared.store.reading() as tx:
+            try:
+                asked = await expanded(tx, self._original)
+            except StateUnknown:
+                if self._upstream.holds_state:
+                    return  # it is the provider's alone
+                raise
+            self._whole = asked
+            sent = replace(self._sent, asked=asked)
+            self._sent = sent
             place = await find_place(tx, asked, named, sent.upstream, sent.family, aside=sent.client.is_aside)
             self._place = place
             decides = place.decides
@@ -142,6 +154,18 @@ class ModelRequest:
         self._sent = replace(sent, base=decides.n if own else 0, base_ends=decides.ends if own else 0)
         self._shared.counts.restored += bool(sent.restored)
 
+    async def _first(self) -> httpx.Response:
+        """Send the request: with its ids if the provider holds what they name, and whole otherwise."""
+        if self._whole is self._original:
+            return await self._send(self._sent.asked)
+        if self._upstream.holds_state:
+            response = await self._send(self._original)
+            if response.is_success or response.status_code not in _UNKNOWN:
+                return response
+            await response.aclose()
+        self._incoming = replace(self._incoming, headers=without_state(self._incoming.headers))
+        return await self._send(self._sent.asked)
+
     async def _send(self, asked: Asked) -> httpx.Response:
         return await self._shared.connections.send(self._upstream, self._dialect.name, self._incoming, asked.body)
 
@@ -158,7 +182,7 @@ class ModelRequest:
             text = edited(self._dialect, sent.asked.text, sent.asked.items, without(gone))
             again = replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone))
         elif sent.restored:
-            again = replace(sent, asked=self._original, restored=0, dropped=0)
+            again = replace(sent, asked=self._whole, restored=0, dropped=0)
         else:
             return first, body
         response = await self._send(again.asked)

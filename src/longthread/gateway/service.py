@@ -15,6 +15,7 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, ModelRequest, NotKept, Resources
 from longthread.gateway.raw_json import replaced, spelled
+from longthread.gateway.state import StateUnknown
 from longthread.gateway.upstream import Connections, Routes, Upstream
 from longthread.store.driver import Driver
 
@@ -68,6 +69,8 @@ class Gateway:
             return await exchange.run()
         except NotKept as error:
             return _refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
+        except StateUnknown as error:
+            return _refused(dialect, error.status, error.code, str(error))
         except httpx.HTTPError as error:
             return _unreachable(dialect, upstream, error)
 
@@ -92,10 +95,10 @@ def too_large(dialect: Dialect) -> Outgoing:
     return _refused(dialect, 413, "", f"A request has at most {BODY_LIMIT // 1024 // 1024} MB.")
 
 
-def _refused(dialect: Dialect, status: int, kind: str, message: str) -> Outgoing:
+def _refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
     """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
     repeats = b"true" if status >= 500 else b"false"
-    return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, kind, message))
+    return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
 
 
 def _no_upstream(dialect: Dialect, model: str) -> Outgoing:

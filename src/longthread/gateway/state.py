@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.http import Headers
 from longthread.gateway.parts import name_node
-from longthread.gateway.raw_json import element_texts
+from longthread.gateway.raw_json import element_texts, spelled
 from longthread.messages.wire import is_wire, unpack
 from longthread.model.entry import Entry
 from longthread.store import gateway as calls
@@ -17,6 +18,68 @@ from longthread.store.gateway import GatewayCall, KnownNode
 
 _LONGEST = 1_000_000
 """Entries of a branch: all of them."""
+
+
+_THREADS_BETA = b"message-threads"
+"""What the name of Anthropic's beta for message threads begins with."""
+
+
+class StateUnknown(Exception):
+    """A request names a response or a thread that is not kept. `status` and `code` are those of the vendor's error."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+def names_state(asked: Asked) -> bool:
+    """Whether a request names, or begins, state that a provider would hold."""
+    return any(asked.fields.get(name) for name in _STATE_FIELDS.get(asked.dialect.name, ()))
+
+
+_STATE_FIELDS: Mapping[str, Sequence[str]] = {"anthropic": ("thread",)}
+
+
+async def expanded(tx: Transaction, asked: Asked) -> Asked:
+    """Return a request with what it names by ids put in, and the ids taken out. Raises StateUnknown."""
+    expand = _EXPAND.get(asked.dialect.name)
+    return await expand(tx, asked) if expand and names_state(asked) else asked
+
+
+async def _expanded_thread(tx: Transaction, asked: Asked) -> Asked:
+    """Anthropic's message threads: a request that continues one has neither its messages nor system and tools."""
+    thread = asked.value("thread")
+    if not isinstance(thread, dict) or thread.get("type") != "continue":
+        return rebuilt(asked, {}, leave_out=("thread",))
+    previous = str(thread.get("previous_message_id") or "")
+    call = await named_call(tx, asked, previous)
+    if call is None:
+        raise StateUnknown(404, "thread_not_found", f"No thread was found for `previous_message_id` {previous}.")
+    frame = await calls.find_frame(tx, call.thread_id, call.frame)
+    own = {name: frame[name] for name in ("system", "tools") if name in frame and name not in asked.fields}
+    messages = [*await history(tx, asked.dialect, call), *(asked.text[item.start : item.end] for item in asked.items)]
+    return rebuilt(asked, own | {"messages": f"[{','.join(messages)}]"}, leave_out=("thread",))
+
+
+def rebuilt(asked: Asked, fields: dict[str, str], leave_out: Sequence[str] = ()) -> Asked:
+    """Return a request with other JSON texts for some fields, and without some."""
+    raws = {name: asked.text[found.start : found.end] for name, found in asked.fields.items() if name not in leave_out}
+    return asked.with_text("{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in (raws | fields).items()) + "}")
+
+
+def without_state(headers: Headers) -> Headers:
+    """Return a client's headers without the betas for state that is put into the request."""
+    found: list[tuple[bytes, bytes]] = []
+    for name, value in headers:
+        if name == b"anthropic-beta":
+            value = b",".join(each for each in value.split(b",") if not each.strip().startswith(_THREADS_BETA))
+        if value or name != b"anthropic-beta":
+            found.append((name, value))
+    return found
+
+
+_EXPAND: Mapping[str, Callable[[Transaction, Asked], Awaitable[Asked]]] = {"anthropic": _expanded_thread}
 
 
 async def named_call(tx: Transaction, asked: Asked, response_id: str) -> GatewayCall | None:

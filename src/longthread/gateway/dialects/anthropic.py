@@ -136,9 +136,11 @@ class Anthropic:
         place = _PLACE.search(message)
         return HiddenRefused(int(place[1]), int(place[2])) if place else HiddenRefused()
 
-    def error(self, status: int, kind: str, message: str) -> bytes:
-        shown = _OWN_ERRORS.get(status, "api_error")
-        return spelled({"type": "error", "error": {"type": kind or shown, "message": message}}).encode()
+    def error(self, status: int, code: str, message: str) -> bytes:
+        error: dict[str, Any] = {"type": _OWN_ERRORS.get(status, "api_error"), "message": message}
+        if code:
+            error["details"] = {"error_code": code}
+        return spelled({"type": "error", "error": error}).encode()
 
 
 def _as_block(text: str) -> str:

@@ -126,6 +126,6 @@ class Dialect(Protocol):
         """Return what a 400 says about hidden parts, or None if it is about something else."""
         ...
 
-    def error(self, status: int, kind: str, message: str) -> bytes:
-        """Return an error of ours in the provider's shape."""
+    def error(self, status: int, code: str, message: str) -> bytes:
+        """Return an error of ours in the provider's shape. `code` is the vendor's own, or empty."""
         ...
