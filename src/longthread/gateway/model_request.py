@@ -59,7 +59,7 @@ class NotKept(Exception):
     """The store failed, and requests that cannot be kept are refused."""
 
 
-class ModelRequest:
+class GatewayRequest:
     """A model's request and its answer. Use it once.
 
     Args:

@@ -13,7 +13,7 @@ from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, for_client
-from longthread.gateway.model_request import Counts, ModelRequest, NotKept, Resources
+from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
 from longthread.gateway.raw_json import replaced, spelled
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.upstream import Connections, Routes, Upstream
@@ -64,7 +64,7 @@ class Gateway:
             at = asked.fields["model"]
             asked = asked.with_text(replaced(asked.text, [(at.start, at.end, spelled(model))]))
         keeps = self._keeps(asked, incoming)
-        exchange = ModelRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
+        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
         try:
             return await exchange.run()
         except NotKept as error:
