@@ -124,7 +124,7 @@ def messages_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
 
 
 ODD = st.text(max_size=4) | st.sampled_from(["\x00", "\ud800", "\udc00\ud800", "a\\\ud83d", "\u2028"])
-quietly = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quietly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @quietly

@@ -1,7 +1,8 @@
 """A client's messages (document 003) as entries, and back value for value.
 
 An entry's columns and `content` hold most messages. Of another one, the payload of its first entry holds all, in a list
-below `client_messages`. Its other entries have an empty list there. The relation `conversation_state` reads it too.
+below `client_messages`. Its other entries have an empty list there, and are shown only where retention has deleted the
+first one. The relation `conversation_state` reads it too.
 """
 
 from __future__ import annotations
@@ -50,12 +51,10 @@ def history_of(entries: Sequence[Entry]) -> list[tuple[Any, Entry]]:
     for entry in entries:
         fields = _fields(entry)
         whole = fields.get(CLIENT_MESSAGES)
-        if not isinstance(whole, list):
+        if isinstance(whole, list) and (whole or found):
+            found.append((whole[0] if whole else found.pop()[0], entry))
+        else:
             found.append((_shown(entry, fields), entry))
-        elif whole:
-            found.append((whole[0], entry))
-        elif found:
-            found[-1] = (found[-1][0], entry)
     return found
 
 

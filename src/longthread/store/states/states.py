@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from longthread.errors import InvalidInput, RunInProgress, ThreadNotFound
+from longthread.errors import InvalidInput, RunInProgress, ThreadNotFound, ThreadTaken
 from longthread.store import log
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.leases import executed
@@ -45,13 +45,16 @@ async def store_state(
 
     Raises:
         RunInProgress: a run is being executed on the thread.
-        ThreadNotFound: it is another user's.
+        ThreadTaken: it is another user's.
     """
     there = await _locked(tx, scid, user_id)
     if there is None or _is_over(there):
         if there is not None:
             await log.delete_thread(tx, scid, user_id=user_id)
-        await log.create_thread(tx, scid, user_id=user_id)
+        try:
+            await log.create_thread(tx, scid, user_id=user_id)
+        except ThreadNotFound:
+            raise ThreadTaken(thread=scid) from None
         there = await _row(tx, scid)
     await _write_history(tx, scid, there, history)
     await tx.run("write_state", id=scid, user_id=user_id, expires_at=expires_at, now=log.now())
@@ -61,8 +64,8 @@ async def store_state(
 async def update_state(
     tx: Transaction, scid: str, history: Sequence[Any], *, user_id: str, signature: str | None
 ) -> bool:
-    """Change a state's history, and its signature if there is one; return whether there is such a state. Raises as
-    `store_state` does."""
+    """Change a state's history, and its signature if there is one; return whether there is such a state. Raises
+    `RunInProgress`."""
     there = await _locked(tx, scid, user_id)
     if there is None or _is_over(there):
         return False
@@ -104,12 +107,12 @@ async def delete_state(tx: Transaction, scid: str, *, user_id: str) -> bool:
 
 
 async def _locked(tx: Transaction, scid: str, user_id: str) -> Row | None:
-    """Lock a state's thread for writing."""
+    """Lock a state's thread for writing; None if the user has none."""
     if not await tx.fetch("select_position", id=scid):
         return None
     row = await _row(tx, scid)
     if row["user_id"] != user_id:
-        raise ThreadNotFound(thread=scid)
+        return None
     run = await executed(tx, scid, alive=lambda owner: True)
     if run is not None:
         raise RunInProgress(thread=scid, run=run)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longthread.errors import RunInProgress, ThreadNotFound
+from longthread.errors import RunInProgress, ThreadTaken
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire, expire_states
@@ -20,18 +20,17 @@ from longthread.testing.contract.base import USER, Contract, branch_ids, rows_of
 from longthread.testing.contract.runs import alive
 
 A, B, C = ({"role": "user", "content": text} for text in "abc")
-SPLIT = {
-    "role": "user",
-    "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}, {"type": "text"}],
-    "x": 1,
-}
+TEXT = {"type": "text", "text": "go on"}
+SPLIT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "r"}, TEXT], "x": 1}
 """A message that is two entries."""
 
 
-async def store_state(store: Driver, history: Sequence[Any], scid: str = "t", ttl: float | None = None) -> None:
+async def store_state(
+    store: Driver, history: Sequence[Any], scid: str = "t", ttl: float | None = None, user: str = USER
+) -> None:
     async with store.writing() as tx:
         await states.store_state(
-            tx, scid, history, user_id=USER, client_type="cursor", signature="one", expires_at=states.expiry(ttl)
+            tx, scid, history, user_id=user, client_type="cursor", signature="one", expires_at=states.expiry(ttl)
         )
 
 
@@ -87,12 +86,24 @@ class StateContract(Contract):
     async def test_another_user_s_is_none(self, store: Driver) -> None:
         await store_state(store, [A])
         assert await read_state(store, user="other") is None
-        with pytest.raises(ThreadNotFound):
-            await update_state(store, [], user="other")
-        with pytest.raises(ThreadNotFound):
-            async with store.writing() as tx:
-                await states.delete_state(tx, "t", user_id="other")
+        assert not await update_state(store, [], user="other")
+        async with store.writing() as tx:
+            assert not await states.delete_state(tx, "t", user_id="other")
+        with pytest.raises(ThreadTaken):
+            await store_state(store, [B], user="other")
         assert await shown(store) == [A]
+
+    async def test_what_retention_has_left_is_shown(self, store: Driver) -> None:
+        await store_state(store, [A, SPLIT, B])
+        for cut, left in {2: [SPLIT, B], 3: [{"role": "user", "content": [TEXT]}, B], 4: [B]}.items():
+            async with store.writing() as tx:
+                await log.position(tx, "t")
+                await tx.run("prune_entries", thread_id="t", cut=cut)
+                await tx.run("move_first_seq", thread_id="t", first_seq=cut)
+            state = await read_state(store)
+            assert state is not None and state["authoritative_history"] == left == await shown(store)
+        assert await update_state(store, [A, SPLIT, B, C])
+        assert await shown(store) == [A, SPLIT, B, C]
 
     async def test_it_does_not_change_below_a_run(self, store: Driver) -> None:
         await store_state(store, [A], ttl=-1)

@@ -249,7 +249,8 @@ SELECT e.id, e.thread_id AS session_id,
 FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
 
 -- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content. Where
--- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before.
+-- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before,
+-- unless retention has deleted that.
 CREATE OR REPLACE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
@@ -276,7 +277,7 @@ SELECT t.number AS id, t.id AS scid,
         || CASE WHEN json_typeof(content) IN ('string', 'array') THEN content ELSE to_json(text) END
         || coalesce(',"tool_calls":' || calls, '') || coalesce(',"tool_call_id":' || to_json(tool_call_id), '')
         || coalesce(',"name":' || to_json(name), '') || '}' AS JSON) END ORDER BY seq), '[]')
-    FROM held WHERE json_array_length(messages) IS DISTINCT FROM 0
+    FROM held WHERE json_array_length(messages) IS DISTINCT FROM 0 OR seq = (SELECT min(seq) FROM branch)
 ) AS authoritative_history,
        (SELECT c.last_signature FROM thread_clients c WHERE c.thread_id = t.id) AS last_signature,
        CAST(t.created_at AS TIMESTAMPTZ) AS created_at, CAST(t.updated_at AS TIMESTAMPTZ) AS updated_at,

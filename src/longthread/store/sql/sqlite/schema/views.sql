@@ -217,7 +217,8 @@ SELECT e.id, e.thread_id AS session_id,
 FROM entries e LEFT JOIN message_metadata m ON m.thread_id = e.thread_id AND m.seq = e.seq;
 
 -- Document 003. The messages of the active branch; where an entry's payload holds more than text, its whole content. Where
--- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before.
+-- it holds a client's whole message (`client_messages`), that; an empty list there: the entry is part of the one before,
+-- unless retention has deleted that.
 CREATE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
@@ -256,7 +257,7 @@ SELECT t.number AS id, t.id AS scid,
                       FROM json_each(tool_calls) c) ELSE '' END
                || CASE WHEN tool_call_id IS NOT NULL THEN ',"tool_call_id":' || json_quote(tool_call_id) ELSE '' END
                || CASE WHEN name IS NOT NULL THEN ',"name":' || json_quote(name) ELSE '' END || '}' END AS message
-        FROM held WHERE messages IS NOT 0 ORDER BY seq)
+        FROM held WHERE messages IS NOT 0 OR seq = (SELECT min(seq) FROM branch) ORDER BY seq)
 ) AS authoritative_history,
        (SELECT c.last_signature FROM thread_clients c WHERE c.thread_id = t.id) AS last_signature,
        t.created_at, t.updated_at, t.expires_at,
