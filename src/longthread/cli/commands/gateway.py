@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longthread.cli import options
+from longthread.cli.lazy import lazy_group
 from longthread.cli.screen import echo
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
@@ -28,7 +29,7 @@ KeepOption = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse requests that cannot be kept.")]
 
-gateway = typer.Typer(invoke_without_command=True)
+gateway = typer.Typer(cls=lazy_group({"cleanup": "gateway_cleanup:cleanup"}), invoke_without_command=True)
 
 
 @gateway.callback()
