@@ -15,8 +15,8 @@ from longthread.cli import lazy
 from longthread.cli.app import app
 
 COMMANDS = (
-    "demo serve mcp ask chat resume approve reject stop state view recall forget doctor import apply threads memories "
-    "agents skills tools sources db eval"
+    "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import apply threads "
+    "memories agents skills tools sources upstreams routes db eval"
 )
 OF_THREADS = "export import result chart runs tag metadata expire list search show rename delete"
 OF_THE_CATALOG = "list show apply delete"
@@ -42,6 +42,8 @@ def listed(help_text: str) -> dict[str, str]:
         ("skills", f"{OF_THE_CATALOG} import export"),
         ("tools", f"{OF_THE_CATALOG} run"),
         ("sources", f"{OF_THE_CATALOG} teach"),
+        ("upstreams", OF_THE_CATALOG),
+        ("routes", OF_THE_CATALOG),
         ("db", "prune upgrade status copy index"),
         ("eval", "recall context sql linking"),
     ],

@@ -41,6 +41,8 @@ _COMMANDS = {
     "skills": "skills:skills",
     "tools": "tool_trial:tools",
     "sources": "teach:sources",
+    "upstreams": "catalog:upstreams",
+    "routes": "catalog:routes",
     "db": "db:db",
     "eval": "evals:evals",
 }

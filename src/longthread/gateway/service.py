@@ -10,6 +10,7 @@ from typing import Literal
 import httpx
 
 from longthread.gateway.asked import Asked
+from longthread.gateway.catalog_routes import CatalogRoutes
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, for_client
@@ -37,12 +38,12 @@ class GatewayOptions:
 
 
 class Gateway:
-    """Safe to share between tasks. Close it when done."""
+    """Safe to share between tasks. Close it when done. `routes` are those behind the catalog's."""
 
     def __init__(self, store: Driver, routes: Routes, options: GatewayOptions) -> None:
         self.counts = Counts()
         self.options = options
-        self._routes = routes
+        self._routes = CatalogRoutes(store, routes)
         self._connections = Connections()
         self._shared = Resources(store, self._connections, self.counts, options.strict)
 
@@ -56,9 +57,9 @@ class Gateway:
             asked = Asked.read(dialect, self.options.user, incoming.body)
         except ValueError:
             return await self.relay(dialect, incoming)  # the provider says what is wrong with it
-        found = self._routes.find(dialect.name, asked.model)
-        if found is None:
-            return _no_upstream(dialect, asked.model)
+        found = await self._routes.find(dialect.name, asked.model)
+        if found is None or found[0].problem:
+            return _no_upstream(dialect, asked.model, found)
         upstream, model = found
         if model != asked.model:
             at = asked.fields["model"]
@@ -76,9 +77,10 @@ class Gateway:
 
     async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         """Pass any other request on, and its answer back, unread."""
-        found = self._routes.find(dialect.name, _model_in(incoming.body))
-        if found is None:
-            return _no_upstream(dialect, _model_in(incoming.body))
+        model = _model_in(incoming.body)
+        found = await self._routes.find(dialect.name, model)
+        if found is None or found[0].problem:
+            return _no_upstream(dialect, model, found)
         try:
             response = await self._connections.send(found[0], dialect.name, incoming, incoming.body)
         except httpx.HTTPError as error:
@@ -101,7 +103,9 @@ def _refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing
     return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
 
 
-def _no_upstream(dialect: Dialect, model: str) -> Outgoing:
+def _no_upstream(dialect: Dialect, model: str, found: tuple[Upstream, str] | None) -> Outgoing:
+    if found is not None:
+        return _refused(dialect, 503, "", f"The upstream {found[0].name} cannot be asked: {found[0].problem}")
     name = f" for the model {model}" if model else ""
     return _refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
 

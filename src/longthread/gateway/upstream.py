@@ -28,6 +28,7 @@ class Upstream:
         dialects: those that it speaks.
         api_key: ours for it; None: the client's own credentials go up.
         holds_state: it knows threads and responses by their ids.
+        problem: why it cannot be asked, such as a secret that is not set; empty: it can.
     """
 
     name: str
@@ -35,12 +36,18 @@ class Upstream:
     dialects: Sequence[str]
     api_key: str | None = field(default=None, repr=False)
     holds_state: bool = False
+    problem: str = ""
 
-    def url(self, path: str, query: bytes) -> str:
-        """Return the address of a path such as `/v1/messages`. A base with a path of its own stands for `/v1`."""
+    def url(self, dialect: str, path: str, query: bytes) -> str:
+        """Return the address of a path such as `/v1/messages`.
+
+        As for the vendors' SDKs, a base with a path of its own stands for OpenAI's `/v1`, and for Anthropic's if it
+        ends with that.
+        """
         base = self.base_url.rstrip("/")
         own = urlsplit(base).path
-        address = base + (path.removeprefix("/v1") if own else path)
+        has_version = own.endswith("/v1") if dialect == "anthropic" else bool(own)
+        address = base + (path.removeprefix("/v1") if has_version else path)
         return f"{address}?{query.decode('latin-1')}" if query else address
 
     def credentials(self, dialect: str) -> list[tuple[bytes, bytes]]:
@@ -63,7 +70,7 @@ class Route:
 @dataclass(frozen=True)
 class Routes:
     """Where requests go: the first route that fits the model and whose upstream speaks the dialect, else the first
-    upstream that speaks it."""
+    upstream that speaks it and that no route names."""
 
     upstreams: Mapping[str, Upstream]
     routes: Sequence[Route] = ()
@@ -73,8 +80,9 @@ class Routes:
             upstream = self.upstreams.get(route.upstream)
             if upstream and dialect in upstream.dialects and fnmatchcase(model, route.models):
                 return upstream, route.model or model
-        spoken = (upstream for upstream in self.upstreams.values() if dialect in upstream.dialects)
-        return next(((upstream, model) for upstream in spoken), None)
+        routed = {route.upstream for route in self.routes}
+        general = (each for each in self.upstreams.values() if each.name not in routed and dialect in each.dialects)
+        return next(((upstream, model) for upstream in general), None)
 
 
 class Connections:
@@ -88,7 +96,7 @@ class Connections:
 
     async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> httpx.Response:
         """Send a request up; the response's body is not read. Raises httpx.HTTPError."""
-        url = upstream.url(asked.path, asked.query)
+        url = upstream.url(dialect, asked.path, asked.query)
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
         request = self._client.build_request(asked.method, url, headers=headers, content=body or None)
         return await self._client.send(request, stream=True)

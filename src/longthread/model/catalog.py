@@ -1,4 +1,5 @@
-"""The catalog's definitions: agents, skills, tools and sources, with document 002's columns. References are ids."""
+"""The catalog's definitions: agents, skills, tools and sources, with document 002's columns, and the gateway's
+upstreams and routes. References are ids."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-Kind = Literal["agent", "skill", "tool", "source"]
+Kind = Literal["agent", "skill", "tool", "source", "upstream", "route"]
 ToolType = Literal["api", "code", "query", "mcp", "builtin"]
 """`builtin` tools are Longthread's own."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+BY_NAME: frozenset[Kind] = frozenset({"source", "upstream"})
+"""Kinds that others refer to by name."""
 Body = Mapping[str, Any]
 Reference = tuple[Kind, str]
-"""The kind and the id of a definition; for a source its name."""
+"""The kind and the id of a definition; for one of `BY_NAME` its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,28 @@ class SourceDefinition:
     examples: Sequence[Example] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamDefinition:
+    """A provider that the gateway asks. `api_key` is the name of a secret, `${NAME}`; None: clients have keys of their
+    own."""
+
+    name: str
+    base_url: str
+    dialects: Sequence[str]
+    api_key: str | None = field(default=None, repr=False)
+    holds_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RouteDefinition:
+    """The models, by name or by a pattern, for which the gateway asks an upstream, as `model` or by the same name."""
+
+    name: str
+    models: str
+    upstream: str
+    model: str | None = None
+
+
 def agent_of(found: Definition) -> Agent:
     body = found.body
     return Agent(
@@ -218,6 +243,8 @@ def references(kind: Kind, body: Body) -> Iterator[Reference]:
         yield from (("tool", str(each["tool_id"])) for each in skill_tools(body))
     elif kind == "tool" and body.get("type") == "query":
         yield from _source(body.get("implementation"), "database")
+    elif kind == "route" and isinstance(name := body.get("upstream"), str):
+        yield "upstream", name
 
 
 def skill_tools(body: Body) -> list[Mapping[str, Any]]:

@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.builtin import BUILTIN
-from longthread.model.catalog import Definition, Kind, SourceDefinition, Version, same, source_of
+from longthread.model.catalog import (
+    Definition,
+    Kind,
+    RouteDefinition,
+    SourceDefinition,
+    UpstreamDefinition,
+    Version,
+    same,
+    source_of,
+)
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -20,13 +29,17 @@ _JSON = {
     "skill": ("trigger_keywords", "tools", "config"),
     "tool": ("schema", "implementation"),
     "source": ("terms", "examples"),
+    "upstream": ("dialects",),
+    "route": (),
 }
 """JSON columns."""
 _EMPTY: Mapping[str, Any] = {"config": {}, "skills": [], "sub_agents": [], "trigger_keywords": [], "tools": []} | {
     "terms": [],
     "examples": [],
+    "dialects": [],
 }
 """The meaning of NULL in a column."""
+_FLAGS = ("is_active", "holds_state")
 _LATER: Mapping[Kind, Mapping[str, Any]] = {"source": {"terms": [], "examples": []}}
 """Fields that a definition omits when empty."""
 
@@ -80,6 +93,16 @@ async def sources(tx: Transaction) -> list[SourceDefinition]:
     """Return all sources by name."""
     found = await some(tx, "source", ids=[str(row["id"]) for row in await tx.fetch("select_source_ids")])
     return [source_of(each.definition) for each in found]
+
+
+async def upstreams(tx: Transaction) -> list[UpstreamDefinition]:
+    """Return the active upstreams by name."""
+    return [_upstream(row) for row in await tx.fetch("select_upstreams")]
+
+
+async def routes(tx: Transaction) -> list[RouteDefinition]:
+    """Return the active routes by name."""
+    return [RouteDefinition(**row) for row in await tx.fetch("select_routes")]
 
 
 async def put(tx: Transaction, definition: Definition) -> None:
@@ -168,9 +191,7 @@ async def _insert(tx: Transaction, definition: Definition) -> bool:
 def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
     body = {**_LATER.get(kind, {}), **body}
     columns = {name: dump(value) if name in _JSON[kind] else value for name, value in body.items()}
-    if "is_active" in columns:
-        columns["is_active"] = int(columns["is_active"])
-    return columns
+    return columns | {name: int(columns[name]) for name in _FLAGS if name in columns}
 
 
 @decoder
@@ -178,8 +199,7 @@ def _stored(row: Row) -> StoredDefinition:
     body: dict[str, Any] = json.loads(row["body"])
     body = {name: _EMPTY[name] if value is None and name in _EMPTY else value for name, value in body.items()}
     body = {name: value for name, value in body.items() if value or name not in _LATER.get(row["kind"], {})}
-    if "is_active" in body:
-        body["is_active"] = bool(body["is_active"])
+    body |= {name: bool(body[name]) for name in _FLAGS if name in body}
     said: Any = json.loads(row["said"]) if row["said"] else None
     number = int(row["version"] or 0)
     recorded = row["said_name"] == row["name"] and same(said, body)
@@ -195,6 +215,15 @@ def _stored(row: Row) -> StoredDefinition:
         updated_at=_moment(row["updated_at"]),
     )
     return StoredDefinition(found, recorded)
+
+
+@decoder
+def _upstream(row: Row) -> UpstreamDefinition:
+    spoken: Any = json.loads(row["dialects"] or "[]")
+    dialects = [str(each) for each in spoken] if isinstance(spoken, list) else []
+    return UpstreamDefinition(
+        row["name"], row["base_url"], tuple(dialects), row["api_key"], holds_state=bool(row["holds_state"])
+    )
 
 
 @decoder

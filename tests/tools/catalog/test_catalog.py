@@ -62,6 +62,14 @@ def source(name: str = "main", **fields: Any) -> Data:
     return {"kind": "source", "name": name, "address": "demo", **fields}
 
 
+def upstream(name: str = "up", **fields: Any) -> Data:
+    return {"kind": "upstream", "name": name, "base_url": "https://example.com", "dialects": ["anthropic"], **fields}
+
+
+def route(name: str = "way", **fields: Any) -> Data:
+    return {"kind": "route", "name": name, "models": "claude-*", "upstream": "other", **fields}
+
+
 def said(changes: list[Change]) -> list[tuple[str, str, int]]:
     return [(each.name, each.action, each.definition.version) for each in changes]
 
@@ -425,8 +433,16 @@ async def test_of_two_who_apply_at_once_one_is_second(store: Driver) -> None:
 
 
 async def test_every_kind_is_deleted_and_defined_again(catalog: Catalog) -> None:
-    made: Mapping[Kind, Callable[[], Data]] = {"agent": agent, "skill": skill, "tool": tool, "source": source}
+    made: Mapping[Kind, Callable[[], Data]] = {
+        "agent": agent,
+        "skill": skill,
+        "tool": tool,
+        "source": source,
+        "upstream": upstream,
+        "route": route,
+    }
     assert set(made) == set(KINDS)
+    await catalog.apply([upstream("other")])
     for kind, make in made.items():
         item = make()
         await catalog.apply([item])

@@ -1,4 +1,4 @@
-"""`longthread apply`, and `longthread agents|skills|tools|sources`: the catalog."""
+"""`longthread apply`, and `longthread agents|skills|tools|sources|upstreams|routes`: the catalog."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COLOURS = {"+": "green", "~": "yellow", "=": "dim", "-": "red"}
 def apply(
     files: Files, dry_run: DryRun = False, as_json: options.AsJson = False, database: options.Database = None
 ) -> None:
-    """Define agents, skills, tools and sources as files say: all of them or none, in any order, and twice is once."""
+    """Define agents, skills, tools, sources, upstreams and routes as files say, in any order: all of them or none."""
     _apply(files, None, dry_run=dry_run, as_json=as_json, database=database)
 
 
@@ -90,6 +90,8 @@ def commands(kind: Kind) -> typer.Typer:
 
 
 agents = commands("agent")
+upstreams = commands("upstream")
+routes = commands("route")
 
 
 def with_catalog(database: str | None, work: Callable[[Catalog], Awaitable[T]], *, creates: bool = False) -> T:
@@ -177,7 +179,14 @@ def _list(kind: Kind, *, as_json: bool, database: str | None) -> None:
         console.print(f"[dim]There are none. Try: longthread {kind}s apply -f FILE[/dim]")
 
 
-_ABOUT: dict[Kind, str] = {"tool": "type", "source": "address", "agent": "skills", "skill": "tools"}
+_ABOUT: dict[Kind, str] = {
+    "tool": "type",
+    "source": "address",
+    "agent": "skills",
+    "skill": "tools",
+    "upstream": "base_url",
+    "route": "models",
+}
 """What a list shows beside the description."""
 
 

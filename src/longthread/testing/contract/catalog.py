@@ -10,6 +10,7 @@ import pytest
 
 from longthread.errors import DefinitionInUse, DefinitionNotFound
 from longthread.memory.forget import forget_user
+from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store import catalog as kept
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -20,6 +21,7 @@ from longthread.testing.contract.memories import kept as remembered
 from longthread.tools.catalog.catalog import Catalog
 
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string", "default": "空"}}}
+KEY = "${KEY}"
 CODE = {"runtime": "python", "code": "def execute(q=''):\n    return q\n"}
 
 
@@ -30,6 +32,8 @@ def definitions(prompt: str = "Help.") -> list[dict[str, Any]]:
         {"kind": "skill", "name": "s", "trigger_keywords": ["火"], "tools": ["t"]},
         {"kind": "agent", "name": "a", "system_prompt": prompt, "skills": ["s"], "config": {"temperature": 0.5}},
         {"kind": "source", "name": "main", "address": "demo"},
+        {"kind": "upstream", "name": "up", "base_url": "https://x.com", "dialects": ["anthropic"], "api_key": KEY},
+        {"kind": "route", "name": "way", "models": "claude-*", "upstream": "up"},
     ]
 
 
@@ -60,6 +64,9 @@ class CatalogContract(Contract):
             assert await catalog.address("main") == "demo"
             async with store.reading() as tx:
                 assert [each.name for each in await kept.sources(tx)] == ["main"]
+                upstream = UpstreamDefinition("up", "https://x.com", ("anthropic",), KEY, holds_state=False)
+                assert await kept.upstreams(tx) == [upstream]
+                assert await kept.routes(tx) == [RouteDefinition("way", "claude-*", "up")]
 
     async def test_each_change_is_a_version_and_stays_one(self, store: Driver) -> None:
         for number, user in enumerate(("ada", "bob", None)):
@@ -92,6 +99,10 @@ class CatalogContract(Contract):
                 await catalog.delete(kind, name)  # type: ignore[arg-type]
             await catalog.delete(kind, name, force=True)  # type: ignore[arg-type]
         await catalog.delete("source", "main")
+        with pytest.raises(DefinitionInUse):
+            await catalog.delete("upstream", "up", force=True)
+        await catalog.delete("route", "way")
+        await catalog.delete("upstream", "up")
         assert list((await catalog.agent("a")).skills) == []
         assert [each.kind for each in await catalog.definitions() if not each.is_builtin] == ["agent"]
 

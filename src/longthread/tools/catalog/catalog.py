@@ -60,7 +60,8 @@ class CatalogDeletion:
 
 
 class Catalog:
-    """Agents, skills, tools and sources of one store, for any number of tasks. Versions record the `user`."""
+    """Agents, skills, tools, sources, upstreams and routes of one store, for any number of tasks. Versions record the
+    `user`."""
 
     def __init__(self, store: Driver, *, user: str | None = None) -> None:
         self._store = store
@@ -304,14 +305,20 @@ def _changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft]) -> list[Cha
     return changes
 
 
+_NEEDED = frozenset({("source", "tool"), ("upstream", "route")})
+"""Kinds, and the kinds of those that are nothing without them."""
+
+
 def _deletable(names: Names, kind: Kind, name: str, *, force: bool) -> CatalogDeletion:
     """The deletion, checked."""
     definition = names.one(kind, name)
     if definition.is_builtin:
         raise DefinitionBuiltIn(kind=kind, name=definition.name)
     users = names.users(definition)
-    if users and kind == "source" and any(each.kind == "tool" for each in users):
-        remedy = "A query tool needs its source: give it another, or delete it first."
+    needing = next((each.kind for each in users if (kind, each.kind) in _NEEDED), None)
+    if needing is not None:
+        user = "query tool" if needing == "tool" else needing
+        remedy = f"A {user} needs its {kind}: give it another, or delete it first."
         raise DefinitionInUse(kind=kind, name=definition.name, users=_listed(users), remedy=remedy)
     if users and not force:
         remedy = "Take it out there first; or delete it with --force, which takes it out of them."

@@ -1,6 +1,7 @@
 """Documents of definitions: YAML or JSON, one or many in a text.
 
-A document is one definition with its `kind`, or lists of them under `agents`, `skills`, `tools` and `sources`.
+A document is one definition with its `kind`, or lists of them under `agents`, `skills`, `tools`, `sources`,
+`upstreams` and `routes`.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _definition(data: dict[str, Any], where: str, kind: Kind | None, folder: Pat
     if chosen is None:
         problem = "does not say its `kind`" if given is None else f"has the kind {_shown(given)}"
         raise CatalogInvalid(
-            problems=[f"{where}: a definition {problem}. Write kind: {', '.join(KINDS[:-1])} or source."]
+            problems=[f"{where}: a definition {problem}. Write kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}."]
         )
     if kind is not None and chosen != kind:
         raise CatalogInvalid(

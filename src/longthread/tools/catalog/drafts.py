@@ -15,6 +15,7 @@ from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
 from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
 from longthread.tools.catalog.teach import read_examples, read_terms
+from longthread.tools.catalog.upstreams import read_route, read_upstream
 from longthread.tools.registry import check
 from longthread.tools.skills.bundle import bundle_problems
 from longthread.tools.skills.page import LONGEST_FRONT, front_problems
@@ -230,4 +231,19 @@ def _source(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Bod
     return name, body | {field: value for field, value in lists.items() if value}
 
 
-_READERS = {"agent": _agent, "skill": _skill, "tool": _tool, "source": _source}
+def _upstream(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
+    return _name(fields), read_upstream(fields)
+
+
+def _route(fields: FieldReader, document: DefinitionDocument) -> tuple[str, Body]:
+    return _name(fields), read_route(fields)
+
+
+_READERS = {
+    "agent": _agent,
+    "skill": _skill,
+    "tool": _tool,
+    "source": _source,
+    "upstream": _upstream,
+    "route": _route,
+}

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from longthread.errors import DefinitionAmbiguous, DefinitionNotFound
-from longthread.model.catalog import Body, Definition, Kind, references
+from longthread.model.catalog import BY_NAME, Body, Definition, Kind, references
 from longthread.tools.catalog import address
 from longthread.tools.catalog.fields import near
+from longthread.tools.catalog.upstreams import without_key
 
 DefinitionKey = tuple[Kind, str]
 """A kind and an id."""
@@ -44,8 +45,8 @@ class Names:
         return sorted({each.name for each in self.by_key.values() if each.kind == kind})
 
     def target(self, kind: Kind, name_or_id: str) -> Definition | None:
-        """The definition that a reference (an id, or a source's name) means."""
-        if kind == "source":
+        """The definition that a reference (an id, or a name of one of `BY_NAME`) means."""
+        if kind in BY_NAME:
             found = self._by_name.get((kind, name_or_id), [])
             return found[0] if found else None
         return self.by_key.get((kind, name_or_id.lower()))
@@ -72,6 +73,7 @@ class Names:
     def written(self, kind: Kind, name: str, body: Body) -> dict[str, Any]:
         """A definition as a person writes it: with names in place of ids, without secrets."""
         data: dict[str, Any] = {"kind": kind, "name": name}
+        body = without_key(body) if kind == "upstream" else body
         for field, value in body.items():
             data[field] = self._written(kind, field, value)
         return data

@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.model.builtin import BUILTIN, LOAD_SKILL
-from longthread.model.catalog import Definition, Kind, Version, references, same, skill_tools, tool_of
+from longthread.model.catalog import BY_NAME, Definition, Kind, Version, references, same, skill_tools, tool_of
 from longthread.model.ids import new_id
 from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments
@@ -20,6 +20,12 @@ from longthread.tools.catalog.names import DefinitionKey, Names
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
 _RESERVED |= {LOAD_SKILL, "finish", "json_parse_error"}
 """Names of built-in tools, and of the JSON protocol."""
+_REFERRING: Mapping[Kind, str] = {
+    "agent": "config.source",
+    "tool": "implementation.database",
+    "route": "upstream",
+}
+"""The fields that name one of `BY_NAME`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +144,9 @@ def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) 
 def _wrong(after: Names, each: Definition) -> Iterator[str]:
     """The problems of a definition in its catalog."""
     for kind, reference in references(each.kind, each.body):
-        if kind == "source" and after.target(kind, reference) is None:
-            field = "config.source" if each.kind == "agent" else "implementation.database"
-            yield f"{field}: there is no source {reference}.{near(reference, after.names('source'))}"
+        if kind in BY_NAME and after.target(kind, reference) is None:
+            field = _REFERRING[each.kind]
+            yield f"{field}: there is no {kind} {reference}.{near(reference, after.names(kind))}"
     if each.kind == "agent":
         yield from _cycle(after, each)
         yield from _calls_twice(after, each)

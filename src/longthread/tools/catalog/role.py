@@ -33,6 +33,7 @@ from longthread.store.catalog import StoredDefinition
 from longthread.store.driver import Driver, Transaction
 from longthread.tools.catalog import address
 from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.upstreams import without_key
 from longthread.tools.registry import ToolParts, build, with_defaults
 from longthread.tools.skills import Disclosure, disclose, triggered
 from longthread.tools.tool import Tool
@@ -221,6 +222,8 @@ def version_of(definition: Definition) -> Version:
     body = definition.body
     if definition.kind == "source":
         body = {**body, "address": address.public(str(body["address"]))}
+    elif definition.kind == "upstream":
+        body = without_key(body)
     at = definition.updated_at if definition.is_builtin and definition.updated_at else datetime.now(UTC)
     return Version(definition.kind, definition.id, definition.version, definition.name, body, at, definition.by)
 

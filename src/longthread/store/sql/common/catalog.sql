@@ -10,6 +10,12 @@ DELETE FROM tools WHERE id = :id;
 -- name: delete_source
 DELETE FROM sources WHERE id = :id;
 
+-- name: delete_upstream
+DELETE FROM upstreams WHERE id = :id;
+
+-- name: delete_route
+DELETE FROM routes WHERE id = :id;
+
 -- name: select_source_ids
 SELECT CAST(id AS TEXT) AS id FROM sources;
 
@@ -76,6 +82,29 @@ VALUES (:id, :name, :description, :address, FLAG[:is_active], JSON[:terms],
 ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, description = excluded.description, address = excluded.address, is_active = excluded.is_active,
     terms = excluded.terms, examples = excluded.examples;
+
+-- name: put_upstream
+INSERT INTO upstreams (id, name, description, base_url, dialects, api_key, holds_state, is_active, created_at, updated_at)
+VALUES (:id, :name, :description, :base_url, JSON[:dialects], :api_key, FLAG[:holds_state], FLAG[:is_active], STAMP[:now],
+        STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, base_url = excluded.base_url, dialects = excluded.dialects,
+    api_key = excluded.api_key, holds_state = excluded.holds_state, is_active = excluded.is_active,
+    updated_at = excluded.updated_at;
+
+-- name: put_route
+INSERT INTO routes (id, name, description, models, upstream, model, is_active, created_at, updated_at)
+VALUES (:id, :name, :description, :models, :upstream, :model, FLAG[:is_active], STAMP[:now], STAMP[:now])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, models = excluded.models, upstream = excluded.upstream,
+    model = excluded.model, is_active = excluded.is_active, updated_at = excluded.updated_at;
+
+-- name: select_upstreams quick
+SELECT name, base_url, CAST(dialects AS TEXT) AS dialects, api_key, holds_state FROM upstreams WHERE is_active
+ORDER BY name;
+
+-- name: select_routes quick
+SELECT name, models, upstream, model FROM routes WHERE is_active ORDER BY name;
 
 -- name: insert_builtin_agent
 INSERT INTO agents (id, name, description, system_prompt, config, skills, sub_agents, is_active, created_at, updated_at)

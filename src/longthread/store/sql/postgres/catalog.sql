@@ -30,6 +30,18 @@ FROM (
                'examples', examples) AS TEXT),
            created_at, updated_at
     FROM sources
+    UNION ALL
+    SELECT 'upstream', CAST(id AS TEXT), name, CAST(jsonb_build_object(
+               'description', description, 'base_url', base_url, 'dialects', dialects, 'api_key', api_key,
+               'holds_state', holds_state, 'is_active', is_active) AS TEXT),
+           created_at, updated_at
+    FROM upstreams
+    UNION ALL
+    SELECT 'route', CAST(id AS TEXT), name, CAST(jsonb_build_object(
+               'description', description, 'models', models, 'upstream', upstream, 'model', model,
+               'is_active', is_active) AS TEXT),
+           created_at, updated_at
+    FROM routes
 ) d
 LEFT JOIN catalog_versions v ON v.kind = d.kind AND v.item_id = d.id AND v.version = (
     SELECT max(x.version) FROM catalog_versions x WHERE x.kind = d.kind AND x.item_id = d.id)
