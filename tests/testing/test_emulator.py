@@ -316,10 +316,13 @@ CHAT, ANTHROPIC, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/respon
 PATHS = [CHAT, ANTHROPIC, RESPONSES]
 
 
+def _ask(**more: Any) -> dict[str, Any]:
+    return {"model": "m", "max_tokens": 9, "messages": QUESTION, "input": QUESTION, **more}
+
+
 async def _post(provider: ProviderEmulator, path: str, encoding: str = "gzip", **body: Any) -> httpx.Response:
-    asked = {"model": "m", "max_tokens": 9, "messages": QUESTION, "input": QUESTION, **body}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(provider.app), base_url="http://emulator") as client:
-        return await client.post(path, content=json.dumps(asked), headers={"accept-encoding": encoding})
+        return await client.post(path, content=json.dumps(_ask(**body)), headers={"accept-encoding": encoding})
 
 
 def _data(reply: httpx.Response) -> list[dict[str, Any]]:
@@ -375,6 +378,21 @@ async def test_an_error_ends_a_stream(path: str) -> None:
     assert reply.status_code == 529
 
 
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_stream_may_break_before_its_last_event(path: str) -> None:
+    whole = (await _post(ProviderEmulator(["text"]), path, stream=True)).text.split("\n\n")
+    provider = ProviderEmulator([StreamError("text", pieces=-1), Dropped("text", pieces=-1)])
+    broken = (await _post(provider, path, stream=True)).text.split("\n\n")
+    assert len(broken) == len(whole)
+    assert "Overloaded" in broken[-2]
+    with provider, httpx.stream("POST", provider.anthropic_url + path, json=_ask(stream=True)) as reply:
+        got = ""
+        with pytest.raises(httpx.RemoteProtocolError):
+            for text in reply.iter_text():
+                got += text
+    assert len(got.split("\n\n")) == len(whole) - 1
+
+
 async def test_models_are_listed_in_the_form_of_the_vendor_that_is_asked() -> None:
     provider = ProviderEmulator(models=["small", "large/x"])
     transport = httpx.ASGITransport(provider.app)
@@ -396,10 +414,11 @@ async def test_what_is_no_json_object_is_refused(path: str) -> None:
     provider = ProviderEmulator(["ok"])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(provider.app), base_url="http://emulator") as client:
         replies = [await client.post(path, content=content) for content in (b"{", b"[1]")]
-        nowhere = await client.get("/v1/nowhere")
+        nowhere = await client.get("/v1/nowhere?beta=true")
         shapeless = [await client.post(path, json={key: [{}, 1]}) for key in ("messages", "input")]
     assert [each.status_code for each in replies] == [400, 400]
     assert 400 in [each.status_code for each in shapeless]
+    assert (provider.requests[2].path, provider.requests[2].query) == ("/v1/nowhere", "beta=true")
     assert [each.raw for each in provider.requests[:3]] == [b"{", b"[1]", b""]
     assert (nowhere.status_code, nowhere.json()["error"]["message"]) == (404, "Not found: GET /v1/nowhere")
 

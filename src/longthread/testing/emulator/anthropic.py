@@ -102,7 +102,12 @@ def whole(message: Message, blocks: Sequence[Mapping[str, Any]], model: str, id:
         "content": [*blocks],
         "stop_reason": _stop_reason(message),
         "stop_sequence": None,
-        "usage": {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]},
+        "usage": {
+            "input_tokens": usage["input_tokens"],
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": usage["output_tokens"],
+        },
     }
 
 

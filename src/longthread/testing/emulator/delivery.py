@@ -20,8 +20,8 @@ class ConnectionDropped(Exception):  # what the script asked for, not an error o
 @dataclass(frozen=True)
 class Delivery:
     """`chunk_bytes` is the most bytes of one chunk of a reply, wherever that cuts it. `gzip` compresses. A stream waits
-    `between` seconds after each piece. `dropped` is the piece at which the connection breaks; a body breaks in its
-    middle."""
+    `between` seconds after each piece. `dropped` is the piece at which the connection breaks, from the end if it is
+    negative; a body breaks in its middle."""
 
     chunk_bytes: int | None = None
     gzip: bool = False
@@ -33,12 +33,12 @@ class Delivery:
         told["content-length"] = str(len(raw))
         if self.dropped is None and self.chunk_bytes is None:
             return Response(raw, media_type="application/json", headers=told)
-        parts = [raw] if self.dropped is None else [raw[: len(raw) // 2], b""]
-        return StreamingResponse(self._sent(parts, 1), media_type="application/json", headers=told)
+        parts = [raw] if self.dropped is None else [raw[: len(raw) // 2]]
+        return StreamingResponse(self._sent(parts), media_type="application/json", headers=told)
 
     def stream(self, events: Sequence[bytes], headers: Mapping[str, str]) -> Response:
         told, parts = self._encoded(events, headers)
-        return StreamingResponse(self._sent(parts, self.dropped), media_type="text/event-stream", headers=told)
+        return StreamingResponse(self._sent(parts[: self.dropped]), media_type="text/event-stream", headers=told)
 
     def _encoded(self, parts: Sequence[bytes], headers: Mapping[str, str]) -> tuple[dict[str, str], list[bytes]]:
         if not self.gzip or not parts:
@@ -48,10 +48,8 @@ class Delivery:
         packed += [packer.compress(parts[-1]) + packer.flush()]
         return {**headers, "content-encoding": "gzip"}, packed
 
-    async def _sent(self, parts: Sequence[bytes], dropped: int | None) -> AsyncIterator[bytes]:
-        for place, part in enumerate(parts):
-            if self.dropped is not None and place == dropped:
-                break
+    async def _sent(self, parts: Sequence[bytes]) -> AsyncIterator[bytes]:
+        for part in parts:
             for chunk in self._chunks(part):
                 yield chunk
                 await asyncio.sleep(0)

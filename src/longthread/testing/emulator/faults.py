@@ -56,7 +56,8 @@ class Slow:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The connection breaks within `reply`: after `pieces` streamed pieces, or in the middle of a body."""
+    """The connection breaks within `reply`: after `pieces` streamed pieces (-1: before the last), or in the middle of a
+    body."""
 
     reply: Any = field(default="this reply is never seen whole")
     pieces: int = 2
@@ -64,7 +65,8 @@ class Dropped:
 
 @dataclass(frozen=True)
 class StreamError:
-    """An `error` event ends the stream of `reply` after `pieces` events; without a stream it is an HTTP error."""
+    """An `error` event ends the stream of `reply` after `pieces` events (-1: before the last). Without a stream, it is
+    an HTTP error."""
 
     reply: Any = field(default="this reply is never seen whole")
     pieces: int = 2

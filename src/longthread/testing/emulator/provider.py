@@ -169,7 +169,8 @@ class ProviderEmulator:
             return how.body(json_bytes(made.body), headers)
         events = list(made.events)
         if broken:
-            events = [*events[: broken.pieces], wire.error_event(broken.error, f"req_{number}", broken.pieces)]
+            events = events[: broken.pieces]
+            events.append(wire.error_event(broken.error, f"req_{number}", len(events)))
         return how.stream(events, headers)
 
     def _asked(self, answer: Answer) -> Callable[[Request], Any]:
@@ -231,7 +232,8 @@ class ProviderEmulator:
     async def _record(self, request: Request) -> RecordedRequest:
         raw = await request.body()
         body, problem = decoded(raw)
-        recorded = RecordedRequest(request.method, request.url.path, dict(request.headers), body, raw)
+        url, headers = request.url, dict(request.headers)
+        recorded = RecordedRequest(request.method, url.path, headers, body, raw, url.query)
         self.requests.append(recorded)
         if problem:
             raise RuleBroken(Refused(400, problem))

@@ -16,13 +16,15 @@ from longthread.testing.emulator.wire import names_of_tools
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """One request as it came. `raw` are its bytes and `body` is the decoded JSON; header names are lower-case."""
+    """One request as it came. `raw` are its bytes and `body` is the decoded JSON; header names are lower-case. `query`
+    is what follows the `?`."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
     raw: bytes = b""
+    query: str = ""
 
     @property
     def tool_names(self) -> list[str]:

@@ -12,9 +12,12 @@ from longthread.testing.emulator.faults import Refused, RuleBroken
 
 
 def names_of_tools(body: Mapping[str, Any]) -> list[str]:
-    """Return the names of the tools that have one: a provider's own have none."""
-    tools = (tool.get("function", tool) for tool in body.get("tools") or ())
-    return [tool["name"] for tool in tools if "name" in tool]
+    """Return the names of the tools that have one: a provider's own have none, and a namespace has those of its
+    tools."""
+    given = body.get("tools") or ()
+    tools = [inner for tool in given for inner in (tool["tools"] if tool.get("type") == "namespace" else (tool,))]
+    named = (tool.get("function", tool) for tool in tools)
+    return [tool["name"] for tool in named if "name" in tool]
 
 
 @dataclass(frozen=True)
