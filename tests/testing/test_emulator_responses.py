@@ -130,6 +130,8 @@ async def test_the_call_of_a_tool_in_a_namespace_names_the_namespace() -> None:
     inside, outside = [await turn(provider, tools=[TOOL, space]) for _ in range(2)]
     assert (inside["output"][-1]["name"], inside["output"][-1]["namespace"]) == ("spawn", "agents")
     assert "namespace" not in outside["output"][-1]
+    asked = [{"role": "user", "content": "use the tool spawn with {}"}]
+    assert (await turn(ProviderEmulator(None), tools=[space], input=asked))["output"][-1]["name"] == "spawn"
 
 
 @pytest.mark.parametrize("store", [False, True])
