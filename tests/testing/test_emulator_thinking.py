@@ -176,6 +176,18 @@ async def test_a_changed_prefix_may_drop_all_later_thinking(change: Callable[...
     assert "input_transformations" not in (await send(provider, body)).json()
 
 
+async def test_without_binding_a_changed_prefix_is_told_and_nothing_is_dropped() -> None:
+    provider = ProviderEmulator(None, rules=SIGNED)
+    body = await tool_loop(provider)
+    assert (await send(provider, body, **BETA)).json()["input_transformations"] == []
+    _edited_result(body)
+    told = (await send(provider, body, **BETA)).json()["input_transformations"]
+    assert [(each["type"], each["path"]) for each in told] == [
+        ("thinking_mismatch_allowed", "messages.3.content.0"),
+        ("thinking_mismatch_allowed", "messages.5.content.0"),
+    ]
+
+
 async def test_forged_missing_and_altered_thinking() -> None:
     provider = ProviderEmulator(None, rules=SIGNED)
     body = await tool_loop(provider, {**ASK, "thinking": {"type": "adaptive", "display": "summarized"}})

@@ -43,7 +43,7 @@ class MessagesApi:
             blocks = [*signed(self._thought(request, message, blocks), request.body, request.rest, self._rules, id)]
         body = anthropic.whole(message, blocks, request.model, f"msg_{id}")
         if BINDING_BETA in request.headers.get("anthropic-beta", ""):
-            body["input_transformations"] = request.rest.dropped
+            body["input_transformations"] = request.rest.transformations
         if hold:
             self._threads.hold(request.body, body)
         return ModelReply(body, anthropic.stream(body, message))

@@ -59,10 +59,11 @@ def blocks_of(content: Any) -> list[dict[str, Any]]:
 
 @dataclass
 class Prefix:
-    """What a request has said so far. `dropped` are the blocks that the request lets the provider drop."""
+    """What a request has said so far. `transformations` are the blocks that failed a check and did not fail the
+    request: dropped because it lets the provider, or shown because `binding` is off."""
 
     hash: hashlib.blake2b
-    dropped: list[dict[str, str]]
+    transformations: list[dict[str, str]]
 
     def add(self, value: Any) -> None:
         self.hash.update(canonical(value) + b"\n")
@@ -80,25 +81,39 @@ def check(body: Mapping[str, Any], rules: ProviderRules) -> Prefix:
     messages = body.get("messages") or []
     last = max((place for place, each in enumerate(messages) if each["role"] == "assistant"), default=-1)
     _check_last(body, messages, last, rules)
-    binding = (body.get("thinking") or {}).get("block_binding") or {}
-    drop = binding.get("prefix_mismatch_behavior") == "drop_block"
     for number, message in enumerate(messages):
         prefix.add(message["role"])
         for place, block in enumerate(blocks_of(message.get("content"))):
-            if block["type"] not in HIDDEN:
-                prefix.add(_visible(block))
-                continue
-            path = f"messages.{number}.content.{place}"
-            claims = _claims(block, path, rules, latest=number == last)
-            reason = _mismatch(claims, body, prefix, rules)
-            if reason and not drop:
-                invalid = _INVALID.format(field=HIDDEN[block["type"]], kind=block["type"])
-                raise RuleBroken(Refused(400, f"{path}: {_BOUND.format(invalid=invalid)}"))
-            if reason:
-                prefix.dropped.append({"type": "thinking_dropped", "path": path, "reason": reason})
+            if block["type"] in HIDDEN:
+                path = f"messages.{number}.content.{place}"
+                _check_block(block, path, _claims(block, path, rules, latest=number == last), body, prefix, rules)
             else:
-                prefix.add(block[HIDDEN[block["type"]]])
+                prefix.add(_visible(block))
     return prefix
+
+
+def _check_block(
+    block: Mapping[str, Any],
+    path: str,
+    claims: Mapping[str, Any],
+    body: Mapping[str, Any],
+    prefix: Prefix,
+    rules: ProviderRules,
+) -> None:
+    binding = (body.get("thinking") or {}).get("block_binding") or {}
+    drop = binding.get("prefix_mismatch_behavior") == "drop_block"
+    reason = "" if claims["prefix"] == prefix.digest() else "prefix_binding_mismatch"
+    if claims["family"] != rules.family(str(body.get("model"))):
+        reason = "model_binding_mismatch"
+    allowed = reason == "prefix_binding_mismatch" and not rules.binding
+    if reason and not allowed and not drop:
+        invalid = _INVALID.format(field=HIDDEN[block["type"]], kind=block["type"])
+        raise RuleBroken(Refused(400, f"{path}: {_BOUND.format(invalid=invalid)}"))
+    if reason:
+        kind = "thinking_mismatch_allowed" if allowed else "thinking_dropped"
+        prefix.transformations.append({"type": kind, "path": path, "reason": reason})
+    if not reason or allowed:
+        prefix.add(block[HIDDEN[block["type"]]])
 
 
 def _claims(block: Mapping[str, Any], path: str, rules: ProviderRules, *, latest: bool) -> dict[str, Any]:
@@ -110,14 +125,6 @@ def _claims(block: Mapping[str, Any], path: str, rules: ProviderRules, *, latest
         problem = _MODIFIED if latest else _INVALID.format(field=field, kind=kind)
         raise RuleBroken(Refused(400, f"{path}: {problem}"))
     return claims
-
-
-def _mismatch(claims: Mapping[str, Any], body: Mapping[str, Any], prefix: Prefix, rules: ProviderRules) -> str:
-    if claims["family"] != rules.family(str(body.get("model"))):
-        return "model_binding_mismatch"
-    if rules.binding and claims["prefix"] != prefix.digest():
-        return "prefix_binding_mismatch"
-    return ""
 
 
 def _check_last(
