@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from longthread.messages.message import Message
+from longthread.messages.message import Message, tool_call
 from longthread.testing import ProviderEmulator, ProviderRules, Refused, Slow
 from longthread.testing.emulator.rules import model_family
 
@@ -79,6 +79,17 @@ async def test_no_thinking_unless_asked_for() -> None:
     for mode in ({"type": "disabled"}, None, {"type": "between_tools"}):
         reply = (await send(provider, {**ASK, "thinking": mode})).json()
         assert [each["type"] for each in reply["content"]] == ["text"]
+
+
+async def test_updates_between_tools_come_back_as_thinking() -> None:
+    update = Message("assistant", [{"type": "thinking", "thinking": "hm"}], tool_calls=[tool_call("add", {}, "c")])
+    provider = ProviderEmulator([update, "so"], rules=BOUND)
+    ask = {**ASK, "thinking": {"type": "between_tools"}}
+    said = (await send(provider, ask)).json()["content"]
+    assert [each["type"] for each in said] == ["thinking", "tool_use"]
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "3"}
+    more = [{"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
+    assert (await send(provider, {**ask, "messages": [*ASK["messages"], *more]})).status_code == 200
 
 
 def _moved_cache_control(body: dict[str, Any]) -> None:

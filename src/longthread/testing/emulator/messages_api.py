@@ -9,7 +9,7 @@ from longthread.messages.message import Message
 from longthread.testing.emulator import anthropic
 from longthread.testing.emulator.faults import Refused, RuleBroken, unpaired
 from longthread.testing.emulator.rules import ProviderRules
-from longthread.testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, signed
+from longthread.testing.emulator.thinking import BINDING_BETA, HIDDEN, asked, check, mode, signed
 from longthread.testing.emulator.threads import MessageThreads
 from longthread.testing.emulator.wire import ModelReply, ModelRequest
 
@@ -50,9 +50,9 @@ class MessagesApi:
 
     def _thought(self, request: ModelRequest, message: Message, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Put thinking before a reply that the script gives as a text; blocks are what the script says."""
-        if not asked(request.body):
+        if mode(request.body) == "disabled":
             return [each for each in blocks if each["type"] not in HIDDEN]
-        if isinstance(message.content, str):
+        if asked(request.body) and isinstance(message.content, str):
             said = request.messages[-1].text if request.messages else ""
             return [{"type": "thinking", "thinking": f"They said: {said[:80]}"}, *blocks]
         return blocks

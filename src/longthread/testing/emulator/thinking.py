@@ -42,11 +42,11 @@ _DISABLED = (
 
 
 def asked(body: Mapping[str, Any]) -> bool:
-    """Whether the request asks for thinking."""
-    return _mode(body) in ("enabled", "adaptive")
+    """Whether the request asks for thinking. In the mode `between_tools`, only a script's own blocks are thinking."""
+    return mode(body) in ("enabled", "adaptive")
 
 
-def _mode(body: Mapping[str, Any]) -> str:
+def mode(body: Mapping[str, Any]) -> str:
     return str((body.get("thinking") or {}).get("type") or "disabled")
 
 
@@ -136,11 +136,11 @@ def _check_last(
     if not blocks or (after and after[0] != "tool_result"):
         return
     hidden = [place for place, block in enumerate(blocks) if block["type"] in HIDDEN]
-    if not asked(body) and _mode(body) != "between_tools" and hidden:
+    if not asked(body) and mode(body) != "between_tools" and hidden:
         problem = _DISABLED.format(kind=blocks[hidden[0]]["type"])
         raise RuleBroken(Refused(400, f"messages.{last}.content.{hidden[0]}.type: {problem}"))
     called = any(block["type"] == "tool_use" for block in blocks)
-    if rules.thinking_first and _mode(body) == "enabled" and called and 0 not in hidden:
+    if rules.thinking_first and mode(body) == "enabled" and called and 0 not in hidden:
         problem = _EXPECTED.format(kind=blocks[0]["type"])
         raise RuleBroken(Refused(400, f"messages.{last}.content.0.type: {problem}"))
 
