@@ -27,8 +27,8 @@ from longthread.store.driver import Driver
 from longthread.store.gateway import GatewayCall
 
 _STREAM = "text/event-stream"
-_SIZE = frozenset({400, 413})
-"""Refusals that hidden parts may have caused."""
+_REFUSALS = frozenset({400, 404, 413})
+"""Statuses of refusals that hidden parts may have caused."""
 _UNKNOWN = frozenset({400, 404})
 """Refusals of a provider that does not know an id any more."""
 
@@ -106,7 +106,7 @@ class GatewayRequest:
                 raise NotKept(str(error)) from error
         response = await self._first()
         refused: bytes | None = None
-        if response.status_code in _SIZE and (self._sent.restored or self._sent.asked.hidden):
+        if response.status_code in _REFUSALS and (self._sent.restored or self._sent.asked.hidden):
             response, refused = await self._again(response)
         streams = _STREAM in response.headers.get("content-type", "")
         if refused is None and response.is_success and streams:
@@ -181,7 +181,7 @@ class GatewayRequest:
             gone = _behind(sent.asked, refusal)
             text = edited(self._dialect, sent.asked.text, sent.asked.items, without(gone))
             again = replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone))
-        elif sent.restored:
+        elif sent.restored and first.status_code != 404:
             again = replace(sent, asked=self._whole, restored=0, dropped=0)
         else:
             return first, body
@@ -264,6 +264,9 @@ class GatewayRequest:
 
 def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
     """Return the hidden part that was refused, and all later ones: each is bound to those before it."""
+    if refusal.marks:
+        failing = (n for n, each in enumerate(asked.hidden) if all(mark in each.key for mark in refusal.marks))
+        return list(asked.hidden[next(failing, 0) :])
     if refusal.item is None:
         return list(asked.hidden)
     at = (refusal.item - asked.frame_count, refusal.place or 0)

@@ -23,7 +23,8 @@ class Part(NamedTuple):
         role: the entry's role; a tool's result is `tool`.
         kind: of a visible part.
         visible: the bytes that the hash takes; None for a hidden part.
-        hidden: the bytes by which hidden parts are compared; None for a visible one.
+        hidden: the bytes by which hidden parts are compared; None for a visible one, and for a field that is kept but
+            never restored.
         item: the number of its message or item in the request or the reply.
         place: its number in the dialect's `blocks` of the message.
         value: of a text its characters, of a call `(id, name, arguments)`, of a result `(call id, text)`,

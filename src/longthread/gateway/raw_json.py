@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -64,6 +64,12 @@ def field_value(block: str) -> str:
     """Return the JSON text of the field that a block holds."""
     found = dict(members(block))["value"]
     return block[found.start : found.end]
+
+
+def with_members(text: str, changes: Mapping[str, str | None]) -> str:
+    """Return an object with other values of these members, as JSON texts; None leaves one out. Raises ValueError."""
+    kept = {name: text[found.start : found.end] for name, found in members(text)} | dict(changes)
+    return "{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in kept.items() if raw is not None) + "}"
 
 
 def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

@@ -67,10 +67,18 @@ def is_final(event: bytes, marks: Sequence[bytes]) -> bool:
 
 def event_data(body: bytes) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects that events hold; others are skipped. Raises ValueError: an event is no JSON."""
+    for text in event_texts(body):
+        value = json.loads(text)
+        if isinstance(value, dict):
+            yield value
+
+
+def event_texts(body: bytes, marks: Sequence[bytes] = ()) -> Iterator[str]:
+    """Yield the data of events; with `marks`, only of those that contain one. `[DONE]` is none."""
     for event in _END.split(body):
+        if marks and not any(mark in event for mark in marks):
+            continue
         lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line.startswith(b"data:")]
         data = b"\n".join(lines)
         if data and data.strip() != b"[DONE]":
-            value = json.loads(data.decode("utf-8", "surrogatepass"))
-            if isinstance(value, dict):
-                yield value
+            yield data.decode("utf-8", "surrogatepass")

@@ -53,10 +53,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class HiddenRefused:
-    """A 400 about hidden parts: the message and the block that failed in the request; None: it does not say."""
+    """A refusal for hidden parts: the message and the block that failed in the request; None: it does not say. `marks`
+    are what the key of the one that failed contains, if the provider names it by its content."""
 
     item: int | None = None
     place: int | None = None
+    marks: Sequence[bytes] = ()
 
 
 class Dialect(Protocol):
