@@ -13,6 +13,7 @@ from longthread.gateway.asked import Asked
 from longthread.gateway.catalog_routes import CatalogRoutes
 from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
 from longthread.gateway.raw_json import replaced, spelled
@@ -22,6 +23,7 @@ from longthread.store.driver import Driver
 
 Keep = Literal["all", "asked", "nothing"]
 ANTHROPIC = Anthropic()
+RESPONSES = Responses()
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of a request, as Anthropic has it."""
 _JSON = (b"content-type", b"application/json")

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
-from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, Gateway, too_large
+from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, RESPONSES, Gateway, too_large
 
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
@@ -43,11 +43,13 @@ class GatewayRouter:
             return await self._gateway.reply(ANTHROPIC, incoming)
         if route == ("POST", "/v1/messages/count_tokens"):
             return await self._gateway.reply(ANTHROPIC, incoming, counts=True)
+        if route == ("POST", "/v1/responses"):
+            return await self._gateway.reply(RESPONSES, incoming)
         return await self._gateway.relay(dialect, incoming)
 
 
 def _dialect(incoming: Incoming) -> Dialect:
-    return ANTHROPIC
+    return RESPONSES if incoming.path.startswith("/v1/responses") else ANTHROPIC
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -1,0 +1,332 @@
+"""OpenAI's Responses as the gateway reads and writes them.
+
+A message's blocks are its fields (`{"field":…}`), then its content; those of any other item its hidden fields, then the
+item whole. A reasoning item is one block: it stands before the item that it led to, and is bound to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from longthread.gateway.dialects.anthropic import error_message, listed, names_of, other_fields, text_in
+from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
+from longthread.gateway.parts import Part, text_bytes, visible_json
+from longthread.gateway.raw_json import (
+    Value,
+    element_texts,
+    field_block,
+    field_value,
+    members,
+    spelled,
+    with_members,
+)
+from longthread.gateway.sse import event_texts
+from longthread.model.entry import Role
+
+_HIDDEN_FIELDS = ("id", "phase")
+"""What clients drop from items and messages, and must resend."""
+_INVISIBLE = frozenset(
+    {"id", "phase", "status", "annotations", "logprobs", "encrypted_content", "created_by", "prompt_cache_breakpoint"}
+)
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_FROM_CLIENT: Mapping[str, Role] = {
+    "mcp_approval_response": "user",
+    "compaction_trigger": "user",
+    "additional_tools": "system",
+    "configuration_update": "system",
+}
+"""The roles of items that are neither messages, results, nor the model's."""
+_TEXTS = frozenset({"input_text", "output_text", "text"})
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_DONE = b"response.output_item.done"
+_ITEM_FAILED = re.compile(
+    r"Item '(?P<a>[^']+)' of type '[^']+' was provided without its required|Item with id '(?P<b>[^']+)' not found"
+    r"|encrypted content for item (?P<c>\S+) could not be verified"
+)
+_CONTENT_FAILED = re.compile(r"encrypted content (?P<start>\S+?)\.\.\.(?P<end>\S+) could not be verified")
+_KINDS = {429: "rate_limit_error"}
+
+
+class Responses:
+    name = "responses"
+    items = "input"
+    final: tuple[bytes, ...] = tuple(
+        mark.encode() for end in _ENDS for mark in (f"event: {end}", f'"type":"{end}"', f'"type": "{end}"')
+    )
+    ping = b": ping\n\n"
+
+    def items_of(self, fields: RequestFields) -> Sequence[Value]:
+        found = fields.get(self.items)
+        if found is None or found.value is None:
+            return ()
+        return [found] if isinstance(found.value, str) else listed(fields, self.items)
+
+    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
+        items = self.items_of(fields)
+        instructions = [text[item.start : item.end] for item in items[: self.frame_items(items)]]
+        own = other_fields(fields, text, self.items)
+        return own | {self.items: f"[{','.join(instructions)}]"} if instructions else own
+
+    def tool_names(self, fields: RequestFields) -> list[str]:
+        return names_of(fields["tools"].value if "tools" in fields else None)
+
+    def parts(self, items: Sequence[Value]) -> list[Part]:
+        found: list[Part] = []
+        for number, (item, _, _) in enumerate(items):
+            found += _item_parts(number, item)
+        return found
+
+    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+        found: list[Part] = []
+        for place, block in enumerate(blocks):
+            if _is_content(block):
+                found += _content(role, 0, place, block)
+            elif "field" in block:
+                found.append(_field(role, 0, place, block["field"], block["value"]))
+            else:
+                found.append(_item(0, place, block))
+        return found
+
+    def blocks(self, raw: str) -> list[str]:
+        if not raw.startswith("{"):
+            return [raw]
+        fields = dict(members(raw))
+        item = {name: found.value for name, found in fields.items()}
+        own = [field_block(name, raw[fields[name].start : fields[name].end]) for name in _fields(item)]
+        if not _is_message(item):
+            return [*own, raw]
+        content = fields.get("content")
+        if content is None or content.value is None:
+            return own
+        if isinstance(content.value, str):
+            return [*own, raw[content.start : content.end]]
+        return [*own, *(text for _, text in element_texts(raw, content.start))]
+
+    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+        return [item for role, blocks in entries for item in _items(role, blocks)]
+
+    def frame_items(self, items: Sequence[Value]) -> int:
+        for number, (item, _, _) in enumerate(items):
+            if not (isinstance(item, dict) and _is_message(item) and item.get("role") in ("system", "developer")):
+                return number
+        return len(items)
+
+    def asks_hidden(self, fields: RequestFields) -> bool:
+        """Models reason unless they are told not to, and take their reasoning back."""
+        reasoning = fields["reasoning"].value if "reasoning" in fields else None
+        return not (isinstance(reasoning, dict) and reasoning.get("effort") == "none")
+
+    def pins_errors(self, fields: RequestFields) -> bool:
+        return False
+
+    def edited(self, raw: str, edit: Edit) -> str:
+        before = [block for _, after, block in edit.puts if not after]
+        behind = [block for _, after, block in edit.puts if after]
+        own = with_members(raw, edit.fields) if edit.fields else raw
+        return ",".join([*before, *([] if edit.drops else [own]), *behind])
+
+    def reply(self, body: bytes) -> Reply:
+        text = body.decode("utf-8", "surrogatepass")
+        return self._reply(text, dict(members(text, lists=frozenset({"output"}))), {})
+
+    def streamed(self, body: bytes) -> Reply:
+        done: dict[int, tuple[Any, str]] = {}
+        for text in event_texts(body, (_DONE, *(end.encode() for end in _ENDS))):
+            event = dict(members(text))
+            kind = event["type"].value
+            if kind == _DONE.decode():
+                item = event["item"]
+                done[event["output_index"].value] = (item.value, text[item.start : item.end])
+            elif kind in _ENDS:
+                fields = dict(members(text, event["response"].start, lists=frozenset({"output"})))
+                return self._reply(text, fields, done)
+        return Reply((), (), whole=False)
+
+    def _reply(self, text: str, fields: RequestFields, done: Mapping[int, tuple[Any, str]]) -> Reply:
+        """`done` are the items of a stream, which are whole; those of its last event may not be."""
+        output = fields["output"].value if "output" in fields else None
+        items = {place: (item.value, text[item.start : item.end]) for place, item in enumerate(output or ())}
+        found = [each for _, each in sorted({**items, **done}.items(), key=lambda numbered: numbered[0])]
+        head = {name: each.value for name, each in fields.items() if name not in ("output", *_OF_REQUEST)}
+        usage = head.get("usage")
+        return Reply(
+            parts=self.parts([Value(item, 0, 0) for item, _ in found]),
+            raws=[self.blocks(raw) for _, raw in found],
+            id=head.get("id"),
+            ids=[item["id"] for item, _ in found if isinstance(item.get("id"), str)],
+            whole=head.get("status") in ("completed", "incomplete", None) and (output is not None or bool(done)),
+            model=head.get("model"),
+            usage=usage if isinstance(usage, dict) else {},
+            head=head,
+        )
+
+    def refusal(self, body: bytes) -> HiddenRefused | None:
+        message = error_message(body)
+        if named := _ITEM_FAILED.search(message):
+            id_ = next(each for each in named.groups() if each)
+            return HiddenRefused(marks=[_marked(id_)])
+        if cut := _CONTENT_FAILED.search(message):
+            return HiddenRefused(marks=[b"\x00" + cut["start"].encode(), cut["end"].encode() + b"\x00"])
+        return HiddenRefused() if b'"invalid_encrypted_content"' in body else None
+
+    def error(self, status: int, code: str, message: str) -> bytes:
+        shown = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        error = {"message": message, "type": shown, "param": None, "code": code or None}
+        return spelled({"error": error}).encode()
+
+
+_OF_REQUEST = ("tools", "instructions")
+"""What a response repeats of its request: the call's frame has it."""
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    return item.get("type", "message") in ("message", None) and "role" in item
+
+
+def _is_content(block: Any) -> bool:
+    """Whether a block is of a message's content; otherwise it is a field, or an item of its own."""
+    if isinstance(block, str):
+        return True
+    kind = str(block.get("type") or "")
+    return "field" not in block and (kind in ("text", "refusal") or kind.startswith(("input_", "output_")))
+
+
+def _fields(item: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of an item that are blocks of their own: the hidden ones, and what else a message has."""
+    if item.get("type") == "reasoning":
+        return
+    yield from (name for name in _HIDDEN_FIELDS if name in item)
+    if _is_message(item):
+        left_out = ("type", "content", *_HIDDEN_FIELDS, *(() if item["role"] == "developer" else ("role",)))
+        yield from (name for name in item if name not in left_out)
+
+
+def _item_parts(number: int, item: Any) -> list[Part]:
+    if isinstance(item, str):
+        return _content("user", number, 0, item)
+    if not isinstance(item, dict):
+        raise ValueError("An item of the input is no object.")
+    if not _is_message(item):
+        whole = _item(number, 0, item)
+        fields = [_field(whole.role, number, place, name, item[name]) for place, name in enumerate(_fields(item))]
+        return [*fields, whole._replace(place=len(fields))]
+    role, content = _ROLES.get(item["role"]), item.get("content")
+    if role is None or not isinstance(content, str | list | None):
+        raise ValueError("A message has another role or content than OpenAI's.")
+    parts = [_field(role, number, place, name, item[name]) for place, name in enumerate(_fields(item))]
+    start = len(parts)
+    for place, block in enumerate([content] if isinstance(content, str) else content or ()):
+        parts += _content(role, number, start + place, block)
+    return parts
+
+
+def _field(role: Role, number: int, place: int, name: str, value: Any) -> Part:
+    hidden = _marked(str(value)) if name in _HIDDEN_FIELDS and value is not None else None
+    return Part(role, "other", None, hidden, number, place, None, name)
+
+
+def _marked(*values: str) -> bytes:
+    """Return values as the key of a hidden part: in it, each stands between zeros."""
+    return "\x00".join(["", *values, ""]).encode("utf-8", "surrogatepass")
+
+
+def _content(role: Role, number: int, place: int, block: Any) -> list[Part]:
+    if isinstance(block, str):
+        return [Part(role, "text", text_bytes(block), None, number, place, block)] if block else []
+    if not isinstance(block, dict):
+        raise ValueError("A part of a message is no object.")
+    kind = block.get("type")
+    if kind in _TEXTS and isinstance(block.get("text"), str):
+        return _content(role, number, place, block["text"])
+    if kind == "refusal" and isinstance(block.get("refusal"), str):
+        text = block["refusal"]
+        return [Part(role, "text", b"refusal\x00" + text_bytes(text), None, number, place, text)]
+    return [Part(role, "other", _visible(block), None, number, place)]
+
+
+def _item(number: int, place: int, item: Mapping[str, Any]) -> Part:
+    """Return an item that is no message as one part."""
+    kind = str(item.get("type") or "")
+    if kind == "reasoning":
+        content = item.get("encrypted_content")
+        key = _marked(str(item.get("id") or ""), str(content or ""), *_reasoned(item))
+        return Part("assistant", "other", None, key, number, place, content)
+    if kind.endswith("_output"):
+        output = item.get("output")
+        blocks = [{"type": "input_text", "text": output}] if isinstance(output, str) and output else output or []
+        if isinstance(blocks, list):
+            blocks = [_seen(block) if isinstance(block, dict) else block for block in blocks]
+        visible = b"result" + _visible({**item, "output": blocks})
+        return Part("tool", "result", visible, None, number, place, (item.get("call_id"), text_in(blocks)))
+    if kind == "item_reference" or not kind:
+        return Part("assistant", "other", visible_json(dict(item), frozenset({"type"})), None, number, place)
+    if kind.startswith("compaction") and item.get("encrypted_content"):
+        return Part("assistant", "other", _marked(str(item["encrypted_content"])), None, number, place)
+    if kind.endswith("_call") and item.get("call_id"):
+        return _call(number, place, kind, item)
+    return Part(_FROM_CLIENT.get(kind, "assistant"), "other", _visible(item), None, number, place)
+
+
+def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:
+    args = item.get("arguments")
+    if isinstance(args, str):
+        with suppress(ValueError, RecursionError):  # if the model wrote no JSON, its text is what is seen
+            args = json.loads(args, strict=False) if args.strip() else {}
+        item = {**item, "arguments": [args]}
+    else:
+        args = next((item[name] for name in ("input", "action", "operation") if name in item), None)
+        args = args if isinstance(args, dict) else {"input": args}
+    call = (item["call_id"], item.get("name") or kind, args)
+    return Part("assistant", "call", b"call" + _visible(item), None, number, place, call)
+
+
+def _visible(item: Mapping[str, Any]) -> bytes:
+    return visible_json(_seen(item), frozenset())
+
+
+def _seen(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the model sees of an item or a part. SDKs write null for what is absent."""
+    return {name: value for name, value in item.items() if value is not None and name not in _INVISIBLE}
+
+
+def _reasoned(item: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("summary", "content"):
+        found = item.get(name)
+        for part in found if isinstance(found, list) else ():
+            yield str(part.get("text") if isinstance(part, dict) else part)
+
+
+def _items(role: Role, blocks: Sequence[str]) -> Iterator[str]:
+    """Yield the items that an entry's blocks make: a message of its content, and the others as they are."""
+    fields: dict[str, str] = {}
+    content: list[str] = []
+    for raw in blocks:
+        block = json.loads(raw, strict=False)
+        if _is_content(block):
+            content.append(raw)
+            continue
+        if content:
+            yield _message(role, fields, content)
+            fields, content = {}, []
+        if "field" in block:
+            fields[block["field"]] = field_value(raw)
+            continue
+        yield raw
+        if block.get("type") != "reasoning":
+            fields = {}
+    if content:
+        yield _message(role, fields, content)
+
+
+def _message(role: Role, fields: Mapping[str, str], content: Sequence[str]) -> str:
+    kind = "output_text" if role == "assistant" else "input_text"
+    if len(content) == 1 and content[0].startswith('"'):
+        said = content[0]
+    else:
+        said = ",".join(f'{{"type":"{kind}","text":{raw}}}' if raw.startswith('"') else raw for raw in content)
+        said = f"[{said}]"
+    return with_members("{}", {"type": '"message"', "role": spelled(role), **fields, "content": said})
