@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -375,10 +376,10 @@ def _update_or_store(db: SignatureDatabase, history: list[Any], scid: str) -> bo
 
 
 UNCLOSED = """
-import json, os
+import json, os, sys
 from longthread.conversation_state import CacheConfig, SignatureDatabase
 
-db = SignatureDatabase(CacheConfig(db_path="states.db"))
+db = SignatureDatabase(CacheConfig(db_path=sys.argv[1]))
 assert db.store_conversation_state("conv", "cursor", "[1]")
 child = os.fork()
 if not child:
@@ -388,10 +389,10 @@ assert db.get_conversation_state("conv")["authoritative_history"] == [1]
 """
 
 
-def test_no_process_waits_for_one_that_was_not_closed(tmp_path: Path, warmed: Path) -> None:
+def test_no_process_waits_for_one_that_was_not_closed(store_address: str, tmp_path: Path) -> None:
     """Nor does a forked one, which has no thread that would answer."""
     done = subprocess.run(
-        [warmed / "python", "-c", UNCLOSED],
+        [sys.executable, "-c", UNCLOSED, store_address],
         cwd=tmp_path,
         env=os.environ | {"LONGTHREAD_DATA_DIR": str(tmp_path)},
         capture_output=True,
