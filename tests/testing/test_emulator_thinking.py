@@ -206,6 +206,7 @@ async def test_forged_missing_and_altered_thinking() -> None:
         (1, "signature", "Zm9yZ2Vk", "messages.1.content.0: Invalid `signature` in `thinking` block"),
         (1, "signature", "", "messages.1.content.0: Invalid `signature` in `thinking` block"),
         (1, "signature", None, "messages.1.content.0.thinking.signature: Field required"),
+        (1, "thinking", None, "messages.1.content.0.thinking.thinking: Field required"),
         (1, "thinking", "else", "messages.1.content.0: Invalid `signature` in `thinking` block"),
         (5, "thinking", "else", "messages.5.content.0: `thinking` or `redacted_thinking` blocks in the latest"),
     ]:

@@ -61,8 +61,9 @@ def refused_block(body: Mapping[str, Any]) -> Refused | None:
 def _problem(block: Mapping[str, Any]) -> str:
     if block["type"] == "text" and not block["text"].strip():
         return ": text content blocks must contain non-whitespace text"
-    if block["type"] == "thinking" and not isinstance(block.get("signature"), str):
-        return ".thinking.signature: Field required"
+    if block["type"] == "thinking":
+        missing = [name for name in ("signature", "thinking") if not isinstance(block.get(name), str)]
+        return f".thinking.{missing[0]}: Field required" if missing else ""
     if block["type"] in ("tool_use", "tool_result"):
         id_ = block.get("id") or block.get("tool_use_id") or ""
         return "" if _ID.fullmatch(id_) else ".id: String should match pattern '^[a-zA-Z0-9_-]+$'"
