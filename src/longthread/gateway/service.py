@@ -12,6 +12,7 @@ import httpx
 from longthread.gateway.asked import Asked
 from longthread.gateway.catalog_routes import CatalogRoutes
 from longthread.gateway.dialects.anthropic import Anthropic
+from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
@@ -23,6 +24,7 @@ from longthread.store.driver import Driver
 
 Keep = Literal["all", "asked", "nothing"]
 ANTHROPIC = Anthropic()
+COMPLETIONS = Completions()
 RESPONSES = Responses()
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of a request, as Anthropic has it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -11,10 +11,15 @@ from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
-from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, RESPONSES, Gateway, too_large
+from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, COMPLETIONS, RESPONSES, Gateway, too_large
 
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
+_DIALECTS: Sequence[tuple[str, Dialect]] = (
+    ("/v1/messages", ANTHROPIC),
+    ("/v1/responses", RESPONSES),
+    ("/v1/chat/", COMPLETIONS),
+)
 
 
 class GatewayRouter:
@@ -45,11 +50,16 @@ class GatewayRouter:
             return await self._gateway.reply(ANTHROPIC, incoming, counts=True)
         if route == ("POST", "/v1/responses"):
             return await self._gateway.reply(RESPONSES, incoming)
+        if route == ("POST", "/v1/chat/completions"):
+            return await self._gateway.reply(COMPLETIONS, incoming)
         return await self._gateway.relay(dialect, incoming)
 
 
 def _dialect(incoming: Incoming) -> Dialect:
-    return RESPONSES if incoming.path.startswith("/v1/responses") else ANTHROPIC
+    """Return the dialect of a request's path, or else the one that its headers tell."""
+    own = next((dialect for begin, dialect in _DIALECTS if incoming.path.startswith(begin)), None)
+    is_anthropic = incoming.header("anthropic-version") or incoming.header("x-api-key")
+    return own or (ANTHROPIC if is_anthropic else COMPLETIONS)
 
 
 async def _body(receive: Receive) -> bytes | None:

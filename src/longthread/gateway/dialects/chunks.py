@@ -1,0 +1,119 @@
+"""The chunks of a streamed chat completion, put together. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from longthread.gateway.raw_json import spelled
+from longthread.gateway.sse import event_data
+
+_DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
+_IN_PIECES = frozenset({"text", "summary", "thinking", "reasoning", "data", "arguments", "input"})
+"""Texts that come in pieces; of all others the last one holds."""
+_CALL_FIELDS = ("function", "custom")
+
+
+def message_of(body: bytes) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """Return the first choice's message, the head of the response, and whether it is whole: the provider said why the
+    reply ended, or that it has. Raises ValueError: an event is no JSON."""
+    deltas: list[Mapping[str, Any]] = []
+    head: dict[str, Any] = {}
+    finish: Any = None
+    for event in event_data(body):
+        head |= {name: value for name, value in event.items() if name != "choices" and value is not None}
+        for choice in event.get("choices") or ():
+            if not choice.get("index"):
+                deltas.append(choice.get("delta") or {})
+                finish = choice.get("finish_reason") or finish
+    ended = finish is not None or _DONE.search(body) is not None
+    return _message(deltas), head | {"finish_reason": finish}, ended and "error" not in head
+
+
+def _message(deltas: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    pieces: dict[str, list[Any]] = {}
+    calls: list[list[Mapping[str, Any]]] = []
+    open_calls: dict[Any, list[Mapping[str, Any]]] = {}
+    for delta in deltas:
+        for name, value in delta.items():
+            if name == "tool_calls":
+                for piece in value or ():
+                    _add_call(calls, open_calls, piece)
+            elif name != "role" and value is not None:
+                pieces.setdefault(name, []).append(value)
+    message = {"role": "assistant", "content": None} | {name: _joined(each) for name, each in pieces.items()}
+    if "function_call" in pieces:
+        message["function_call"] = _named(pieces["function_call"], "arguments")
+    return message | ({"tool_calls": [_call(each) for each in calls]} if calls else {})
+
+
+def _add_call(
+    calls: list[list[Mapping[str, Any]]], open_calls: dict[Any, list[Mapping[str, Any]]], piece: Mapping[str, Any]
+) -> None:
+    """Add a piece to its call. Some vendors give each call the same index: a new id is a new call."""
+    index, id_ = piece.get("index"), piece.get("id")
+    own = open_calls.get(index)
+    if own is None or (id_ and id_ != next((each["id"] for each in own if each.get("id")), id_)):
+        own = open_calls[index] = []
+        calls.append(own)
+    own.append(piece)
+
+
+def _call(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    call: dict[str, Any] = {}
+    for name in dict.fromkeys(name for piece in pieces for name in piece if name != "index"):
+        values = [piece[name] for piece in pieces if piece.get(name) not in (None, "")]
+        if name in _CALL_FIELDS and values:
+            call[name] = _named(values, "arguments" if name == "function" else "input")
+        elif values:
+            call[name] = _joined(values) if isinstance(values[0], dict) else values[-1]
+    return call
+
+
+def _named(pieces: Sequence[Mapping[str, Any]], said: str) -> dict[str, Any]:
+    """Return what is called: the name comes once, or again and again; what is said to it comes in pieces."""
+    name = "".join(dict.fromkeys(piece["name"] for piece in pieces if piece.get("name")))
+    texts = (piece[said] for piece in pieces if piece.get(said) is not None)
+    return {"name": name, said: "".join(text if isinstance(text, str) else spelled(text) for text in texts)}
+
+
+def _joined(pieces: Sequence[Any]) -> Any:
+    """Return a field whose pieces these are: texts, lists of blocks, or objects."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return _whole("".join(pieces))
+    if any(isinstance(piece, list) for piece in pieces):
+        blocks: list[Any] = []
+        for piece in pieces:
+            for block in [{"type": "text", "text": piece}] if isinstance(piece, str) else piece:
+                _add_block(blocks, block)
+        return blocks
+    if all(isinstance(piece, dict) for piece in pieces):
+        names = dict.fromkeys(name for piece in pieces for name in piece)
+        return {name: _member(name, [piece[name] for piece in pieces if name in piece]) for name in names}
+    return pieces[-1]
+
+
+def _member(name: str, values: Sequence[Any]) -> Any:
+    known = [value for value in values if value not in (None, "")] or [values[-1]]
+    return _joined(known) if name in _IN_PIECES or not isinstance(known[0], str) else known[-1]
+
+
+def _add_block(blocks: list[Any], block: Any) -> None:
+    """Add a block, or a piece of the one before: it has its index, or the same type, and that one is not signed."""
+    for place in range(len(blocks) - 1, -1, -1):
+        before = blocks[place]
+        if not (isinstance(before, dict) and isinstance(block, dict)) or before.get("type") != block.get("type"):
+            break
+        same = before.get("index") == block.get("index")
+        if same and (block.get("index") is not None or not before.get("signature")):
+            blocks[place] = _joined([before, block])
+            return
+    blocks.append(block)
+
+
+def _whole(text: str) -> str:
+    """Return a text whose characters may have been cut in halves: two surrogates in two chunks are one character."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,0 +1,390 @@
+"""OpenAI's Chat Completions, and what vendors add to them, as the gateway reads and writes them.
+
+A message's blocks are its hidden fields and its name, its content, and then its calls: each field and each call is a
+block `{"field": …, "value": …}`. The message of a tool is one block.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from longthread.gateway.dialects.anthropic import error_message, listed, names_of, other_fields, text_in
+from longthread.gateway.dialects.chunks import message_of
+from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
+from longthread.gateway.parts import Part, text_bytes, visible_json
+from longthread.gateway.raw_json import Value, element_texts, field_block, field_value, members, spelled
+from longthread.model.entry import Role
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_INSTRUCTIONS = frozenset({"system", "developer"})
+_HIDDEN = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content")
+"""An assistant message's fields that only providers read: DeepSeek's, Kimi's and GLM's; OpenRouter's and MiniMax's;
+LiteLLM's; Gemini's."""
+_HIDDEN_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+"""Mistral's, and those of proxies, in an assistant's content."""
+_OF_CALL = "extra_content"
+"""A call's field that only providers read: Gemini's signature."""
+_CALLS, _CALL_HIDDEN = "tool_calls", f"tool_calls.{_OF_CALL}"
+_LISTS = frozenset({"content", _CALLS})
+_INVISIBLE = frozenset({"cache_control"})
+_ABOUT_HIDDEN = re.compile(r"thought.?signature|reasoning|thinking|signature|encrypted", re.IGNORECASE)
+_INVALID = re.compile(
+    r"invalid|not valid|corrupt|malformed|mismatch|modified|altered|not what|verif|decrypt|decode", re.IGNORECASE
+)
+_MISSING = re.compile(r"missing|must be passed back|required", re.IGNORECASE)
+
+
+class _Slot(NamedTuple):
+    """Where a block stands in its message: in a field, in an `element` of a list, in that element's `member`."""
+
+    field: str
+    element: int | None
+    member: str | None
+    value: Any
+
+
+class Completions:
+    name = "completions"
+    items = "messages"
+    final: tuple[bytes, ...] = (b"data: [DONE]", b"data:[DONE]")
+    ping = b": ping\n\n"
+
+    def items_of(self, fields: RequestFields) -> Sequence[Value]:
+        return listed(fields, self.items)
+
+    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
+        items = self.items_of(fields)
+        own = [text[item.start : item.end] for item in items[: self.frame_items(items)]]
+        return other_fields(fields, text, self.items) | ({self.items: f"[{','.join(own)}]"} if own else {})
+
+    def tool_names(self, fields: RequestFields) -> list[str]:
+        return [name for key in ("tools", "functions") if key in fields for name in names_of(fields[key].value)]
+
+    def parts(self, items: Sequence[Value]) -> list[Part]:
+        found: list[Part] = []
+        for number, (message, _, _) in enumerate(items):
+            role = _role(message)
+            for place, slot in enumerate(_slots(message)):
+                part = _part(role, number, place, _block(slot))
+                if part is not None:
+                    found.append(part)
+        return found
+
+    def stored(self, role: Role, blocks: Sequence[Any]) -> list[Part]:
+        found = (_part(role, 0, place, block) for place, block in enumerate(blocks))
+        return [part for part in found if part is not None]
+
+    def blocks(self, raw: str) -> list[str]:
+        return [block for _, block in _raw_blocks(raw)]
+
+    def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
+        return [message for role, blocks in entries for message in _spelled(role, blocks)]
+
+    def frame_items(self, items: Sequence[Value]) -> int:
+        roles = (item.value.get("role") if isinstance(item.value, dict) else None for item in items)
+        return next((number for number, role in enumerate(roles) if role not in _INSTRUCTIONS), len(items))
+
+    def asks_hidden(self, fields: RequestFields) -> bool:
+        """Whether the model may think: requests seldom say that it does, and some that it does not."""
+        asked = {name: found.value for name, found in fields.items()}
+        template = asked.get("chat_template_kwargs")
+        return not any(_is_off(each) for each in (asked, template if isinstance(template, dict) else {}))
+
+    def pins_errors(self, fields: RequestFields) -> bool:
+        return False
+
+    def edited(self, raw: str, edit: Edit) -> str:
+        return _edited(raw, edit)
+
+    def reply(self, body: bytes) -> Reply:
+        text = body.decode("utf-8", "surrogatepass")
+        fields = dict(members(text, lists=frozenset({"choices"})))
+        choice = dict(members(text, fields["choices"].value[0].start))
+        message = choice["message"]
+        head = {name: found.value for name, found in fields.items() if name != "choices"}
+        finish = choice["finish_reason"].value if "finish_reason" in choice else None
+        return self._reply(text[message.start : message.end], head | {"finish_reason": finish})
+
+    def streamed(self, body: bytes) -> Reply:
+        message, head, whole = message_of(body)
+        return self._reply(spelled(message), head, whole=whole)
+
+    def _reply(self, raw: str, head: Mapping[str, Any], *, whole: bool = True) -> Reply:
+        blocks = self.blocks(raw)
+        usage = head.get("usage")
+        return Reply(
+            parts=self.stored("assistant", [json.loads(block, strict=False) for block in blocks]),
+            raws=[blocks],
+            id=head.get("id"),
+            whole=whole,
+            model=head.get("model"),
+            usage=usage if isinstance(usage, dict) else {},
+            head=head,
+        )
+
+    def refusal(self, body: bytes) -> HiddenRefused | None:
+        """Invalid hidden parts alone: without them, a provider that misses some would miss more."""
+        message = error_message(body)
+        if not _ABOUT_HIDDEN.search(message) or not _INVALID.search(message) or _MISSING.search(message):
+            return None
+        return HiddenRefused()
+
+    def error(self, status: int, kind: str, message: str) -> bytes:
+        kind = kind or ("invalid_request_error" if status < 500 else "server_error")
+        return spelled({"error": {"message": message, "type": kind, "param": None, "code": None}}).encode()
+
+
+def _role(message: Any) -> Role:
+    """Raises ValueError: it is no message."""
+    role = _ROLES.get(message.get("role", "")) if isinstance(message, dict) else None
+    if role is None or not isinstance(message.get("content"), str | list | None):
+        raise ValueError("A message has another role or content than OpenAI's.")
+    return role
+
+
+def _slots(message: Mapping[str, Any]) -> Iterator[_Slot]:
+    """Yield the places of a message's blocks, in their order."""
+    role = message["role"]
+    if role in ("tool", "function"):
+        yield _Slot("", None, None, message)
+        return
+    calls = message.get(_CALLS) or () if role == "assistant" else ()
+    for name in _HIDDEN if role == "assistant" else ("name",):
+        value = message.get(name)
+        # Where vendors want it back, beside calls, an empty one is not a missing one.
+        if value or (value == "" and calls and name == "reasoning_content"):
+            yield _Slot(name, None, None, value)
+    content = message.get("content")
+    if isinstance(content, list):
+        for index, block in enumerate(content):
+            yield _Slot("content", index, None, block)
+    elif content is not None:
+        yield _Slot("content", None, None, content)
+    if role == "assistant":
+        yield from _said_beside(message)
+    for index, call in enumerate(calls):
+        if isinstance(call, dict) and call.get(_OF_CALL):
+            yield _Slot(_CALLS, index, _OF_CALL, call[_OF_CALL])
+        yield _Slot(_CALLS, index, None, call)
+
+
+def _said_beside(message: Mapping[str, Any]) -> Iterator[_Slot]:
+    for name in ("refusal", "audio", "function_call"):
+        if value := message.get(name):
+            yield _Slot(name, None, None, value)
+
+
+def _block(slot: _Slot) -> Any:
+    """Return the block of a slot as entries have it, parsed."""
+    if slot.field in ("", "content"):
+        return slot.value
+    return {"field": f"{slot.field}.{slot.member}" if slot.member else slot.field, "value": slot.value}
+
+
+def _raw_blocks(raw: str) -> list[tuple[_Slot, str]]:
+    """Return a message's blocks as JSON texts, with their places."""
+    fields = dict(members(raw, lists=_LISTS))
+    message = {
+        name: [each.value for each in found.value] if name in _LISTS and isinstance(found.value, list) else found.value
+        for name, found in fields.items()
+    }
+    return [(slot, _raw_block(slot, raw, fields)) for slot in _slots(message)]
+
+
+def _raw_block(slot: _Slot, raw: str, fields: Mapping[str, Value]) -> str:
+    if slot.field == "":
+        return raw
+    found = fields[slot.field]
+    if slot.element is not None:
+        found = found.value[slot.element]
+    text = raw[found.start : found.end]
+    if slot.field == "content":
+        return text
+    if slot.member is not None:
+        found = dict(members(text))[slot.member]
+        return field_block(f"{slot.field}.{slot.member}", text[found.start : found.end])
+    if slot.field == _CALLS and _OF_CALL in slot.value:
+        text = _changed(text, {_OF_CALL: None})
+    return field_block(slot.field, text)
+
+
+def _part(role: Role, number: int, place: int, block: Any) -> Part | None:
+    if isinstance(block, str):
+        return Part(role, "text", text_bytes(block), None, number, place, block) if block else None
+    if not isinstance(block, dict):
+        raise ValueError("A block of a message is no object.")
+    if role == "tool":
+        return _result(block, number, place)
+    kind = block.get("type")
+    if kind is None and "field" in block:
+        return _field_part(role, number, place, block["field"], block["value"])
+    if kind == "text":
+        text = block.get("text")
+        if not isinstance(text, str):
+            raise ValueError("A text block has no text.")
+        return Part(role, "text", text_bytes(text), None, number, place, text) if text else None
+    if kind == "refusal":
+        return _field_part(role, number, place, "refusal", block.get("refusal"))
+    if role == "assistant" and kind in _HIDDEN_BLOCKS:
+        return Part(role, "other", None, visible_json(block, _INVISIBLE), number, place, block.get("signature"))
+    return Part(role, "other", visible_json(block, _INVISIBLE), None, number, place)
+
+
+def _field_part(role: Role, number: int, place: int, name: str, value: Any) -> Part:
+    if name in (_CALLS, "function_call"):
+        call = _call(value, name)
+        return Part(role, "call", b"call" + visible_json(list(call), frozenset()), None, number, place, call)
+    if name in ("name", "refusal", "audio"):
+        seen = value.get("id") if isinstance(value, dict) else value  # of spoken words the id comes back alone
+        return Part(role, "other", visible_json([name, seen], frozenset()), None, number, place)
+    return Part(role, "other", None, visible_json([name, value], frozenset()), number, place, _signature(value))
+
+
+def _call(call: Any, field: str) -> tuple[Any, Any, Any]:
+    """Return a call's id, its name and its parsed arguments. Raises ValueError: it is no call."""
+    if not isinstance(call, dict):
+        raise ValueError("A call is no object.")
+    if field == "function_call":
+        return None, call.get("name"), _arguments(call.get("arguments"))
+    own = call.get("function")
+    if isinstance(own, dict):
+        return call.get("id"), own.get("name"), _arguments(own.get("arguments"))
+    custom = call.get("custom")
+    return call.get("id"), *((custom.get("name"), custom.get("input")) if isinstance(custom, dict) else (None, call))
+
+
+def _arguments(text: Any) -> Any:
+    """Return arguments by value: clients write them anew, JavaScript 1.0 as 1. Those that are no JSON are a text."""
+    if text is None or text == "":
+        return {}
+    try:
+        return json.loads(text, parse_float=_number) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _number(text: str) -> float | int:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _result(message: Mapping[str, Any], number: int, place: int) -> Part:
+    call = message.get("tool_call_id") if message.get("role") != "function" else message.get("name")
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}] if content else []
+    result = [call, content or []]
+    visible = b"result" + visible_json(result, _INVISIBLE)
+    return Part("tool", "result", visible, None, number, place, (call, text_in(content)))
+
+
+def _signature(value: Any) -> str | None:
+    """Return the last signature in a hidden field."""
+    if isinstance(value, list):
+        return next((found for each in reversed(value) if (found := _signature(each))), None)
+    if not isinstance(value, dict):
+        return None
+    found = value.get("thought_signature") or value.get("signature") or _signature(value.get("google"))
+    return found if isinstance(found, str) else None
+
+
+def _is_off(asked: Mapping[str, Any]) -> bool:
+    """Whether one of the vendors' switches turns thinking off."""
+    thinking, reasoning = asked.get("thinking"), asked.get("reasoning")
+    return (
+        thinking is False
+        or (isinstance(thinking, dict) and thinking.get("type") == "disabled")
+        or asked.get("enable_thinking") is False
+        or asked.get("think") is False
+        or asked.get("reasoning_effort") == "none"
+        or (isinstance(reasoning, dict) and (reasoning.get("enabled") is False or reasoning.get("effort") == "none"))
+    )
+
+
+def _changed(raw: str, changes: Mapping[str, str | None]) -> str:
+    """Return an object with other members; None takes one out. The values of all others stay as they are."""
+    kept: dict[str, str | None] = {name: raw[found.start : found.end] for name, found in members(raw)}
+    kept |= changes
+    return "{" + ",".join(f"{spelled(name)}:{text}" for name, text in kept.items() if text is not None) + "}"
+
+
+def _edited(raw: str, edit: Edit) -> str:
+    blocks = _raw_blocks(raw)
+    fields: dict[str, str | None] = {}
+    calls: dict[int, str | None] = {}
+    content: list[str] = []
+    for place, (slot, text) in enumerate(blocks):
+        puts = [(after, block) for at, after, block in edit.puts if at == place]
+        content += [block for after, block in puts if not after and not _is_field(block)]
+        if slot.field == "content" and place not in edit.drops:
+            content.append(text)
+        content += [block for after, block in puts if after and not _is_field(block)]
+        if place in edit.drops and slot.member is not None:
+            calls[slot.element or 0] = None
+        elif place in edit.drops and slot.field != "content":
+            fields[slot.field] = None
+    for at, _, block in edit.puts:
+        name = _is_field(block)
+        if name == _CALL_HIDDEN and blocks[at][0].field == _CALLS:
+            calls[blocks[at][0].element or 0] = field_value(block)
+        elif name and name != _CALL_HIDDEN:
+            fields[name] = field_value(block)
+    if content != [text for slot, text in blocks if slot.field == "content"]:
+        fields["content"] = f"[{','.join(map(_as_block, content))}]" if content else '""'
+    if calls:
+        every = element_texts(raw, dict(members(raw))[_CALLS].start)
+        new = (
+            _changed(text, {_OF_CALL: calls[index]}) if index in calls else text
+            for index, (_, text) in enumerate(every)
+        )
+        fields[_CALLS] = f"[{','.join(new)}]"
+    return _changed(raw, fields)
+
+
+def _is_field(block: str) -> str | None:
+    """Return the name of the field that a block holds, if it holds one."""
+    value = json.loads(block, strict=False)
+    return value["field"] if isinstance(value, dict) and "type" not in value and "field" in value else None
+
+
+def _as_block(text: str) -> str:
+    return text if text.startswith("{") else f'{{"type":"text","text":{text}}}'
+
+
+def _spelled(role: Role, blocks: Sequence[str]) -> Iterator[str]:
+    """Yield an entry as messages: each tool's result is one."""
+    if role == "tool":
+        yield from blocks
+        return
+    fields: dict[str, str] = {}
+    content: list[str] = []
+    calls: list[str] = []
+    signature: str | None = None
+    for block in blocks:
+        name = _is_field(block)
+        if name is None:
+            content.append(block)
+        elif name == _CALL_HIDDEN:
+            signature = field_value(block)
+        elif name == _CALLS:
+            call = field_value(block)
+            calls.append(_changed(call, {_OF_CALL: signature}) if signature else call)
+            signature = None
+        else:
+            fields[name] = field_value(block)
+    alone = content[0] if len(content) == 1 and not content[0].startswith("{") else None
+    said = alone or (f"[{','.join(map(_as_block, content))}]" if content else "null" if calls else '""')
+    fields = {"role": spelled(role), "content": said} | fields
+    if calls:
+        fields[_CALLS] = f"[{','.join(calls)}]"
+    yield "{" + ",".join(f"{spelled(name)}:{text}" for name, text in fields.items()) + "}"
