@@ -35,7 +35,7 @@ _SESSIONS = ("thread-id", "x-session-id", "x-claude-code-session-id")
 """Headers by which clients name their conversation."""
 _AGENT = "x-claude-code-agent-id"
 _PARENT = "x-claude-code-parent-agent-id"
-_MAIN = frozenset({"", "main", "turn"})
+_MAIN = frozenset({"", "main", "turn", "subagent"})
 """Kinds of requests that are part of the conversation."""
 
 

@@ -65,8 +65,9 @@ class _Start:
     previous: int
 
 
-async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answered) -> int:
-    """Write a request and its reply; return the number of the call. Raises StoreError: nothing is written."""
+async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answered, *, ttl: int | None = None) -> int:
+    """Write a request and its reply; return the number of the call. `ttl` is how many seconds the thread stays after
+    it. Raises StoreError: nothing is written."""
     async with store.writing() as tx:
         asked, thread_id = sent.asked, place.thread_id
         if place.branch != "main":
@@ -94,6 +95,8 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         await calls.note_client(
             tx, thread_id, client_type=sent.client.type, client=sent.client.label, last_signature=signature
         )
+        if ttl is not None:
+            await calls.expire_after(tx, thread_id, ttl)
     return call.n
 
 

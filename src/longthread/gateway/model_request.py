@@ -53,6 +53,7 @@ class Resources:
     connections: Connections
     counts: Counts
     strict: bool
+    ttl: int | None
 
 
 class NotKept(Exception):
@@ -241,7 +242,7 @@ class GatewayRequest:
             self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
         took = int(1000 * (time.perf_counter() - self._began))
         try:
-            await keep(self._shared.store, self._place, self._sent, Answered(reply, status, took))
+            await keep(self._shared.store, self._place, self._sent, Answered(reply, status, took), ttl=self._shared.ttl)
         except StoreError as error:
             self._not_kept(error)
 

@@ -34,11 +34,12 @@ _JSON = (b"content-type", b"application/json")
 @dataclass(frozen=True, slots=True)
 class GatewayOptions:
     """Whose conversations the gateway keeps, and which: `asked` leaves out those with `store: false`. `strict` refuses
-    a request that cannot be kept."""
+    a request that cannot be kept. A conversation expires `ttl` seconds after its last call; None: never."""
 
     user: str
     keep: Keep = "all"
     strict: bool = False
+    ttl: int | None = None
 
 
 class Gateway:
@@ -49,7 +50,7 @@ class Gateway:
         self.options = options
         self._routes = CatalogRoutes(store, routes)
         self._connections = Connections()
-        self._shared = Resources(store, self._connections, self.counts, options.strict)
+        self._shared = Resources(store, self._connections, self.counts, options.strict, options.ttl)
 
     async def close(self) -> None:
         await self._connections.close()

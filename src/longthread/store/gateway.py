@@ -6,11 +6,13 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
+from longthread.store.log import now
 
 HiddenPart = tuple[int, bool, str | None, str]
 """The visible part that a hidden one stands before (or behind), its field, and its JSON text."""
@@ -62,8 +64,8 @@ class GatewayCall:
 
 
 async def known_nodes(tx: Transaction, user_id: str, nodes: Sequence[int]) -> list[KnownNode]:
-    """Return where a user's conversations have one of these nodes."""
-    rows = await tx.fetch("select_known_nodes", user_id=user_id, nodes=dump(list(nodes)))
+    """Return where a user's conversations have one of these nodes. Expired ones have none."""
+    rows = await tx.fetch("select_known_nodes", user_id=user_id, nodes=dump(list(nodes)), now=now())
     return [KnownNode(**row) for row in rows]
 
 
@@ -128,6 +130,12 @@ async def note_client(
     """Note who asked, and count it."""
     values = {"client_type": client_type, "client": client, "last_signature": last_signature}
     await tx.run("put_thread_client", thread_id=thread_id, **values)
+
+
+async def expire_after(tx: Transaction, thread_id: str, seconds: int) -> None:
+    """Let a thread expire this long from now."""
+    at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="microseconds")
+    await tx.run("extend_expiry", id=thread_id, expires_at=at)
 
 
 async def threads_without_nodes(tx: Transaction) -> list[str]:

@@ -27,6 +27,9 @@ KeepOption = Annotated[
         metavar="all|asked|nothing",
     ),
 ]
+Ttl = Annotated[
+    int | None, typer.Option("--ttl", min=1, help="Delete a conversation this many seconds after its last call.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse requests that cannot be kept.")]
 
 gateway = typer.Typer(cls=lazy_group({"cleanup": "gateway_cleanup:cleanup"}), invoke_without_command=True)
@@ -41,6 +44,7 @@ def serve(
     openai_url: OpenAiUrl = "",
     keep: KeepOption = "all",
     strict: Strict = False,
+    ttl: Ttl = None,
     database: options.Database = None,
 ) -> None:
     """Serve clients of OpenAI and Anthropic, and keep their conversations."""
@@ -62,7 +66,7 @@ def serve(
 
     run(
         settings,
-        GatewayOptions(settings.user, keep, strict),  # type: ignore[arg-type]  # it is one of them
+        GatewayOptions(settings.user, keep, strict, ttl),  # type: ignore[arg-type]  # it is one of them
         anthropic_url=anthropic_url,
         openai_url=openai_url,
         on_ready=ready,

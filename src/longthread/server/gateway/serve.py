@@ -10,7 +10,11 @@ from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.http_server import HttpServer, listen
 from longthread.settings import Settings
+from longthread.store.maintenance.expiry import expire_states
 from longthread.store.open import open_store
+
+_EXPIRY_SECONDS = 60.0
+"""How often expired conversations are deleted."""
 
 
 def run(
@@ -27,10 +31,12 @@ def run(
     async def serve() -> None:
         async with open_store(settings.database) as store:
             gateway = Gateway(store, _routes(anthropic_url, openai_url), options)
+            expiring = asyncio.create_task(expire_states(store, _EXPIRY_SECONDS))
             try:
                 app = GatewayRouter(gateway)
                 await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
             finally:
+                expiring.cancel()
                 await gateway.close()
 
     with listen(settings.host, settings.port) as listener:

@@ -81,8 +81,12 @@ def check(body: Mapping[str, Any], rules: ProviderRules) -> Prefix:
     messages = body.get("messages") or []
     last = max((place for place, each in enumerate(messages) if each["role"] == "assistant"), default=-1)
     _check_last(body, messages, last, rules)
+    role = ""
     for number, message in enumerate(messages):
-        prefix.add(message["role"])
+        # Consecutive turns of one role are one. Source: the Messages API's reference, on `messages`.
+        if message["role"] != role:
+            prefix.add(message["role"])
+        role = message["role"]
         for place, block in enumerate(blocks_of(message.get("content"))):
             if block["type"] in HIDDEN:
                 path = f"messages.{number}.content.{place}"
@@ -131,7 +135,10 @@ def _check_last(
     body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], last: int, rules: ProviderRules
 ) -> None:
     """Check the last assistant message, if it is at the end or its tool results are."""
-    blocks = blocks_of(messages[last].get("content")) if last >= 0 else []
+    first = last
+    while first > 0 and messages[first - 1]["role"] == "assistant":
+        first -= 1
+    blocks = [block for each in messages[max(first, 0) : last + 1] for block in blocks_of(each.get("content"))]
     after = [block["type"] for each in messages[last + 1 :] for block in blocks_of(each.get("content"))]
     if not blocks or (after and after[0] != "tool_result"):
         return
@@ -155,7 +162,8 @@ def signed(
     """Yield the blocks of a reply, its thinking signed and shown as the request asks for. `number` makes the
     signatures of two equal replies differ, as those of the vendor do."""
     display = (body.get("thinking") or {}).get("display") or rules.display
-    prefix.add("assistant")
+    if not body["messages"] or body["messages"][-1]["role"] != "assistant":
+        prefix.add("assistant")
     for place, block in enumerate(blocks):
         kind = block["type"]
         if kind not in HIDDEN:

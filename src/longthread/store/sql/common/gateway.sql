@@ -1,7 +1,7 @@
 -- name: select_known_nodes quick
 SELECT n.node, n.thread_id, n.seq, n.call, t.updated_at, t.tip
 FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id AND t.user_id = :user_id
-WHERE n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
+WHERE n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq AND (t.expires_at IS NULL OR t.expires_at > :now);
 
 -- name: select_thread_nodes quick
 SELECT n.node, n.seq, n.call FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id
@@ -40,6 +40,9 @@ SELECT body FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
 -- name: insert_gateway_node quick
 INSERT INTO gateway_nodes (thread_id, seq, place, node, call) VALUES (:thread_id, :seq, :place, :node, :call)
 ON CONFLICT (thread_id, seq, place) DO NOTHING;
+
+-- name: extend_expiry quick
+UPDATE threads SET expires_at = :expires_at WHERE id = :id;
 
 -- name: put_thread_client quick
 INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client)
