@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -66,6 +67,26 @@ def _trust_little(config: pytest.Config) -> None:
         file.write("-----END CERTIFICATE-----\n")
     os.environ["SSL_CERT_FILE"] = file.name
     config.add_cleanup(lambda: Path(file.name).unlink(missing_ok=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What `sampled(n)` leaves out is slow: pytest deselects it after this.
+
+    Each value of a parameter has a number. A test runs where the numbers of all its values have a sum that n divides:
+    so each value has its turn, if anything else has at least n values.
+    """
+    numbers: defaultdict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is None:
+            continue
+        total = 0
+        for place, value in enumerate(item.callspec._idlist):  # type: ignore[attr-defined]
+            known = numbers[item.nodeid.partition("[")[0], place]
+            total += known.setdefault(value, len(known))
+        if total % sampled.args[0]:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

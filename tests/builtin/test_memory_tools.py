@@ -143,6 +143,7 @@ async def test_a_run_finds_memories_where_more_than_the_conversation_is_asked(
     assert (used.memory_id, used.how) == (memory.id, "found")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "arguments", "code"),
     [

@@ -287,6 +287,7 @@ async def test_what_a_message_says_beside_its_text_is_found_and_read(store: Driv
     assert "AAAA" not in whole["text"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "line", ['0123 4567 89\t"x"\\n\n', "港口的预算是三万元。", "The budget of the harbour is high. "]
 )

@@ -247,6 +247,7 @@ def test_a_decision_whose_model_cannot_be_used_is_kept(run: Any, asking: Any, mo
     assert (found["status"], found["model"]) == ("finished", "test:other")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("word", ["continue", "继续"])
 def test_a_chat_asks_again_about_what_was_to_be_decided_later(
     run: Any, asking: Any, monkeypatch: pytest.MonkeyPatch, word: str

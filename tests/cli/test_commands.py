@@ -65,6 +65,7 @@ def test_json_prints_one_event_a_line_and_ends_with_how_the_run_ended(run: Run, 
     assert len({event["thread_id"] for event in told}) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", ["auto", "native", "json"])
 def test_a_follow_up_explores_nothing_again(run: Run, shop: str, protocol: str) -> None:
     run("ask", "How many customers are there per country?", "--source", shop, "--protocol", protocol)

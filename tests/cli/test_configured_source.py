@@ -53,6 +53,7 @@ def test_evals_and_tools_ask_it(configured: Run, tmp_path: Path, monkeypatch: py
     run("eval", "sql", str(statements))  # nothing is asked
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("thread", ["a/b [bold]c", "100%?#x", "火箭/一号", "..", "[/dim]", " x "])
 def test_a_threads_name_may_hold_any_character(configured: Run, thread: str) -> None:
     run = configured

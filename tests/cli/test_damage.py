@@ -195,6 +195,7 @@ def ids_of(path: str) -> list[str]:
     return [told["thread"] for line in Path(path).read_text().splitlines() if "thread" in (told := json.loads(line))]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("with_runs")
 @pytest.mark.parametrize("statement", DAMAGE.values(), ids=DAMAGE)
 def test_an_export_of_all_leaves_what_is_damaged_and_can_be_imported(
@@ -217,6 +218,7 @@ def test_an_export_of_all_leaves_what_is_damaged_and_can_be_imported(
     run("threads", "export", "--all", "--to", "all.jsonl", "--force")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("with_runs")
 @pytest.mark.parametrize("statement", DAMAGE.values())
 def test_markdown_of_all_leaves_what_is_damaged(run: Run, store_address: str, statement: str) -> None:
@@ -301,6 +303,7 @@ SPOILED = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("with_runs")
 @pytest.mark.parametrize("statement", SPOILED)
 @pytest.mark.parametrize("command", [("threads", "delete"), ("forget", "--thread")])
@@ -329,6 +332,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("statement", NUMBERS)
 def test_a_number_that_is_none_is_damage(run: Run, tmp_path: Path, store_address: str, statement: str) -> None:
     """SQLite keeps whatever another program writes into a column; PostgreSQL keeps numbers."""

@@ -154,6 +154,7 @@ def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> 
     assert (again["written"], again["same"], again["refused"], again["went_on"]) == (0, 1, [], [])
 
 
+@pytest.mark.sampled(2)
 def test_the_read_only_setting_is_for_both_stores_of_a_copy_and_the_option_for_the_first(
     run: Run, store_address: str, other_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +281,7 @@ async def count_on(store: Driver, thread_id: str, times: int) -> int:
     return int((await graph.aget_state(config)).values["n"])  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(2)
 def test_an_update_leaves_a_thread_that_went_on_there_without_a_message(
     run: Run, store_address: str, other_address: str
 ) -> None:

@@ -83,6 +83,7 @@ def actions(events: list[dict[str, Any]]) -> list[str]:
     return [event["action"] for event in events if event["type"] == "step_started"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", ["native", "json"])
 def test_an_openai_compatible_server_is_asked_over_a_socket(
     tmp_path: Path, store_address: str, shop: str, protocol: str, warmed: Path

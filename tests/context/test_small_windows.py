@@ -40,6 +40,7 @@ async def model_steps(analyst: Analyst, thread_id: str) -> list[Step]:
         return [step for step in await runs.steps_from(tx, thread_id, 0) if step.kind == "model"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("window", SMALL)
 async def test_known_facts_give_way_and_every_question_is_answered(
     open_analyst: OpenAnalyst, wide: str, window: int

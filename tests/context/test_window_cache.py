@@ -132,6 +132,7 @@ async def test_the_first_turn_on_a_seeded_thread_reads_no_more_than_its_facts_ne
     assert counting.rows["select_entries_down"] <= 24 + 500
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [1, 6, 9, 30])
 async def test_a_run_never_holds_more_than_the_window_and_whole_units(
     store: Driver, tmp_path: Path, shop: str, limit: int, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,7 @@ async def _asked(script: str, tmp_path: Path, converse: Any, question: str) -> t
         await source.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("key", ["编号", "code", "uid", "序号", "id"])
 async def test_own_keys_of_one_name_join_nothing(tmp_path: Path, converse: Any, key: str, declared: bool) -> None:

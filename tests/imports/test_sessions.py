@@ -118,6 +118,7 @@ DAMAGE: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("sql", "why"), DAMAGE)
 async def test_what_is_damaged_is_named_and_the_rest_comes(take: Take, old: str, sql: str, why: str) -> None:
     with psycopg.connect(old, autocommit=True) as db:

@@ -453,6 +453,7 @@ async def test_of_what_a_task_says_twice_the_first_is_kept(store: Driver, where:
     assert ("task", "a", 1) in mine[0] and ("task", INTERRUPT, "three") in mine[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("where", ["in its checkpoint", "apart"])
 @pytest.mark.parametrize("size", [1, 3000])
 async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_later_ones_their_values(

@@ -178,6 +178,7 @@ async def history(store: Driver, thread_id: str) -> Any:
     return [each async for each in graph_of(store).aget_state_history(on(thread_id))]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("read", [state, history])
 async def test_damage_is_told_and_what_is_restored_reads_back_whole(
@@ -258,6 +259,7 @@ async def pruned(store: Driver, *, apply: bool) -> Pruned:
     return await prune(store, retention, lambda done, total, what: None, apply=apply)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BODIES)
 async def test_a_damaged_thread_stops_pruning_for_no_other(store: Driver, name: str) -> None:
     await fill(store, "s", "t", "u")
@@ -394,6 +396,7 @@ TIPS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("statement", TIPS.values(), ids=TIPS)
 async def test_an_entry_that_is_gone_stops_pruning_for_no_other(store: Driver, statement: str) -> None:
     await fill(store, "s", "t", "u")

@@ -275,6 +275,7 @@ async def test_a_pruned_thread_does_not_go_back(source: Source, saver: Longthrea
     assert (await graph.aget_state(on("talk"))).values == source.told["talk"][0].values
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("nth", [1, 4, 9, 20])
 async def test_an_import_that_was_broken_off_is_finished_by_the_next(
     nth: int, source: Source, saver: LongthreadSaver, monkeypatch: pytest.MonkeyPatch

@@ -114,6 +114,7 @@ def unordered(op: Op, found: Any) -> Any:
     return sorted(plain(found)) if isinstance(op, SearchOp) else plain(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 async def test_it_does_what_langgraphs_own_does_whatever_is_asked(items: LongthreadStore, seed: int) -> None:
     chance, other = random.Random(seed), InMemoryStore()

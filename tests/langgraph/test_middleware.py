@@ -159,6 +159,7 @@ def said(text: str) -> Reply:
     return lambda messages: "A summary." if str(messages[0].text).startswith(SUMMARIES) else text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("style", ["anthropic", "openai"])
 async def test_a_long_conversation_never_has_a_view_that_does_not_fit_or_is_not_whole(
     store_address: str, style: str
@@ -462,6 +463,7 @@ async def is_summarised(saver: LongthreadSaver) -> bool:
         return await summaries.find(tx, "t") is not None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("patience", [0.05, 0])
 async def test_nobody_waits_longer_than_its_patience(
     store_address: str, caplog: pytest.LogCaptureFixture, patience: float, passes: Passes
@@ -837,6 +839,7 @@ class TestDocumentedVariables:
                 await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
         assert spy.over == [] and max(map(len, spy.views)) < 20
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", ["MEMORY_FULL_RECENT_COUNT", "MESSAGE_COMPRESS_RECENT_WINDOW"])
     async def test_full_recent_count(self, store_address: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         def reply(messages: list[BaseMessage]) -> Any:
@@ -908,6 +911,7 @@ class TestDocumentedVariables:
         found = await self.recalled(store_address)
         assert found["found"] and "local:/nowhere does not work" in found["warnings"][0]
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("own", [True, False])
     async def test_embedding_endpoint_and_key(
         self, store_address: str, monkeypatch: pytest.MonkeyPatch, own: bool

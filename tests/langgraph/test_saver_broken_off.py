@@ -183,6 +183,7 @@ def _cancel(turn: asyncio.Task[Any], after: int, twice: bool) -> None:
         asyncio.get_running_loop().call_soon(turn.cancel)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("opened", OPENED)
 async def test_a_call_that_is_broken_off_harms_nothing(opened: str, durability: Any, store_address: str) -> None:
@@ -209,6 +210,7 @@ async def test_a_call_that_is_broken_off_harms_nothing(opened: str, durability: 
             assert texts(await talker(other).aget_state(on("a"))) == found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("durability", DURABILITIES)
 async def test_a_run_that_was_broken_off_is_resumed(durability: Any, store_address: str) -> None:
     """Its tasks run again where their results were not stored, with other results than the first time."""
@@ -228,6 +230,7 @@ async def test_a_run_that_was_broken_off_is_resumed(durability: Any, store_addre
             assert (texts(state), state.next) == (found, ())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("opened", OPENED)
 async def test_a_stream_that_is_left_harms_nothing(opened: str, durability: Any, store_address: str) -> None:
@@ -374,6 +377,7 @@ def interrupted_by_hand() -> Iterator[None]:
 
 
 # An interrupt may come while a generator of LangGraph's is being closed, which can only warn of it.
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: Any, store_address: str) -> None:

@@ -67,6 +67,7 @@ async def test_a_command_begins_a_thread_that_another_has_deleted(
     assert (await adding(AsyncLongthreadSaver(second)).aget_state(AT)).values == {"x": 6}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("begun_anew", [False, True])
 @pytest.mark.parametrize("looked", [False, True])
 @pytest.mark.parametrize("explicit", [False, True])

@@ -74,6 +74,7 @@ async def seen(saver: Any) -> Any:
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("replacing", [nothing, prune, take_back])
 @pytest.mark.parametrize("size", [1, 2000])
 @pytest.mark.parametrize("looks", [True, False])
@@ -129,6 +130,7 @@ async def test_what_was_not_the_newest_any_more_and_is_put_again_is_not_what_it_
     assert found[IDS[1]].pending_writes == [("task", "z", 1)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (2000, 1), (1, 2000)])
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("pruned", [prune_all_but_the_newest, retain_the_newest])

@@ -389,6 +389,7 @@ def _half_done(saver: Any, wrote: Sequence[str]) -> Any:
     return builder.compile(checkpointer=saver)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("channels", [["log"], ["log", "added"], ["log", "made"], ["log", "added", "made"], ["made"]])
 @pytest.mark.parametrize("wrote", [["log"], ["third", "log"]])
 async def test_an_update_in_the_name_of_a_task_that_is_over_may_write_more_than_that_has(
@@ -415,6 +416,7 @@ async def test_an_update_in_the_name_of_a_task_that_is_over_may_write_more_than_
     assert ours == theirs
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("channels", [["log", "added"], ["log", "made"], ["made"]])
 @pytest.mark.parametrize("wrote", [["log"], ["third", "log"]])
 @pytest.mark.parametrize("savers", ["one", "two"])

@@ -74,6 +74,7 @@ async def test_an_encrypting_serializer_is_refused_before_anything_is_stored(sto
         assert LongthreadSaver(store, serde=own).serde is own
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("whose", ["the saver's block", "the store's block"])
 async def test_a_program_that_ends_amid_a_summary_says_nothing_of_closed_databases(
     store_address: str, caplog: pytest.LogCaptureFixture, whose: str

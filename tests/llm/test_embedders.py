@@ -152,6 +152,7 @@ async def keywords_do(store: Driver, recaller: Recaller) -> None:
     assert (await all_of(store))["memory_vectors"] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "reply",
     [

@@ -153,6 +153,7 @@ async def test_a_tool_can_be_chosen(choice: str) -> None:
     assert first["max_tokens"] == second["max_tokens"] == 5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("status", "kind"),
     [

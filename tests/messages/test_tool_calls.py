@@ -231,6 +231,7 @@ def found_in(state: Any) -> list[Any]:
     return [exact(args_in(message)) for message in state.values["messages"] if message.type == "ai"]
 
 
+@pytest.mark.sampled(4)
 @CASES
 def test_a_state_is_that_of_sqlite_saver_warm_and_cold(store_address: str, args: Any) -> None:
     with SqliteSaver.from_conn_string(":memory:") as saver:
@@ -396,6 +397,7 @@ async def test_an_agent_with_memory_goes_on_with_them(store_address: str) -> Non
             assert args_in(kept)["given"]["on"] == date(2026, 1, 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", ["auto", "json"])
 async def test_an_analyst_whose_model_gives_objects_of_python_goes_on(
     open_analyst: OpenAnalyst, shop: str, protocol: Any

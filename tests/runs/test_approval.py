@@ -563,6 +563,7 @@ def test_approve_is_true_or_false() -> None:
         registry.check("code", "x", {"code": "def execute(): pass", "approve": "yes"}, {"type": "object"})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_is_done_no_model_is_handed_a_call_without_its_result(
     open_analyst: OpenAnalyst, sent: Sent, seed: int

@@ -18,6 +18,7 @@ from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("together", [0.0, 3600.0], ids=["each piece by itself", "all pieces together"])
 @pytest.mark.parametrize("protocol", ["auto", "native", "json"])
 async def test_events_are_the_same_live_and_when_they_are_read_again(

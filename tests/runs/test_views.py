@@ -69,6 +69,7 @@ async def window_for(open_analyst: OpenAnalyst, *, messages: int) -> int:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", ["auto", "native", "json"])
 async def test_every_call_is_told_again(open_analyst: OpenAnalyst, protocol: Any) -> None:
     model = ScriptedChatModel(

@@ -203,6 +203,7 @@ def test_a_stopping_server_ends_its_streams_and_keeps_its_runs(serve: Any) -> No
     assert later.client.post(f"/api/conversations/{asked['thread_id']}/resume").status_code == 202
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

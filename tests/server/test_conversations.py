@@ -181,6 +181,7 @@ def test_what_is_served_is_told(serve: Any, store_address: str) -> None:
     assert info["database"] == described(store_address)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bad", ["x", "💥", "bnVsbA", encode_cursor(1, "x"), encode_cursor("x"), "WzEsMl0", LONE])
 def test_a_cursor_that_was_never_given_out_is_refused(serve: Any, bad: str) -> None:
     running = serve(SCRIPT)
@@ -188,6 +189,7 @@ def test_a_cursor_that_was_never_given_out_is_refused(serve: Any, bad: str) -> N
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bad", [encode_cursor(2**70, 0), encode_cursor(1, 2**63), encode_cursor(-1, 0)])
 def test_numbers_that_no_store_holds_are_refused(serve: Any, bad: str) -> None:
     running = serve(SCRIPT)
@@ -339,6 +341,7 @@ def test_what_is_noted_about_a_message_is_shown(serve: Any) -> None:
     assert running.client.patch(other, json={"metadata": {}}).status_code == 404
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "body",
     [

@@ -30,6 +30,7 @@ print("over", flush=True)
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server_in_good_order_while_streams_are_open(
     tmp_path: Path, backend: str, store_address: str, warmed: Path, how: signal.Signals

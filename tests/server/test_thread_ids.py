@@ -33,6 +33,7 @@ def encoded(thread_id: str) -> str:
     return quote(thread_id, safe="").replace(".", "%2E")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("thread_id", ODD)
 def test_a_conversation_of_any_id_is_reached_by_every_route(serve: Any, thread_id: str) -> None:
     running = serve([LOOK, {"finish": "Yes."}])

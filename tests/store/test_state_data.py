@@ -207,6 +207,7 @@ def analysis(rng: random.Random) -> Told:
     return told
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 async def test_state_data_is_the_fold_wherever_an_analysis_stands(store: Driver, plain: Plain, seed: int) -> None:
     branch = await write(store, "t", analysis(random.Random(seed)))
@@ -220,6 +221,7 @@ BEYOND = "[1e400, -1e400, 1e-400]"
 """Numbers of JSON's that are an infinity, or nothing, to whatever reads them as doubles."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("action", "result"),
     [

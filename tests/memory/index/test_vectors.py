@@ -152,6 +152,7 @@ async def test_what_is_not_about_a_text_passes_none_over(store: Driver, error: E
     assert await kept(store) == [1, 2, 3, 4]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("left", [1, 2, 4, 6, 8])
 async def test_an_embedder_that_goes_in_the_middle_leaves_what_it_made_and_no_hole(store: Driver, left: int) -> None:
     texts = [f"entry {n}" for n in range(80)]

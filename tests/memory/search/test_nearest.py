@@ -142,6 +142,7 @@ def noisy(count: int, dims: int = 256) -> np.ndarray:
     return unit(np.random.default_rng(2).standard_normal((count, dims)).astype("f4"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("embedded", [made, one_signed, biased, noisy])
 async def test_whatever_an_embedders_numbers_are_like(
     store: Driver, monkeypatch: pytest.MonkeyPatch, embedded: Callable[..., np.ndarray]

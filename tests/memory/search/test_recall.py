@@ -41,6 +41,7 @@ async def found(store: Driver, text: str, scope: Scope = MINE, **more: object) -
     return [hit.entry.text for hit in recalled.hits]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("said", "asked"),
     [

@@ -113,6 +113,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("failure", FAILURES)
 async def test_a_model_that_fails_at_first_leaves_the_digest(
     store: Driver, failure: str, caplog: pytest.LogCaptureFixture
@@ -127,6 +128,7 @@ async def test_a_model_that_fails_at_first_leaves_the_digest(
     assert kept.model is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("failure", FAILURES)
 async def test_a_model_that_fails_later_leaves_the_old_summary_with_the_digest_of_what_is_new(
     store: Driver, failure: str, caplog: pytest.LogCaptureFixture
@@ -146,6 +148,7 @@ async def test_a_model_that_fails_later_leaves_the_old_summary_with_the_digest_o
     assert (await pass_over(store, summarizer=again)).summary == f"{kept.summary}\n\nThe newest."
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("chinese", [False, True])
 async def test_however_often_a_model_fails_its_words_stay_and_one_digest_behind_them(
     store: Driver, chinese: bool

@@ -84,6 +84,7 @@ async def test_what_is_no_message_is_passed_over(open_analyst: Open) -> None:
         assert (await client.read())["result"]["structuredContent"] == {"threads": []}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["input", "output", "signal"])
 async def test_when_its_client_goes_the_runs_are_stopped_and_kept(open_analyst: Open, how: str) -> None:
     model = GatedModel([{"finish": "Done."}])

@@ -192,6 +192,7 @@ async def test_an_upgraded_store_goes_on(version_26: str) -> None:
         assert said == ["question 0", "答 1", "question 1", "答 3"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [1, 12, 25, 27, 32])
 async def test_a_store_of_another_version_is_told_what_brings_it_up(
     backend: str, version_26: str, version: int

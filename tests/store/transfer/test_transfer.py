@@ -337,6 +337,7 @@ def changes() -> Iterator[tuple[str, Any, str]]:
     yield "row", lambda f: f.pop(14), "line 15: a row of entries is missing"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("change", "says"), [pytest.param(c, s, id=name) for name, c, s in changes()])
 async def test_what_is_wrong_is_told_with_its_line_before_anything_is_written(
     store: Driver, change: Any, says: str

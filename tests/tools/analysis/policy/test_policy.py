@@ -236,6 +236,7 @@ RESULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("sql", "rows"), RESULTS)
 async def test_what_may_be_read_is_read(source: Source, ask: Ask, sql: str, rows: list[list[Any]]) -> None:
     found = await ask(source, "run_sql", sql=sql)
@@ -350,6 +351,7 @@ async def test_a_source_names_its_own_database_and_no_other(mysql_url: str, mysq
                     assert (await ask(one, "run_sql", sql=sql))["error"]["type"] == "unknown_table"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "value", ["' OR 1=1 --", "EU' UNION SELECT 1,2,3,4,5 --", 'a"b', "\\' OR 1=1 --", "王芳", "eu"]
 )
