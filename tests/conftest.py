@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import certifi
 import psycopg
@@ -71,22 +72,31 @@ def _trust_little(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `sampled(n)` leaves out is slow: pytest deselects it after this.
+    """What `sampled(n)` and `one_backend` leave out is slow: pytest deselects it after this.
 
-    Each value of a parameter has a number. A test runs where the numbers of all its values have a sum that n divides:
-    so each value has its turn, if anything else has at least n values.
+    Each value of a parameter has a number. A test runs where the numbers of all its values have a sum that leaves a
+    certain remainder by n. So each value has its turn, if anything else has at least n values. The test's name decides
+    on the remainder: of many tests that have the backend alone, one half runs on SQLite, the other on PostgreSQL.
     """
     numbers: defaultdict[tuple[str, int], dict[str, int]] = defaultdict(dict)
     for item in items:
-        sampled = item.get_closest_marker("sampled")
-        if sampled is None:
-            continue
-        total = 0
-        for place, value in enumerate(item.callspec._idlist):  # type: ignore[attr-defined]
-            known = numbers[item.nodeid.partition("[")[0], place]
-            total += known.setdefault(value, len(known))
-        if total % sampled.args[0]:
-            item.add_marker("slow")
+        n = _sample(item)
+        if n > 1:
+            test, total = item.nodeid.partition("[")[0], 0
+            for place, value in enumerate(item.callspec._idlist):  # type: ignore[attr-defined]
+                known = numbers[test, place]
+                total += known.setdefault(value, len(known))
+            if (total - crc32(test.encode())) % n:
+                item.add_marker("slow")
+
+
+def _sample(item: pytest.Item) -> int:
+    """One of how many of its parameters' combinations a test runs with."""
+    sampled = item.get_closest_marker("sampled")
+    if sampled is not None:
+        return int(sampled.args[0])
+    has_backend = "backend" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
+    return 2 if has_backend and item.get_closest_marker("one_backend") else 1
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

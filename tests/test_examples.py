@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
+pytestmark = pytest.mark.one_backend
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

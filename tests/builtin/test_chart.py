@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread.builtin.chart import charts_of
 from longthread.runs.handle import RunHandle
 from longthread.store import log, runs
+
+pytestmark = pytest.mark.one_backend
 
 COUNTRIES = call("run_sql", sql="SELECT country, COUNT(*) AS n FROM customers GROUP BY country ORDER BY n DESC")
 NAMES = call("run_sql", sql="SELECT name FROM customers")

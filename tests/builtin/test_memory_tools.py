@@ -25,6 +25,8 @@ from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 OWNER = Owner("default", ANALYST)
 
 

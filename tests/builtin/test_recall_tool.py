@@ -28,6 +28,8 @@ from longthread.store.queries import Sql
 from longthread.testing.embedding import HashEmbedder
 from longthread.view.tokens import estimate
 
+pytestmark = pytest.mark.one_backend
+
 TEXTS = ["hello", "The staging server is 10.1.2.3.", "noted", "我们把预算定为三万元。", "好的", "thanks", "bye"]
 
 

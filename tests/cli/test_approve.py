@@ -17,6 +17,8 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.services.runs import Runs
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 DEFINITIONS = """
 kind: tool
 name: send_mail

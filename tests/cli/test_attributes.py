@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.one_backend
+
 EXAMPLES = Path(__file__).parents[1] / "tools" / "catalog" / "document002.yaml"
 Run = Callable[..., Any]
 

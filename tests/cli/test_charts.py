@@ -8,10 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.one_backend
 
 Run = Callable[..., Any]
 SCRIPT = [

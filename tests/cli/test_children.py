@@ -15,6 +15,8 @@ from longthread.store import log, runs
 from longthread.store.open import open_store
 from longthread.store.runs import NewRun
 
+pytestmark = pytest.mark.one_backend
+
 HELPER = "6c6f6e67-7468-5265-8164-616e616c7973"
 
 

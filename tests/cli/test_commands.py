@@ -23,6 +23,8 @@ from longthread.store.driver import Transaction
 from longthread.store.open import open_store
 from longthread.store.runs import NewRun
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

@@ -14,6 +14,8 @@ from longthread.cli import show_run
 from longthread.cli.show_run import finish_summary
 from longthread.cli.terminal import Terminal
 
+pytestmark = pytest.mark.one_backend
+
 
 class Passes:
     """A pass that ends when it may."""

@@ -12,7 +12,7 @@ from tests import mysqlserver
 
 from longthread.tools.analysis.url import SourceUrl
 
-pytestmark = pytest.mark.mysql
+pytestmark = [pytest.mark.mysql, pytest.mark.one_backend]
 Run = Callable[..., Any]
 SHOP = """
 CREATE TABLE 客户 (编号 INT PRIMARY KEY, 姓名 VARCHAR(40), 城市 VARCHAR(40), 注册日期 DATE) COMMENT = '客户资料';

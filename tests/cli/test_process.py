@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 from longthread.cli.app import app
 from longthread.testing import ProviderEmulator, Slow
 
+pytestmark = pytest.mark.one_backend
+
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM customers"}}
 LIST = {"thought": "Look.", "action": "list_tables", "args": {}}
 ANSWER = {"finish": "There are 3 [q1]."}

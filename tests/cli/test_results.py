@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 QUESTION = "How many launches were there?"
 

@@ -20,6 +20,8 @@ from longthread.model.visible import in_line, visible
 from longthread.store import catalog, log
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 EVIL = "\x1b[2J\x1b]0;x\x07\x9b31m\u202e研究员\n\tready\u200b"
 SHOWN = r"\u001b[2J\u001b]0;x\u0007\u009b31m\u202e研究员\u000a\u0009ready\u200b"

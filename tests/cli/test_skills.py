@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 PAGE = "---\nname: forms\ndescription: Fills forms. # a note\nlicense: MIT\n---\n# 表单\n\nAsk first.\n"
 

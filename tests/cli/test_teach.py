@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.one_backend
 
 
 def test_a_source_is_taught_listed_and_untaught(run: Run) -> None:

@@ -12,6 +12,8 @@ import pytest
 from longthread.cli.commands import approve
 from longthread.cli.terminal import Terminal
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 TOOLS = """
 {kind: source, name: main, address: demo}

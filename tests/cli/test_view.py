@@ -22,6 +22,8 @@ from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import watch
 from longthread.view.view_entry import ViewEntry
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:

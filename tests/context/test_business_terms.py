@@ -19,6 +19,8 @@ from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 from longthread.view.tokens import estimate
 
+pytestmark = pytest.mark.one_backend
+
 GMV: dict[str, Any] = {
     "name": "GMV",
     "meaning": "the value of all paid orders",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from longthread.context.citations import CitedQuery, citations
+
+pytestmark = pytest.mark.one_backend
 
 
 def query(label: str, *rows: list[object], **more: object) -> CitedQuery:

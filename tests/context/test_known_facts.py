@@ -20,6 +20,8 @@ from longthread.model.fold import facts_of
 from longthread.runs.inspect import calls_of, look
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 
 def described(table: str, columns: int = 30) -> dict[str, Any]:
     return {"table_name": table, "columns": [{"name": f"{table}_{n}", "type": "TEXT"} for n in range(columns)]}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from tests.analysts import OpenAnalyst
 from tests.script import COUNT, call, finish
@@ -22,6 +23,8 @@ from longthread.store.index import recall
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.one_backend
 
 NOTES: Any = {"facts": "There is a table.", "recalled": "The budget is 7."}
 WIDE = call("run_sql", sql="SELECT id, name || ' of the shop' AS who FROM customers")

@@ -29,6 +29,8 @@ from longthread.store import log, runs, summaries
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 __all__ = ["plain", "turns_alone"]
 
 SUMMARY = "[Conversation Summary]"

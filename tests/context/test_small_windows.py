@@ -18,6 +18,8 @@ from longthread.runs.views import sent
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 SMALL = (4_096, 5_500, 7_000, 8_192, 8_900)
 
 

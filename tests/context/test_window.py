@@ -28,6 +28,8 @@ from longthread.model.payload import NOTE
 from longthread.testing.view_watch import orphans
 from longthread.view.tokens import IMAGE, estimate
 
+pytestmark = pytest.mark.one_backend
+
 TEXTS = st.sampled_from(["", "short", "有多少客户？" * 30, "word " * 300, '{"rows":[' + "[1,2]," * 400 + "[3,4]]}"])
 
 

@@ -28,6 +28,8 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 TWO = [COUNT, call("run_sql", sql="SELECT COUNT(*) FROM orders")]
 NEEDS = 50
 """Rows that a turn may read beside its window: the thread, the run, its steps, checkpoints and events."""

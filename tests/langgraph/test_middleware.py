@@ -40,6 +40,8 @@ from longthread.testing.view_watch import ViewWatch, orphans
 from longthread.view.budget import message_budget
 from longthread.view.tokens import estimate
 
+pytestmark = pytest.mark.one_backend
+
 Reply = Callable[[list[BaseMessage]], Any]
 WINDOW = 6_000
 WHO = ("user", "ai")

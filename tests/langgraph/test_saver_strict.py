@@ -16,6 +16,8 @@ from longthread.langgraph.message_codec import message_of
 from longthread.store import log
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 OURS = [["Own", "x", "hello", "None", "glad"], ["ToolMessage", "z", "t", "<Note.IN: 'in'>", None]]
 
 

@@ -24,6 +24,8 @@ from longthread.langgraph.memory.long_term import NOT_LOGGED
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 
 class Deltas(AgentState[Any]):
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]  # type: ignore[misc]

@@ -17,6 +17,8 @@ from longthread.langgraph.memory.last_view import LastView, last_view
 from longthread.testing import ProviderEmulator, ScriptedChatModel
 from longthread.testing.emulator.faults import broken_call
 
+pytestmark = pytest.mark.one_backend
+
 
 def read(n: int) -> str:
     """Reads a row."""

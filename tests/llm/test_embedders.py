@@ -24,6 +24,8 @@ from longthread.store.index.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 from longthread.testing.emulator import ProviderEmulator, Refused, Slow
 
+pytestmark = pytest.mark.one_backend
+
 MINE = Scope("u", "t")
 KEY = "sk-embedding"
 TEXTS = [*(f"nothing much, {n}" for n in range(12)), "the automobile is red", "the walrus swims"]

@@ -23,6 +23,8 @@ from longthread.store.memories import Owner
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 CUSTOMERS = {
     "kind": "tool",
     "name": "customers of",

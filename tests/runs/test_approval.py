@@ -45,6 +45,8 @@ from longthread.tools.definition import DefinedTool
 from longthread.tools.secrets import read_secrets
 from longthread.tools.tool import Observation, Tool, succeeded
 
+pytestmark = pytest.mark.one_backend
+
 __all__ = ["sent"]
 
 MAIL = call("send_mail", to="ada")

@@ -11,6 +11,8 @@ from longthread.llm.failures import RateLimited
 from longthread.messages.message import Message
 from longthread.runs import attempts
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.mark.parametrize(("asked", "shortest", "longest"), [(7.0, 7.0, 7.0), (None, 0.75, 1.25), (600.0, 60.0, 60.0)])
 async def test_a_run_waits_as_long_as_the_provider_asks_for(

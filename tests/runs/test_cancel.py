@@ -14,6 +14,8 @@ from longthread.errors import NothingToStop, NotPending, RunElsewhere, ThreadNot
 from longthread.runs.process import may_be_alive, new_owner
 from longthread.store import log, runs
 
+pytestmark = pytest.mark.one_backend
+
 __all__ = ["sent"]
 
 

@@ -18,6 +18,8 @@ from longthread.runs.handle import RunHandle
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 __all__ = ["server"]
 
 EXAMPLES = Path(__file__).parents[1] / "tools" / "catalog" / "document002.yaml"

@@ -28,6 +28,8 @@ from longthread.store import approvals, log, runs
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 USER = "default"
 Reply = Callable[[list[BaseMessage]], Any]
 

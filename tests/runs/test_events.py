@@ -17,6 +17,8 @@ from longthread.store.driver import Driver
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("together", [0.0, 3600.0], ids=["each piece by itself", "all pieces together"])

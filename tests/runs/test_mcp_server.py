@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread import Catalog
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.one_backend
 
 COMMAND = "from longthread.cli.start import main; main()"
 

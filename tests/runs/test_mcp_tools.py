@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import call, finish
 
 from longthread import Catalog
 from longthread.store import runs
 from longthread.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.one_backend
 
 OFFERING = Path(__file__).parents[1] / "tools" / "mcp" / "offering.py"
 PROGRAM: dict[str, Any] = {"command": sys.executable, "args": [str(OFFERING)]}

@@ -9,6 +9,8 @@ import pytest
 from longthread.messages.message import Message
 from longthread.runs.progress import progress_digest
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.mark.parametrize(
     ("question", "done", "said"),

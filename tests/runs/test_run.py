@@ -35,6 +35,8 @@ from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.sources import RunSources
 
+pytestmark = pytest.mark.one_backend
+
 PROTOCOLS = ["auto", "native", "json"]
 
 

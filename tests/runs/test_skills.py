@@ -19,6 +19,8 @@ from longthread.runs.views import sent
 from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 LONG = "Count the stages. " * 80
 SKILLS: list[dict[str, Any]] = [
     {

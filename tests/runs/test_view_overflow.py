@@ -25,6 +25,8 @@ from longthread.settings import Settings
 from longthread.store import runs
 from longthread.testing import ProviderEmulator, Refused, ScriptedChatModel, ScriptedModel
 
+pytestmark = pytest.mark.one_backend
+
 WIDE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 80) SELECT 'a row of {} ' || i FROM n"
 
 

@@ -25,6 +25,8 @@ from longthread.store import log, runs
 from longthread.testing import ScriptedChatModel
 from longthread.view.budget import message_budget
 
+pytestmark = pytest.mark.one_backend
+
 COUNTED = call("run_sql", sql="SELECT COUNT(*) AS n FROM rockets")
 WIDE = call(
     "run_sql",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.server.apps import CLERK, EDITOR, HELPER, define, played
 
 from longthread.model.memory import ANALYST
+
+pytestmark = pytest.mark.one_backend
 
 SHOP: dict[str, object] = {"kind": "source", "name": "航天", "address": "demo"}
 OWN: dict[str, object] = {

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.server.apps import define_clerk
+
+pytestmark = pytest.mark.one_backend
 
 MAILS = [
     [{"thought": "", "action": "send_mail", "args": {"to": who}} for who in ("ada", "eve")],

@@ -15,6 +15,8 @@ from tests.server.apps import orphaned
 
 from longthread.server import stream
 
+pytestmark = pytest.mark.one_backend
+
 LOOK = {"thought": "Look.", "action": "list_tables"}
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
 ANSWER = {"finish": "There are **41** rockets [q1]."}

@@ -16,6 +16,8 @@ from longthread.store.open import described, open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 
+pytestmark = pytest.mark.one_backend
+
 NUMBERS = (
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 250) SELECT n, 'x' || n AS name FROM t"
 )

@@ -16,6 +16,8 @@ from longthread.model.event import EventType as Kind
 from longthread.server.events import DECIDED, WARNING, WITHDRAWN, Encoder
 from longthread.server.stream import Position, frames_of
 
+pytestmark = pytest.mark.one_backend
+
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FINISHED = {"answer": "There are 59 [q1].", "message_id": "m9", "citations": [], "queries": [], "usage": {}}
 

@@ -10,6 +10,8 @@ import pytest
 
 from longthread.server.security import is_loopback
 
+pytestmark = pytest.mark.one_backend
+
 SCRIPT = [{"finish": "Yes."}]
 QUESTION = {"question": "Is it?"}
 

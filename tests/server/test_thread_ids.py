@@ -10,6 +10,8 @@ import pytest
 
 from longthread.server.paths import segment
 
+pytestmark = pytest.mark.one_backend
+
 ODD = [
     "a/b c",
     "100%?#x",

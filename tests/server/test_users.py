@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.one_backend
+
 BODIES: dict[str, dict[str, Any]] = {
     "/api/conversations/{thread_id}": {"label": "Mine now"},
     "/api/conversations/{thread_id}/messages/{message_id}": {"metadata": {"mine": True}},

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 from tests.awkward import DUCKDB
+
+pytestmark = pytest.mark.one_backend
 
 _COLUMNS = ", ".join(f"{value.sql} AS c{at}" for at, value in enumerate(DUCKDB))
 _SUMS = (

@@ -22,6 +22,8 @@ from longthread.server.mcp.thread_tools import PAGE_CHARS
 from longthread.store import log, runs
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.one_backend
+
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT COUNT(*) AS n FROM rockets"}}
 ANSWER = {"finish": "There are 41 [q1]."}
 

@@ -22,6 +22,8 @@ from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
 from longthread.store import log, runs
 
+pytestmark = pytest.mark.one_backend
+
 ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 ROOT = Path(__file__).parents[3]
 

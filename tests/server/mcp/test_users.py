@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.server.mcp.clients import called, directly, refused
 
 from longthread import Catalog, Owner, Statement
 from longthread.server.mcp.protocol import offers
+
+pytestmark = pytest.mark.one_backend
 
 
 async def test_no_tool_reaches_another_users_conversation(open_analyst: Any) -> None:

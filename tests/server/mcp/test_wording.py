@@ -10,6 +10,8 @@ import pytest
 from longthread.errors import LongthreadError
 from longthread.server.mcp.wording import for_clients
 
+pytestmark = pytest.mark.one_backend
+
 NO_TOOL = {"approve", "reject", "threads export", "db copy"}
 """Commands that a person gives."""
 
