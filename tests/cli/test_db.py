@@ -147,6 +147,7 @@ def test_an_empty_file_or_folder_is_no_store_and_stays_so(run: Run, tmp_path: Pa
     assert not (tmp_path / "other.db").exists()
 
 
+@pytest.mark.sampled(2)
 def test_a_store_is_copied(run: Run, store_address: str, other_address: str) -> None:
     in_store(store_address, lambda store: fill(store, "t"))
     assert "1 thread copied" in run("db", "copy", store_address, other_address).stdout
@@ -190,6 +191,7 @@ def test_a_store_is_not_copied_to_itself_by_another_name(run: Run, tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} <= {"conversations.db", "link.db", "linked.db"}
 
 
+@pytest.mark.sampled(2)
 def test_a_thread_without_a_name_is_one(run: Run, tmp_path: Path, store_address: str, other_address: str) -> None:
     async def two(store: Driver) -> None:
         await fill(store, "")
@@ -223,6 +225,7 @@ def test_an_export_makes_no_store(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.sampled(2)
 def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(
     run: Run, store_address: str, other_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +241,7 @@ def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(
     assert "as many rows" not in said
 
 
+@pytest.mark.sampled(2)
 def test_a_copy_that_would_overwrite_is_refused_and_an_update_is_not(
     run: Run, store_address: str, other_address: str
 ) -> None:
@@ -311,6 +315,7 @@ def test_an_update_leaves_a_thread_that_went_on_there_without_a_message(
     } == {"here": 55, "there": 55, "both": 55}
 
 
+@pytest.mark.sampled(2)
 def test_an_update_leaves_a_thread_with_a_run_that_is_only_there(
     run: Run, store_address: str, other_address: str
 ) -> None:
@@ -386,6 +391,7 @@ def test_a_wrong_option_names_what_is_allowed(run: Run, store_address: str, opti
     assert f"{option} is '{value}'; allowed is" in said(run("db", "prune", option, value, code=2))
 
 
+@pytest.mark.sampled(2)
 def test_threads_go_out_and_come_back(run: Run, tmp_path: Path, store_address: str, other_address: str) -> None:
     async def three(store: Driver) -> None:
         for name in ("alpha", "beta"):

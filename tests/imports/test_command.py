@@ -8,7 +8,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -118,15 +117,16 @@ main()
 """
 
 
-def test_killed_and_given_again_it_is_whole(store_address: str, tmp_path: Path) -> None:
+def test_killed_and_given_again_it_is_whole(store_address: str, tmp_path: Path, warmed: Path) -> None:
     old = conversations(tmp_path / "old.db", {f"thread-{n}": STATE for n in range(7)})
     words = ["import", str(old), "--database", store_address]
     environment = os.environ | {"LONGTHREAD_DATA_DIR": str(tmp_path / "data")}
-    killed = subprocess.run([sys.executable, "-c", DYING, *words], env=environment, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    killed = subprocess.run([str(warmed / "python"), "-c", DYING, *words], env=environment, check=False)
+    assert killed.returncode == 128 + signal.SIGKILL
     assert len(kept(store_address)) == 3
-    whole = [sys.executable, "-c", "from longthread.cli.start import main; main()", *words]
-    again = subprocess.run(whole, env=environment, check=False, capture_output=True, text=True)
+    again = subprocess.run(
+        [str(warmed / "longthread"), *words], env=environment, check=False, capture_output=True, text=True
+    )
     assert again.returncode == 0, again.stderr
     assert kept(store_address) == dict.fromkeys((f"thread-{n}" for n in range(7)), 8)
 

@@ -192,6 +192,7 @@ async def everything(saver: LongthreadSaver) -> list[Any]:
     return [item async for item in saver.alist(None)]
 
 
+@pytest.mark.sampled(2)
 async def test_states_histories_and_writes_are_equal(source: Source, store_address: str) -> None:
     async with LongthreadSaver.from_conn_string(store_address) as saver:
         done = await import_langgraph(source.address, saver)
@@ -201,6 +202,7 @@ async def test_states_histories_and_writes_are_equal(source: Source, store_addre
         assert told(application().compile(checkpointer=saver)) == source.told
 
 
+@pytest.mark.sampled(2)
 async def test_writes_keep_the_order_of_their_tasks(source: Source, saver: LongthreadSaver) -> None:
     await import_langgraph(source.address, saver)
     with source.saver() as stock:
@@ -213,6 +215,7 @@ async def test_writes_keep_the_order_of_their_tasks(source: Source, saver: Longt
             assert ours.checkpoint == theirs.checkpoint
 
 
+@pytest.mark.sampled(2)
 async def test_a_graph_goes_on_where_it_was(source: Source, saver: LongthreadSaver) -> None:
     await import_langgraph(source.address, saver)
     ours = application().compile(checkpointer=saver)
@@ -229,6 +232,7 @@ async def test_a_graph_goes_on_where_it_was(source: Source, saver: LongthreadSav
     assert texts(talked) != texts(again)
 
 
+@pytest.mark.sampled(2)
 async def test_a_second_import_changes_nothing(source: Source, saver: LongthreadSaver) -> None:
     first = await import_langgraph(source.address, saver)
     before = await everything(saver)
@@ -237,6 +241,7 @@ async def test_a_second_import_changes_nothing(source: Source, saver: Longthread
     assert await everything(saver) == before
 
 
+@pytest.mark.sampled(2)
 async def test_what_was_said_since_stays_the_last_word(source: Source, saver: LongthreadSaver) -> None:
     await import_langgraph(source.address, saver)
     graph = application().compile(checkpointer=saver)
@@ -266,6 +271,7 @@ async def test_a_thread_that_has_gone_on_here_is_not_mixed_with_what_is_missing(
     assert (await graph.aget_state(on("asks"))).next == ("confirm",)
 
 
+@pytest.mark.sampled(2)
 async def test_a_pruned_thread_does_not_go_back(source: Source, saver: LongthreadSaver) -> None:
     await import_langgraph(source.address, saver)
     await saver.aprune(["talk"])

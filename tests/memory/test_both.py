@@ -27,6 +27,7 @@ async def other(other_address: str) -> AsyncIterator[Driver]:
         yield opened
 
 
+@pytest.mark.sampled(2)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(TEXT, min_size=1, max_size=30),

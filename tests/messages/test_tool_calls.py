@@ -333,6 +333,7 @@ async def test_the_documents_views_show_it(store: Driver, talk: Any) -> None:
     assert len(json.loads(history) if isinstance(history, str) else history) == len(talk)
 
 
+@pytest.mark.sampled(2)
 async def test_copy_export_and_import_lose_nothing(store: Driver, other: Driver, talk: Any) -> None:
     before = [exact(message.__dict__) for message in await branch(store)]
 

@@ -72,6 +72,7 @@ async def _count(store: Driver, plan: Any) -> int:
     return failing.reached
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("every", [61, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("for_good", [False, True])
 async def test_a_run_goes_on_after_the_store_failed_anywhere(

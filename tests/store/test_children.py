@@ -135,6 +135,7 @@ async def test_retention_takes_them_together(store: Driver, plain: Any) -> None:
     assert await pruned(store, idle) == Pruned()
 
 
+@pytest.mark.sampled(2)
 async def test_they_keep_their_places_on_the_way_elsewhere(store: Driver, other_address: str) -> None:
     await family(store)
     await begin(store, "a")

@@ -146,6 +146,7 @@ class Crash(BaseException):
     """The process is gone."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("before", [False, True], ids=["first pass", "second pass"])
 async def test_broken_off_anywhere_nothing_has_happened_and_another_pass_does_it(store: Driver, before: bool) -> None:
     reached: list[str] = []

@@ -87,6 +87,7 @@ async def test_every_table_of_the_database_is_told(store: Driver, plain: Any) ->
     assert tables["later"].thread == "thread_id"
 
 
+@pytest.mark.sampled(2)
 async def test_a_copy_is_whole_and_the_second_one_writes_nothing(store: Driver, other: Driver) -> None:
     for thread_id in ("a", "b", "B"):
         await fill(store, thread_id, user_id=thread_id)
@@ -100,6 +101,7 @@ async def test_a_copy_is_whole_and_the_second_one_writes_nothing(store: Driver, 
     assert (compared.source, compared.target, compared.differing) == (3, 3, ())
 
 
+@pytest.mark.sampled(2)
 async def test_a_thread_without_a_name_goes_along(store: Driver, other: Driver) -> None:
     for thread_id in ("", "a"):
         await fill(store, thread_id)
@@ -117,6 +119,7 @@ async def test_a_thread_without_a_name_goes_along(store: Driver, other: Driver) 
     assert (await compare_stores(store, other, silent)).missing == 0
 
 
+@pytest.mark.sampled(2)
 async def test_what_refers_to_a_run_finds_it_or_is_told_that_it_was_pruned(store: Driver, other: Driver) -> None:
     await turns(store, 40)
     await copy_store(store, other, silent)
@@ -134,6 +137,7 @@ async def test_what_refers_to_a_run_finds_it_or_is_told_that_it_was_pruned(store
     assert refused[1:] == [f"memory_uses t {run_id(5)} {used['memory_id']} (its run is not there)"]
 
 
+@pytest.mark.sampled(2)
 async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:
     for thread_id in ("a", "b", "c"):
         await fill(store, thread_id)
@@ -156,6 +160,7 @@ async def test_a_copy_never_overwrites(store: Driver, other: Driver) -> None:
     assert (await compare_stores(store, other, silent)).differing == ("a",)
 
 
+@pytest.mark.sampled(2)
 async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, other: Driver) -> None:
     for thread_id in ("a", "线", "z'\""):
         await fill(store, thread_id)
@@ -170,6 +175,7 @@ async def test_an_export_comes_back_the_same_over_either_backend(store: Driver, 
     assert (again.written, again.same, again.rows, again.refused) == (0, 3, 0, [])
 
 
+@pytest.mark.sampled(2)
 async def test_a_run_is_executed_where_it_was_begun_and_nowhere_else(store: Driver, other: Driver) -> None:
     await begun(store, owner="somewhere/1/x")
     data = await exported(store)
@@ -385,6 +391,7 @@ Steps = st.lists(
 )
 
 
+@pytest.mark.sampled(2)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=Steps)
 async def test_a_tree_of_any_shape_survives(store: Driver, other: Driver, steps: Any) -> None:
@@ -405,6 +412,7 @@ async def test_a_tree_of_any_shape_survives(store: Driver, other: Driver, steps:
         assert await log.branch(here, thread_id, thread.tip) == await log.branch(there, thread_id, thread.tip)
 
 
+@pytest.mark.sampled(2)
 async def test_nothing_of_a_large_thread_but_a_page_is_held_at_a_time(
     store: Driver, other: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,6 +213,7 @@ async def test_no_statement_tells_what_may_not_be_read(source: Source, ask: Ask)
     assert await told(source, ask) == []
 
 
+@pytest.mark.sampled(4)
 async def test_without_a_policy_they_do(address: str, ask: Ask) -> None:
     async with await open_source(address) as plain:
         assert len(await told(plain, ask)) > 25
