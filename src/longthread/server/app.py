@@ -21,11 +21,13 @@ from longthread.server.paths import EncodedPaths
 from longthread.server.routes import agents, approvals, chat, conversations, health
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
-from longthread.server.state import Served
+from longthread.server.state import Served, to_gateway
 from longthread.settings import Settings
 
 WEB = Path(str(files("longthread.server") / "web"))
 """The page's files."""
+GATEWAY = "/v1"
+"""Where the endpoints of providers are."""
 
 
 def create_app(settings: Settings, *, models: ModelFactory = resolve_model, analyst: Analyst | None = None) -> FastAPI:
@@ -43,6 +45,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
                 yield
             finally:
                 await served.close()
+                await served.gateway.close()  # behind its last request
 
     app = FastAPI(
         title="Longthread",
@@ -62,9 +65,11 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
 
     app.mount("/web", _Files(directory=WEB), name="web")
+    app.mount(GATEWAY, to_gateway, name="gateway")
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
-    app.add_middleware(RequestGuard, host=settings.host, limit=12 * settings.max_question + 65_536)
+    limit = 12 * settings.max_question + 65_536
+    app.add_middleware(RequestGuard, host=settings.host, limit=limit, unlimited=f"{GATEWAY}/")
     return app
 
 

@@ -42,12 +42,14 @@ def is_loopback(host: str) -> bool:
 
 
 class RequestGuard:
-    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused."""
+    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused, but not for paths
+    that begin with `unlimited`, whose application has a limit of its own."""
 
-    def __init__(self, app: ASGIApp, *, host: str, limit: int) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, limit: int, unlimited: str | None = None) -> None:
         self._app = app
         self._names = {host.lower(), "localhost", socket.gethostname().lower()}
         self._limit = limit
+        self._unlimited = unlimited
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,8 +67,12 @@ class RequestGuard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        body = _Body(receive, self._limit)
-        await self._app(scope, body.receive, guarded)
+        limited = receive if self._is_unlimited(scope) else _Body(receive, self._limit).receive
+        await self._app(scope, limited, guarded)
+
+    def _is_unlimited(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        return self._unlimited is not None and path.startswith(self._unlimited)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
@@ -79,7 +85,7 @@ class RequestGuard:
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._limit:
+        if not self._is_unlimited(scope) and (not length.isdecimal() or int(length) > self._limit):
             detail = (
                 f"The request is larger than {self._limit:,} bytes. Put the data into a file and ask that as a source."
             )

@@ -7,18 +7,28 @@ from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from starlette.types import Receive, Scope, Send
 
+from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.runs.analyst import Analyst
+from longthread.server.gateway.router import GatewayRouter
+from longthread.server.gateway.serve import own_routes
 from longthread.server.sources import AskableSources
 
 
 @dataclass(slots=True)
 class Served:
-    """The analyst of a server. Setting `closing` ends its streams."""
+    """The analyst and the gateway of a server. Setting `closing` ends the analyst's streams."""
 
     analyst: Analyst
     sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    gateway: Gateway = field(init=False)
+    gateway_routes: GatewayRouter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(self.analyst.settings.user))
+        self.gateway_routes = GatewayRouter(self.gateway)
 
     async def close(self) -> None:
         """Stop the runs of this process, whose streams still send their end, then end all other streams."""
@@ -28,6 +38,13 @@ class Served:
 
 def _served(request: Request) -> Served:
     return cast(Served, request.app.state.served)
+
+
+async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request for an endpoint of a provider. The gateway itself limits bodies, and no middleware of routes
+    reads them."""
+    served: Served = scope["app"].state.served
+    await served.gateway_routes(scope, receive, send)
 
 
 ServedDep = Annotated[Served, Depends(_served)]

@@ -29,8 +29,8 @@ def run(
     StoreError."""
 
     async def serve() -> None:
-        async with open_store(settings.database) as store:
-            gateway = Gateway(store, _routes(anthropic_url, openai_url), options)
+        async with open_store(settings.database, read_only=settings.read_only) as store:
+            gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
             expiring = asyncio.create_task(expire_states(store, _EXPIRY_SECONDS))
             try:
                 app = GatewayRouter(gateway)
@@ -43,8 +43,8 @@ def run(
         asyncio.run(serve())
 
 
-def _routes(anthropic_url: str, openai_url: str) -> Routes:
-    """Return the vendors' own endpoints, or others in their place."""
+def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
+    """Return the vendors' own endpoints, or others in their place. They come behind those of the catalog."""
     own = [
         Upstream("anthropic", anthropic_url or ANTHROPIC, ["anthropic"]),
         Upstream("openai", openai_url or OPENAI, ["responses", "completions"]),
