@@ -10,9 +10,9 @@ from typing import Any
 from longthread.gateway.parts import Part
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json
-from longthread.messages.wire import pack
 from longthread.model.entry import Draft, Role, ToolCall
 from longthread.model.ids import new_id
+from longthread.model.wire import pack
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Headers
 from longthread.gateway.parts import name_node
 from longthread.gateway.raw_json import element_texts, spelled
-from longthread.messages.wire import is_wire, unpack
 from longthread.model.entry import Entry
+from longthread.model.wire import is_wire, unpack
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Transaction

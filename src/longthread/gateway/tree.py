@@ -9,9 +9,9 @@ from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchored
 from longthread.gateway.raw_json import element_texts, field_value
-from longthread.messages.wire import unpack
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
+from longthread.model.wire import unpack
 from longthread.store import gateway as calls
 from longthread.store.driver import Transaction
 from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
