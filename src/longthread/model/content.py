@@ -9,6 +9,7 @@ from typing import Any
 
 from longthread.model.attachment import attachment_of
 from longthread.model.builtin import RECALL_TOOL
+from longthread.model.wire import is_wire, unpack
 
 CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
 """Types of blocks that repeat a message's calls."""
@@ -30,13 +31,21 @@ _OPAQUE = frozenset(_IDS | _SEALED | {"type", "status", "cache_control", "mime_t
 """Keys of values that are not for people."""
 _BYTES = re.compile(r"data:[^,]{0,100};base64,|[\w+/=-]{1000}", re.ASCII)
 _DEEPEST = 50
+_CALL_FIELDS = ("tool_calls", "function_call")
+"""Fields of Chat Completions' messages that are calls."""
+_INPUTS = ("arguments", "input")
+_WIRE_TEXTS = frozenset({"input_text", "output_text"})
 _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
 
 
-def extra_text(payload: bytes | None) -> str:
-    """The text and names of attachments, invalid calls and the provider's tool items; empty for a foreign payload."""
-    fields = _fields(payload) if payload and any(name in payload for name in _NAMED) else {}
-    return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in _texts(fields) if each.strip()))
+def extra_text(payload: bytes | None, text: str) -> str:
+    """The text and names of attachments, invalid calls and the provider's tool items; empty for a foreign payload.
+    `text` is the entry's."""
+    if payload is not None and is_wire(payload):
+        found = _of_wire(payload, text)
+    else:
+        found = _texts(_fields(payload) if payload and any(name in payload for name in _NAMED) else {})
+    return _UNSTORABLE.sub("\ufffd", "\n".join(each for each in found if each.strip()))
 
 
 def _fields(payload: bytes) -> Mapping[str, Any]:
@@ -57,6 +66,54 @@ def _texts(fields: Mapping[str, Any]) -> Iterator[str]:
     kwargs = fields.get("additional_kwargs")
     for item in _dicts(kwargs.get(HOSTED)) if isinstance(kwargs, dict) else ():
         yield from _of_block(item)
+
+
+def _of_wire(payload: bytes, text: str) -> Iterator[str]:
+    """What a gateway's entry says beside its text and calls. What only providers read stays hidden."""
+    try:
+        blocks = json.loads(unpack(payload, text)[1], strict=False)
+    except (ValueError, RecursionError):
+        return
+    for block in _dicts(blocks):
+        kind, field = block.get("type"), block.get("field")
+        if field in _CALL_FIELDS:
+            yield from _invalid_call(block.get("value"))
+        elif field == "refusal":
+            yield from _strings(block.get("value"))
+        elif kind == "tool_use":
+            yield from _invalid_call(block)
+        elif kind in CALLS or ("call_id" in block and str(kind).endswith("_call")):
+            continue  # its input is among the entry's calls, whatever it is
+        elif kind == "tool_result" or block.get("role") == "tool" or str(kind).endswith("_output"):
+            yield from _of_result(block.get("output", block.get("content")))
+        elif field is None and kind not in _WIRE_TEXTS:
+            yield from _of_block(block)
+
+
+def _of_result(content: Any) -> Iterator[str]:
+    """What a tool's result holds beside its texts, which are the entry's."""
+    if isinstance(content, dict):
+        yield from _strings(content)
+    for block in _dicts(content):
+        if not isinstance(block.get("text"), str):
+            yield from _of_block(block)
+
+
+def _invalid_call(call: Any) -> Iterator[str]:
+    """A call's input if it is a text: it is no arguments, and not in the entry's calls."""
+    if not isinstance(call, dict):
+        return
+    for inner in (call, call.get("function"), call.get("custom")):
+        given = next((inner[key] for key in _INPUTS if key in inner), None) if isinstance(inner, dict) else None
+        if isinstance(given, str) and not _is_object(given):
+            yield given
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, strict=False), dict) or not text.strip()
+    except (ValueError, RecursionError):
+        return not text.strip()
 
 
 def _of_block(block: Mapping[str, Any]) -> Iterator[str]:

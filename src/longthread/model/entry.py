@@ -57,7 +57,7 @@ class Draft:
     @property
     def extra_text(self) -> str:
         """The searchable text of the message beside its text and its calls."""
-        return extra_text(self.payload)
+        return extra_text(self.payload, self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ def _text(row: Row) -> Text:
         tool_calls=[ToolCall.from_json(call) for call in json.loads(row["tool_calls"] or "[]")],
         metadata=json.loads(row["metadata"]) if row["metadata"] else {},
         created_at=datetime.fromisoformat(row["created_at"]),
-        extra_text=extra_text(row["payload"]),
+        extra_text=extra_text(row["payload"], row["text"]),
     )
 
 
