@@ -74,7 +74,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
         last, tools = await calls.position(tx, thread_id)
-        start = await _start(tx, thread_id, asked)
+        start = await _start(tx, place, asked)
         groups = grouped(asked.parts[_after(asked, start.covered) :], start.covered)
         made = drafts(groups, asked.dialect.name, asked.blocks)
         replied: list[EntryParts] = []
@@ -100,11 +100,11 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
     return call.n
 
 
-async def _start(tx: Transaction, thread_id: str, asked: Asked) -> _Start:
+async def _start(tx: Transaction, place: Place, asked: Asked) -> _Start:
     """Return the deepest entry of the thread that the request goes on from."""
-    found = await calls.thread_nodes(tx, thread_id, asked.nodes)
+    found = await calls.thread_nodes(tx, place.thread_id, asked.nodes)
     depth = {node: number for number, node in enumerate(asked.nodes, start=1)}
-    best = max(found, key=lambda node: (depth[node.node], node.seq), default=None)
+    best = max(found, key=lambda node: (node.call == place.joined, depth[node.node], node.seq), default=None)
     return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
 
 

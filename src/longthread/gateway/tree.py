@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Anchored, Part, anchored
+from longthread.gateway.parts import Anchored, Part, anchored, chain
 from longthread.gateway.raw_json import element_texts, field_value
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
@@ -17,6 +17,8 @@ from longthread.store.driver import Transaction
 from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
 from longthread.store.log import entries_at
 
+_SIBLINGS = 16
+"""Equal replies under one parent that are told apart, the newest ones."""
 _NEAR = 48
 """Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
 
@@ -40,12 +42,14 @@ class Place:
         branch: `new`, `main` if it goes on from the thread's tip, `fork` from another entry, or `side` if it is no part
             of the conversation.
         decides: the call whose reply decides what is restored.
+        joined: the number of the thread's call whose reply the request goes on from, or 0.
     """
 
     thread_id: str
     parent: str | None
     branch: str
     decides: GatewayCall | None
+    joined: int = 0
 
 
 async def find_place(
@@ -55,12 +59,7 @@ async def find_place(
     one that it names, or a new one."""
     found = await _known(tx, asked)
     depth = {node: number for number, node in enumerate(asked.nodes)}
-    own = named.thread_id if named else None
-    joined = max(
-        (node for node in found if node.call),
-        key=lambda node: (depth[node.node], node.thread_id == own, node.updated_at, node.seq),
-        default=None,
-    )
+    joined = await _joined(tx, asked, found, depth, named.thread_id if named else None)
     decides = await _deciding(tx, joined, upstream, family) if joined else None
     parent = None
     if named is not None and (named.strict or joined is None):
@@ -68,13 +67,40 @@ async def find_place(
     else:
         thread_id = joined.thread_id if joined else new_id()
     there = [node for node in found if node.thread_id == thread_id]
-    last = max(there, key=lambda node: (depth[node.node], node.seq), default=None)
+    n = joined.call if joined and joined.thread_id == thread_id else 0
+    last = max(there, key=lambda node: (node.call == n, depth[node.node], node.seq), default=None)
     _, tools = await calls.position(tx, thread_id) if last else (0, 0)
     if aside or is_aside(asked.tools, tools):
         branch = "side"
     else:
         branch = "new" if last is None else "main" if last.seq == last.tip else "fork"
-    return Place(thread_id, parent, branch, decides)
+    return Place(thread_id, parent, branch, decides, n)
+
+
+async def _joined(
+    tx: Transaction, asked: Asked, found: Sequence[KnownNode], depth: Mapping[int, int], own: str | None
+) -> KnownNode | None:
+    """Return the longest known prefix that holds a reply. Of equal replies under one parent it is the one whose hidden
+    parts the request holds, or else the newest, first of the thread that is named."""
+    known = [node for node in found if node.call]
+    known.sort(key=lambda node: (depth[node.node], node.thread_id == own, node.updated_at, node.seq), reverse=True)
+    if not known:
+        return None
+    ends = min(depth[node.node] for node in known if _reply_of(node) == _reply_of(known[0]))
+    siblings = {_reply_of(node) for node in known if depth[node.node] == ends}
+    if len(siblings) == 1:
+        return known[0]
+    newest = {_reply_of(node): node for node in reversed(known)}
+    among = sorted((newest[each] for each in siblings), key=lambda node: (node.thread_id != own, known.index(node)))
+    for node in among[:_SIBLINGS]:
+        call = await calls.find_call(tx, node.thread_id, node.call)
+        if call and chain(each for each in asked.hidden if each.at < call.ends) == call.hidden_hash:
+            return node
+    return known[0]
+
+
+def _reply_of(node: KnownNode) -> tuple[str, int]:
+    return node.thread_id, node.call
 
 
 def is_aside(tools: int, first: int) -> bool:
