@@ -13,13 +13,14 @@ from longthread.errors import StoreError
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import client_of, named_thread
 from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
+from longthread.gateway.expand import expanded
 from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored, chain
 from longthread.gateway.restore import edited, edits, without
 from longthread.gateway.sse import FinalEvent
-from longthread.gateway.state import StateUnknown, expanded, without_state
-from longthread.gateway.tree import Place, find_place, hidden_until
+from longthread.gateway.state import Expanded, StateUnknown, without_state
+from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, family_of
 from longthread.store import gateway as calls
 from longthread.store import log
@@ -121,18 +122,19 @@ class GatewayRequest:
 
     async def _find(self) -> None:
         """Find the place in the log, and put back what the client dropped."""
-        named = named_thread(self._incoming)
+        sent = self._sent
         async with self._shared.store.reading() as tx:
             try:
-                asked = await expanded(tx, self._original)
+                found = await expanded(tx, self._original, sent.upstream, sent.family)
             except StateUnknown:
                 if self._upstream.holds_state:
                     return  # it is the provider's alone
                 raise
-            self._whole = asked
-            sent = replace(self._sent, asked=asked)
-            self._sent = sent
-            place = await find_place(tx, asked, named, sent.upstream, sent.family, aside=sent.client.is_aside)
+            asked = self._whole = found.asked
+            sent = self._sent = replace(sent, asked=asked)
+            place = await find_place(
+                tx, asked, self._named(found), sent.upstream, sent.family, aside=sent.client.is_aside
+            )
             self._place = place
             decides = place.decides
             if decides is None:
@@ -154,6 +156,15 @@ class GatewayRequest:
         own = decides.thread_id == place.thread_id
         self._sent = replace(sent, base=decides.n if own else 0, base_ends=decides.ends if own else 0)
         self._shared.counts.restored += bool(sent.restored)
+
+    def _named(self, found: Expanded) -> NamedThread | None:
+        """Return the thread that the request names: by a header, or else by what it goes on from."""
+        named = named_thread(self._incoming)
+        if named is not None and named.strict:
+            return named
+        if found.thread is not None:
+            return NamedThread(found.thread, strict=True)
+        return NamedThread(found.call.thread_id, strict=False) if found.call else named
 
     async def _first(self) -> httpx.Response:
         """Send the request: with its ids if the provider holds what they name, and whole otherwise."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
@@ -33,33 +34,37 @@ class StateUnknown(Exception):
         self.code = code
 
 
-def names_state(asked: Asked) -> bool:
-    """Whether a request names, or begins, state that a provider would hold."""
-    return any(asked.fields.get(name) for name in _STATE_FIELDS.get(asked.dialect.name, ()))
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A request with what it named by ids put in.
+
+    Attributes:
+        call: the call whose reply it goes on from, if it named one.
+        thread: the thread that it named, if it named no reply.
+    """
+
+    asked: Asked
+    call: GatewayCall | None = None
+    thread: str | None = None
 
 
-_STATE_FIELDS: Mapping[str, Sequence[str]] = {"anthropic": ("thread",)}
-
-
-async def expanded(tx: Transaction, asked: Asked) -> Asked:
-    """Return a request with what it names by ids put in, and the ids taken out. Raises StateUnknown."""
-    expand = _EXPAND.get(asked.dialect.name)
-    return await expand(tx, asked) if expand and names_state(asked) else asked
-
-
-async def _expanded_thread(tx: Transaction, asked: Asked) -> Asked:
-    """Anthropic's message threads: a request that continues one has neither its messages nor system and tools."""
+async def expanded_thread(tx: Transaction, asked: Asked) -> Expanded:
+    """Put in what Anthropic's message threads leave out: a request that continues one has neither its messages nor
+    system and tools. Raises StateUnknown."""
+    if "thread" not in asked.fields:
+        return Expanded(asked)
     thread = asked.value("thread")
     if not isinstance(thread, dict) or thread.get("type") != "continue":
-        return rebuilt(asked, {}, leave_out=("thread",))
+        return Expanded(rebuilt(asked, {}, leave_out=("thread",)))
     previous = str(thread.get("previous_message_id") or "")
-    call = await named_call(tx, asked, previous)
-    if call is None:
+    call = await named_call(tx, asked.user, asked.root, previous)
+    said = await messages_until(tx, asked.dialect, call.thread_id, call.reply_end or 0) if call else None
+    if call is None or said is None:
         raise StateUnknown(404, "thread_not_found", f"No thread was found for `previous_message_id` {previous}.")
     frame = await calls.find_frame(tx, call.thread_id, call.frame)
     own = {name: frame[name] for name in ("system", "tools") if name in frame and name not in asked.fields}
-    messages = [*await history(tx, asked.dialect, call), *(asked.text[item.start : item.end] for item in asked.items)]
-    return rebuilt(asked, own | {"messages": f"[{','.join(messages)}]"}, leave_out=("thread",))
+    messages = [*said, *(asked.text[item.start : item.end] for item in asked.items)]
+    return Expanded(rebuilt(asked, own | {"messages": f"[{','.join(messages)}]"}, leave_out=("thread",)), call)
 
 
 def rebuilt(asked: Asked, fields: dict[str, str], leave_out: Sequence[str] = ()) -> Asked:
@@ -79,12 +84,9 @@ def without_state(headers: Headers) -> Headers:
     return found
 
 
-_EXPAND: Mapping[str, Callable[[Transaction, Asked], Awaitable[Asked]]] = {"anthropic": _expanded_thread}
-
-
-async def named_call(tx: Transaction, asked: Asked, response_id: str) -> GatewayCall | None:
+async def named_call(tx: Transaction, user: str, root: bytes, response_id: str) -> GatewayCall | None:
     """Return the call whose reply has this id of the provider's; None if it is not kept, expired or another's."""
-    node = await named_node(tx, asked.user, name_node(asked.root, "response", response_id))
+    node = await named_node(tx, user, name_node(root, "response", response_id))
     call = await calls.find_call(tx, node.thread_id, node.call) if node else None
     return call if call is not None and call.response_id == response_id else None
 
@@ -94,11 +96,11 @@ async def named_node(tx: Transaction, user: str, node: int) -> KnownNode | None:
     return max(found, key=lambda each: (each.updated_at, each.seq), default=None)
 
 
-async def history(tx: Transaction, dialect: Dialect, call: GatewayCall) -> list[str]:
-    """Return the messages of a conversation up to the end of a call's reply, as JSON texts."""
-    if call.reply_end is None:
-        return []
-    entries = await log.branch(tx, call.thread_id, call.reply_end, limit=_LONGEST)
+async def messages_until(tx: Transaction, dialect: Dialect, thread_id: str, seq: int) -> list[str] | None:
+    """Return the messages of a conversation up to an entry, as JSON texts; None if older ones are deleted."""
+    entries = await log.branch(tx, thread_id, seq, limit=_LONGEST) if seq else []
+    if entries and entries[0].parent_seq:
+        return None
     return dialect.spelled([(entry.role, blocks_of(entry)) for entry in entries if is_wire(entry.payload)])
 
 

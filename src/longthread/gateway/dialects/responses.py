@@ -49,6 +49,8 @@ _ITEM_FAILED = re.compile(
 )
 _CONTENT_FAILED = re.compile(r"encrypted content (?P<start>\S+?)\.\.\.(?P<end>\S+) could not be verified")
 _KINDS = {429: "rate_limit_error"}
+_PARAMS = {"previous_response_not_found": "previous_response_id"}
+"""The parameters that errors of the gateway's own are about, by code."""
 
 
 class Responses:
@@ -175,7 +177,7 @@ class Responses:
 
     def error(self, status: int, code: str, message: str) -> bytes:
         shown = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
-        error = {"message": message, "type": shown, "param": None, "code": code or None}
+        error = {"message": message, "type": shown, "param": _PARAMS.get(code), "code": code or None}
         return spelled({"error": error}).encode()
 
 

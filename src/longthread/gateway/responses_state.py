@@ -1,0 +1,123 @@
+"""What OpenAI's Responses name by ids: earlier responses, conversations, and items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from longthread.errors import ThreadNotFound
+from longthread.gateway.asked import Asked
+from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.parts import name_node
+from longthread.gateway.raw_json import element_texts, elements
+from longthread.gateway.state import Expanded, StateUnknown, blocks_of, messages_until, named_call, rebuilt
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Transaction
+from longthread.store.gateway import GatewayCall
+from longthread.store.log import entries_at
+
+# The vendor's errors. Clients recognize them.
+_BOTH = (
+    "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only using one of them."
+)
+_NO_ITEM = (
+    "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again with `store` set "
+    "to true, or remove this item from your input."
+)
+
+
+async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
+    """Put in the items that a request goes on from by `previous_response_id` or `conversation`, and those that its
+    `item_reference`s name. `instructions` are not carried over. Raises StateUnknown."""
+    previous, conversation = asked.value("previous_response_id"), asked.value("conversation")
+    if previous and conversation:
+        raise StateUnknown(400, "mutually_exclusive_parameters", _BOTH)
+    call, thread = None, None
+    if previous:
+        call = await named_call(tx, asked.user, asked.root, str(previous))
+        if call is None:
+            raise _no_previous(str(previous))
+    elif conversation:
+        thread = str(conversation.get("id") if isinstance(conversation, dict) else conversation)
+        call = await _last_call(tx, asked, thread)
+    given = input_items(asked)
+    referred = [str(item.get("id")) for item, _ in given if _is_reference(item)]
+    if call is None and not referred:
+        return Expanded(asked, thread=thread)
+    there = await _referred(tx, asked, referred) if referred else {}
+    before = await items_until(tx, asked.dialect, call, call.reply_end or 0) if call else []
+    if before is None:
+        raise _no_previous(str(previous))
+    items = [*before, *(there[str(item["id"])] if _is_reference(item) else raw for item, raw in given)]
+    fields = {"input": f"[{','.join(items)}]"}
+    gone = ("previous_response_id", "conversation") if call else ()
+    return Expanded(rebuilt(asked, fields, leave_out=gone), call, thread)
+
+
+def _no_previous(id_: str) -> StateUnknown:
+    return StateUnknown(400, "previous_response_not_found", f"Previous response with id '{id_}' not found.")
+
+
+def input_items(asked: Asked) -> list[tuple[Any, str]]:
+    """Return the items of a request's input, each parsed and as its JSON text; a text is one message."""
+    found = asked.fields.get("input")
+    if found is None or not found.value:
+        return []
+    if isinstance(found.value, str):
+        message = f'{{"type":"message","role":"user","content":{asked.text[found.start : found.end]}}}'
+        return [(json.loads(message, strict=False), message)]
+    return [(item.value, asked.text[item.start : item.end]) for item in found.value]
+
+
+async def frame_items(tx: Transaction, call: GatewayCall) -> list[str]:
+    """Return the instructions at the beginning of a call's input, as JSON texts."""
+    frame = await calls.find_frame(tx, call.thread_id, call.frame)
+    return [text for _, text in element_texts(frame["input"])] if "input" in frame else []
+
+
+async def items_until(tx: Transaction, dialect: Dialect, call: GatewayCall, seq: int) -> list[str] | None:
+    """Return the items of a call's conversation up to an entry, as JSON texts; None if older ones are deleted."""
+    said = await messages_until(tx, dialect, call.thread_id, seq)
+    return None if said is None else [*await frame_items(tx, call), *said]
+
+
+async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCall | None:
+    """Return the call at the end of a conversation of the user's, or None if it is not known or not answered."""
+    try:
+        thread = await log.find_thread(tx, thread_id, user_id=asked.user)
+    except ThreadNotFound:
+        return None
+    last, _ = await calls.position(tx, thread_id)
+    own = (await calls.calls_until(tx, thread_id, last)).values()
+    answered = [call for call in own if call.reply_end is not None and call.dialect == asked.dialect.name]
+    return max(answered, key=lambda call: (call.reply_end == thread.tip, call.n), default=None)
+
+
+async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return items of replies by their ids. Raises StateUnknown: one is not kept."""
+    names = {name_node(asked.root, "item", id_): id_ for id_ in ids}
+    found = await calls.known_nodes(tx, asked.user, list(names))
+    newest = {node.node: node for node in sorted(found, key=lambda node: (node.updated_at, node.seq))}
+    items: dict[str, str] = {}
+    for thread_id, n in {(node.thread_id, node.call) for node in newest.values()}:
+        call = await calls.find_call(tx, thread_id, n)
+        if call is not None and call.reply_seq is not None and call.reply_end is not None:
+            entries = await entries_at(tx, thread_id, range(call.reply_seq, call.reply_end + 1))
+            raws = asked.dialect.spelled([(entry.role, blocks_of(entry)) for _, entry in sorted(entries.items())])
+            items |= _by_id(raws)
+    for id_ in ids:
+        if id_ not in items:
+            raise StateUnknown(404, "", _NO_ITEM.format(id=id_))
+    return items
+
+
+def _by_id(raws: Iterable[str]) -> dict[str, str]:
+    parsed = elements(f"[{','.join(raws)}]").value
+    return {str(item.value["id"]): raw for item, raw in zip(parsed, raws, strict=True) if item.value.get("id")}
+
+
+def _is_reference(item: Any) -> bool:
+    """Whether an item is a reference; its type may be left out."""
+    return isinstance(item, dict) and (item.get("type") == "item_reference" or item.keys() == {"id"})
