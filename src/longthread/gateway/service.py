@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import httpx
 
+from longthread.errors import StoreError
 from longthread.gateway.asked import Asked
 from longthread.gateway.catalog_routes import CatalogRoutes
 from longthread.gateway.dialects.anthropic import Anthropic
@@ -19,6 +21,7 @@ from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
 from longthread.gateway.raw_json import replaced, spelled
 from longthread.gateway.state import StateUnknown
+from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
 from longthread.gateway.upstream import Connections, Routes, Upstream
 from longthread.store.driver import Driver
 
@@ -50,6 +53,7 @@ class Gateway:
         self.options = options
         self._routes = CatalogRoutes(store, routes)
         self._connections = Connections()
+        self._stored = StoredResponses(store, options.user, RESPONSES)
         self._shared = Resources(store, self._connections, self.counts, options.strict, options.ttl)
 
     async def close(self) -> None:
@@ -80,6 +84,28 @@ class Gateway:
         except httpx.HTTPError as error:
             return _unreachable(dialect, upstream, error)
 
+    async def stored_response(self, incoming: Incoming) -> Outgoing:
+        """Answer a request about an earlier response of OpenAI's: from the log, or by the provider that holds it."""
+        if not is_about_response(incoming):
+            return await self.relay(RESPONSES, incoming)
+        try:
+            answer = await self._stored.answer(incoming)
+        except InvalidQuery as error:
+            return _refused(RESPONSES, 400, "", str(error))
+        except StoreError as error:
+            return _refused(RESPONSES, 503, "", f"The response cannot be read: {error}")
+        found = await self._routes.find(RESPONSES.name, "")
+        if found is None or not found[0].holds_state:
+            missing = f"Response with id '{response_path(incoming)[0]}' not found."
+            return answer or _refused(RESPONSES, 404, "", missing)
+        if answer is None:
+            return await self.relay(RESPONSES, incoming)
+        if incoming.method == "DELETE":
+            with suppress(httpx.HTTPError):  # it is gone here, and the provider forgets it in time
+                response = await self._connections.send(found[0], RESPONSES.name, incoming, b"")
+                await response.aclose()
+        return answer
+
     async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         """Pass any other request on, and its answer back, unread."""
         model = _model_in(incoming.body)
@@ -96,6 +122,11 @@ class Gateway:
         if self.options.keep == "nothing" or incoming.header("x-longthread-keep") == "nothing":
             return False
         return self.options.keep == "all" or asked.value("store") is not False
+
+
+def no_websockets() -> Outgoing:
+    """Return the refusal of an upgrade, after which clients post."""
+    return _refused(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
 
 
 def too_large(dialect: Dialect) -> Outgoing:

@@ -146,6 +146,7 @@ async def threads_without_nodes(tx: Transaction) -> list[str]:
 async def forget_names(tx: Transaction, thread_id: str, n: int) -> None:
     """Delete the ids of the provider's by which a call is found."""
     await tx.run("delete_response_nodes", thread_id=thread_id, call=n)
+    await tx.run("forget_response", thread_id=thread_id, n=n)
 
 
 @decoder

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
-from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, COMPLETIONS, RESPONSES, Gateway, too_large
+from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, COMPLETIONS, RESPONSES, Gateway, no_websockets, too_large
 
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
@@ -52,6 +52,12 @@ class GatewayRouter:
             return await self._gateway.reply(RESPONSES, incoming)
         if route == ("POST", "/v1/chat/completions"):
             return await self._gateway.reply(COMPLETIONS, incoming)
+        if route in (("POST", "/v1/responses/compact"), ("POST", "/v1/responses/input_tokens")):
+            return await self._gateway.reply(RESPONSES, incoming, counts=True)
+        if route == ("GET", "/v1/responses") and incoming.header("upgrade"):
+            return no_websockets()
+        if incoming.path.startswith("/v1/responses/"):
+            return await self._gateway.stored_response(incoming)
         return await self._gateway.relay(dialect, incoming)
 
 

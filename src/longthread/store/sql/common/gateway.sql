@@ -55,5 +55,8 @@ SET client_type = excluded.client_type, client = excluded.client, access_count =
 SELECT DISTINCT c.thread_id FROM gateway_calls c
 WHERE NOT EXISTS (SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id);
 
+-- name: forget_response
+UPDATE gateway_calls SET response_id = NULL, head = NULL WHERE thread_id = :thread_id AND n = :n;
+
 -- name: delete_response_nodes
 DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND call = :call AND place > 0;
