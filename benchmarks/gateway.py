@@ -102,9 +102,7 @@ def measure(folder: Path, sizes: Sizes, litellm: Path | None, tell: Any) -> dict
 _LITELLM = ("added_p50_ms", "cpu_ms", "rss_mb")
 
 
-def pairs(
-    direct: str, through: Server, conversations: Sequence[Conversation], count: int, *, streams: bool
-) -> Paired:
+def pairs(direct: str, through: Server, conversations: Sequence[Conversation], count: int, *, streams: bool) -> Paired:
     """Send each conversation's next questions to both, one after the other; each goes first in every other pair."""
     found = Paired()
     with closing(Client(direct)) as one, closing(Client(through.url)) as other:
@@ -179,7 +177,9 @@ def _gateway(upstream: str, database: Path, env: Mapping[str, str]) -> Iterator[
         yield server
 
 
-def _litellm(path: Path, upstream: str, sizes: Sizes, folder: Path, env: Mapping[str, str], tell: Any) -> dict[str, float]:
+def _litellm(
+    path: Path, upstream: str, sizes: Sizes, folder: Path, env: Mapping[str, str], tell: Any
+) -> dict[str, float]:
     """Measure LiteLLM's proxy with conversations of the same kind."""
     config = folder / "litellm.yaml"
     parameters = {"model": "anthropic/claude-lean-5", "api_base": upstream, "api_key": "sk-bench"}
@@ -198,13 +198,19 @@ def _litellm(path: Path, upstream: str, sizes: Sizes, folder: Path, env: Mapping
         )
         tell({"measured": "litellm", **whole.row(), "rss_mb": server.rss_mb()})
         tell({"measured": "litellm, streamed", **streamed.row()})
-        return {"added_p50_ms": whole.row()["added_p50_ms"], "cpu_ms": round(whole.cpu_ms, 2), "rss_mb": server.rss_mb()}
+        return {
+            "added_p50_ms": whole.row()["added_p50_ms"],
+            "cpu_ms": round(whole.cpu_ms, 2),
+            "rss_mb": server.rss_mb(),
+        }
 
 
 def _bytes(database: Path) -> int:
     """Bytes of a SQLite database, what is still in its log included."""
     with closing(sqlite3.connect(database)) as connection:
-        return int(connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0])
+        return int(
+            connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+        )
 
 
 def _at(values: Sequence[float], percent: int) -> float:

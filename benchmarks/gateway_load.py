@@ -1,4 +1,4 @@
-"""The load of `gateway.py`: conversations of about 200 messages and 140 KB, and a client with little cost of its own."""
+"""The load of `gateway.py`: conversations of about 200 messages and 140 KB, and a client that costs little."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ class Client:
         if response.status == 200:
             content = _streamed(answered) if streams else json.loads(answered)["content"]
         restored = int(response.headers.get("x-longthread-restored", 0))
-        return Answer(
-            response.status, restored, 1000 * (then - began), 1000 * (ended - began), content, len(answered)
-        )
+        return Answer(response.status, restored, 1000 * (then - began), 1000 * (ended - began), content, len(answered))
 
     def close(self) -> None:
         self._connection.close()

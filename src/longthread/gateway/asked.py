@@ -9,8 +9,9 @@ from hashlib import blake2b
 from typing import Any
 
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Anchored, Part, anchored, nodes, root_of
-from longthread.gateway.raw_json import Value, members
+from longthread.gateway.parts import Anchored, Part, anchored, digests, node_of, root_of, visible_parts
+from longthread.gateway.raw_json import Value, elements, members
+from longthread.gateway.recent import ReadItems, Recent
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,36 @@ class Asked:
     parts: Sequence[Part]
     body: bytes = field(repr=False)
     root: bytes = field(repr=False)
+    recent: Recent = field(repr=False)
+    digests: Sequence[bytes] = field(repr=False)
+    """Those of the visible parts: each stands for its part and all before it."""
     frame_count: int = 0
     """How many messages before `items` are instructions."""
 
     @classmethod
-    def read(cls, dialect: Dialect, user: str, body: bytes) -> Asked:
+    def read(cls, dialect: Dialect, user: str, body: bytes, recent: Recent | None = None) -> Asked:
         """Read a request's body. Raises ValueError: it is no request of this dialect."""
-        text = body.decode("utf-8")
+        return cls._read(dialect, user, body.decode("utf-8"), body, recent or Recent(0))
+
+    @classmethod
+    def _read(cls, dialect: Dialect, user: str, text: str, body: bytes, recent: Recent) -> Asked:
+        root = root_of(user, dialect.name)
+        known: dict[int, ReadItems | None] = {}
+
+        def read_list(text: str, at: int) -> Value:
+            found = known[at] = recent.find(root, text, at)
+            return elements(text, at, found.items_at(at) if found else ())
+
         try:
-            fields = dict(members(text, lists=frozenset({dialect.items})))
+            fields = dict(members(text, lists={dialect.items: read_list}))
             every = dialect.items_of(fields)
-            items = every[dialect.frame_items(every) :]
-            parts = dialect.parts(items)
+            start = fields[dialect.items].start if every else 0
+            read = _parts(dialect, root, text[start : every[-1].end] if every else "", start, every, known.get(start))
         except RecursionError as error:
             raise ValueError("It is nested too deeply.") from error
-        root = root_of(user, dialect.name)
-        return cls(dialect, user, text, fields, items, parts, body, root, len(every) - len(items))
+        recent.put(read)
+        items, count = every[read.frame_count :], read.frame_count
+        return cls(dialect, user, text, fields, items, read.parts, body, root, recent, read.digests, count)
 
     def value(self, name: str) -> Any:
         found = self.fields.get(name)
@@ -54,7 +69,7 @@ class Asked:
 
     def with_text(self, text: str) -> Asked:
         """Return the request with another text."""
-        return Asked.read(self.dialect, self.user, text.encode())
+        return Asked._read(self.dialect, self.user, text, text.encode(), self.recent)
 
     @property
     def model(self) -> str:
@@ -66,24 +81,20 @@ class Asked:
 
     @cached_property
     def visible(self) -> list[Part]:
-        return [part for part in self.parts if part.visible is not None]
+        return visible_parts(self.parts)
 
     @cached_property
     def hidden(self) -> list[Anchored]:
         return anchored(self.parts)
 
     @cached_property
-    def _tree(self) -> tuple[list[int], bytes]:
-        return nodes(self.root, self.visible)
-
-    @property
     def nodes(self) -> list[int]:
-        return self._tree[0]
+        return [node_of(digest) for digest in self.digests]
 
     @property
     def end(self) -> bytes:
         """The root of what follows."""
-        return self._tree[1]
+        return self.digests[-1] if self.digests else self.root
 
     @cached_property
     def frame(self) -> dict[str, str]:
@@ -101,3 +112,18 @@ class Asked:
         """Return the JSON texts of a message's blocks."""
         found = self.items[item]
         return self.dialect.blocks(self.text[found.start : found.end])
+
+
+def _parts(
+    dialect: Dialect, root: bytes, text: str, start: int, every: Sequence[Value], known: ReadItems | None
+) -> ReadItems:
+    """Read the parts of a list's items that are not known. `text` is the list's, from its `start` to the last item."""
+    count = dialect.frame_items(every)
+    if known is None or known.frame_count != count:
+        known = ReadItems(root, "", (), count, (), ())
+    old = len(known.items)
+    begin = max(old, count)
+    new = [part._replace(item=part.item + begin - count) for part in dialect.parts(every[begin:])]
+    made = digests(known.digests[-1] if known.digests else root, visible_parts(new))
+    items = [*known.items, *(Value(item, first - start, end - start) for item, first, end in every[old:])]
+    return ReadItems(root, text, items, count, [*known.parts, *new], [*known.digests, *made])

@@ -11,7 +11,7 @@ from longthread.gateway.asked import Asked
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
-from longthread.gateway.parts import anchored, chain, name_node, nodes, visible_parts
+from longthread.gateway.parts import anchored, chain, digests, name_node, node_of, visible_parts
 from longthread.gateway.tree import Place, hidden_part, is_aside
 from longthread.model.entry import Draft, Entry
 from longthread.store import gateway as calls
@@ -193,8 +193,8 @@ def _nodes(
 ) -> Iterable[tuple[int, int, int, int]]:
     """Yield the nodes of the new entries, and of the provider's ids."""
     asked = sent.asked
-    own = nodes(asked.end, visible_parts(reply.parts))[0] if reply else []
-    every = [*asked.nodes, *own]
+    own = digests(asked.end, visible_parts(reply.parts)) if reply else []
+    every = [*asked.nodes, *map(node_of, own)]
     for number, (seq, group) in enumerate(written):
         if group.end:
             yield seq, 0, every[group.end - 1], call.previous if number < asked_count else call.n

@@ -104,18 +104,21 @@ def chain(hidden: Iterable[Anchored]) -> bytes:
     return digest.digest()
 
 
-def nodes(root: bytes, parts: Iterable[Part]) -> tuple[list[int], bytes]:
-    """Return the node of each visible part, and the whole digest of the last one: the root of what follows.
-
-    A node is a number of 64 bits that stands for its part and for all before it.
-    """
-    found: list[int] = []
+def digests(root: bytes, parts: Iterable[Part]) -> list[bytes]:
+    """Return a digest of each visible part, which stands for it and for all before it. The last one is the root of what
+    follows."""
+    found: list[bytes] = []
     digest = root
     for part in parts:
         assert part.visible is not None
         digest = blake2b(b"%s %s %s" % (digest, part.role.encode(), part.visible), digest_size=16).digest()
-        found.append(int.from_bytes(digest[:8], "big", signed=True))
-    return found, digest
+        found.append(digest)
+    return found
+
+
+def node_of(digest: bytes) -> int:
+    """Return a digest as a number of 64 bits, as it is stored and looked up."""
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def root_of(user: str, dialect: str) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -19,10 +20,12 @@ class Value(NamedTuple):
     end: int
 
 
-def members(text: str, start: int = 0, *, lists: frozenset[str] = frozenset()) -> Iterator[tuple[str, Value]]:
+def members(
+    text: str, start: int = 0, *, lists: Mapping[str, Callable[[str, int], Value]] = MappingProxyType({})
+) -> Iterator[tuple[str, Value]]:
     """Yield the members of the object at `start`, in order; of one that is repeated, each.
 
-    The value of a list under a name in `lists` is a list of `Value`. Raises ValueError: it is no JSON object.
+    A list under a name in `lists` is read by its function, such as `elements`. Raises ValueError: it is no JSON object.
     """
     at = _after(text, start)
     _expect(text, at, "{")
@@ -33,17 +36,19 @@ def members(text: str, start: int = 0, *, lists: frozenset[str] = frozenset()) -
         at = _after(text, at)
         _expect(text, at, ":")
         at = _after(text, at + 1)
-        found = elements(text, at) if name in lists and text[at : at + 1] == "[" else _value(text, at)
+        read = lists.get(name, _value) if text[at : at + 1] == "[" else _value
+        found = read(text, at)
         yield name, found
         at = _next(text, found.end, "}")
 
 
-def elements(text: str, start: int = 0) -> Value:
-    """Return the list at `start`, with each element as a `Value`. Raises ValueError: it is no JSON list."""
+def elements(text: str, start: int = 0, known: Sequence[Value] = ()) -> Value:
+    """Return the list at `start`, with each element as a `Value`. The first ones may be `known`. Raises ValueError: it
+    is no JSON list."""
     begin = _after(text, start)
     _expect(text, begin, "[")
-    at = _after(text, begin + 1)
-    found: list[Value] = []
+    found = [*known]
+    at = _next(text, found[-1].end, "]") if found else _after(text, begin + 1)
     while text[at : at + 1] != "]":
         found.append(_value(text, at))
         at = _next(text, found[-1].end, "]")

@@ -20,6 +20,7 @@ from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
 from longthread.gateway.raw_json import replaced, spelled
+from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
 from longthread.gateway.upstream import Connections, Routes, Upstream
@@ -52,6 +53,7 @@ class Gateway:
         self.counts = Counts()
         self.options = options
         self._routes = CatalogRoutes(store, routes)
+        self._recent = Recent()
         self._connections = Connections()
         self._stored = StoredResponses(store, options.user, RESPONSES)
         self._shared = Resources(store, self._connections, self.counts, options.strict, options.ttl)
@@ -63,7 +65,7 @@ class Gateway:
         """Answer a request for a model's reply; with `counts` only for its number of tokens, which keeps nothing."""
         self.counts.requests += 1
         try:
-            asked = Asked.read(dialect, self.options.user, incoming.body)
+            asked = Asked.read(dialect, self.options.user, incoming.body, self._recent)
         except ValueError:
             return await self.relay(dialect, incoming)  # the provider says what is wrong with it
         found = await self._routes.find(dialect.name, asked.model)

@@ -1,0 +1,88 @@
+"""The messages of recent requests, as they were read. Clients send the whole conversation each time; of what they
+repeat byte for byte nothing is parsed or hashed again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from longthread.gateway.parts import Part
+from longthread.gateway.raw_json import Value
+
+CHARACTERS = 4_000_000
+"""How much text is kept. With what was read of it, it takes about six times as many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItems:
+    """The messages or items of a request.
+
+    Attributes:
+        owner: whose they are: a user's, in a dialect.
+        text: the list's JSON text up to the end of the last item. Places in `items` count from its bracket.
+        frame_count: how many items at the beginning are instructions, and no parts.
+        digests: those of the visible parts.
+    """
+
+    owner: bytes
+    text: str
+    items: Sequence[Value]
+    frame_count: int
+    parts: Sequence[Part]
+    digests: Sequence[bytes]
+
+    def items_at(self, start: int) -> list[Value]:
+        """Return the items as they are in a text in which the list begins at `start`."""
+        return [Value(item, begin + start, end + start) for item, begin, end in self.items]
+
+    def first(self, count: int) -> ReadItems:
+        """Return the first items."""
+        if count == len(self.items):
+            return self
+        parts = self.parts[: bisect_left(self.parts, count - self.frame_count, key=attrgetter("item"))]
+        visible = sum(part.visible is not None for part in parts)
+        text = self.text[: self.items[count - 1].end]
+        return ReadItems(self.owner, text, self.items[:count], self.frame_count, parts, self.digests[:visible])
+
+
+class Recent:
+    """What was read of recent requests, up to a number of characters; of the oldest it knows nothing any more."""
+
+    def __init__(self, characters: int = CHARACTERS) -> None:
+        self._limit = characters
+        self._size = 0
+        self._reads: list[ReadItems] = []
+
+    def find(self, owner: bytes, text: str, start: int) -> ReadItems | None:
+        """Return the first items of the list at `start` in a text, as many as are known."""
+        own = [read for read in self._reads if read.owner == owner]
+        whole = [read for read in own if text.startswith(read.text, start)]
+        if whole:
+            return max(whole, key=lambda read: len(read.text))
+        counts = [(_common(read, text, start), number) for number, read in enumerate(own)]
+        count, number = max(counts, default=(0, 0))
+        return own[number].first(count) if count and own[number].frame_count < count else None
+
+    def put(self, read: ReadItems) -> None:
+        """Keep what was read, in the place of what it goes on from."""
+        if not read.text.endswith("}"):
+            return  # there is none, or it is a number, of which one could not tell where it ends
+        kept = [each for each in self._reads if not (each.owner == read.owner and read.text.startswith(each.text))]
+        kept.append(read)
+        size = sum(len(each.text) for each in kept)
+        while size > self._limit:
+            size -= len(kept.pop(0).text)
+        self._reads = kept
+
+
+def _common(read: ReadItems, text: str, start: int) -> int:
+    """Return how many of the first items a text has."""
+    if not text.startswith(read.text[: read.items[0].end], start):
+        return 0
+
+    def differs(number: int) -> bool:
+        return not text.startswith(read.text[: read.items[number - 1].end], start)
+
+    return bisect_right(range(1, len(read.items)), False, key=differs)
