@@ -42,3 +42,28 @@ def test_the_last_line_has_every_ratio_for_each_backend(postgres_server: str, tm
     savers = {(row["backend"], row["saver"]) for row in rows if row["measured"] == "turn"}
     assert len(savers) == 8
     assert ET.parse(plot).getroot().tag.endswith("svg")
+
+
+GATEWAY_KEYS = (
+    *("added_p50_ms", "added_p99_ms", "stream_first_added_p50_ms", "cpu_ms", "rss_mb"),
+    *("litellm_added_p50_ms", "litellm_cpu_ms", "litellm_rss_mb", "restored", "rejected_direct"),
+    *("stream_cpu_ms", "start_cpu_s", "disk_ratio"),
+)
+
+
+@pytest.mark.slow
+def test_the_gateway_restores_what_the_provider_refuses(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/gateway.py", "--tiny", "--json"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    *rows, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert tuple(last) == GATEWAY_KEYS
+    assert {row["measured"] for row in rows} == {"load", "gateway", "gateway, streamed", "disk"}
+    assert last["restored"] == last["rejected_direct"] == 2
+    assert last["litellm_cpu_ms"] is None
+    assert last["disk_ratio"] > 0

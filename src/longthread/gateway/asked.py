@@ -53,7 +53,7 @@ class Asked:
             return elements(text, at, found.items_at(at) if found else ())
 
         try:
-            fields = dict(members(text, lists={dialect.items: read_list}))
+            fields = dict(members(text, lists=frozenset({dialect.items}), read_list=read_list))
             every = dialect.items_of(fields)
             start = fields[dialect.items].start if every else 0
             read = _parts(dialect, root, text[start : every[-1].end] if every else "", start, every, known.get(start))

@@ -25,5 +25,4 @@ async def expanded(tx: Transaction, asked: Asked, upstream: str, family: str) ->
         return found
     whole = found.asked
     foreign = [each for each in whole.hidden if each.at < call.ends]
-    text = edited(whole.dialect, whole.text, whole.items, without(foreign))
-    return Expanded(whole.with_text(text), call)
+    return Expanded(whole.with_text(edited(whole, without(foreign))), call)

@@ -143,11 +143,11 @@ class GatewayRequest:
             if chain(theirs) != decides.hidden_hash:
                 if not self._dialect.asks_hidden(asked.fields):
                     return
-                ours = await hidden_until(tx, self._dialect, decides)
+                ours = await hidden_until(tx, asked, decides)
                 if ours is None:
                     return
                 changes = edits(asked.parts, ours, theirs, decides.ends)
-                asked = asked.with_text(edited(self._dialect, asked.text, asked.items, changes))
+                asked = asked.with_text(edited(asked, changes))
                 now = [each for each in asked.hidden if each.at < decides.ends]
                 if chain(now) != decides.hidden_hash:  # all of them or none
                     _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
@@ -191,7 +191,7 @@ class GatewayRequest:
         refusal = self._dialect.refusal(_decoded(body, first))
         if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
-            text = edited(self._dialect, sent.asked.text, sent.asked.items, without(gone))
+            text = edited(sent.asked, without(gone))
             again = replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone))
         elif sent.restored and first.status_code != 404:
             again = replace(sent, asked=self._whole, restored=0, dropped=0)
@@ -214,6 +214,7 @@ class GatewayRequest:
                 await log.position(tx, thread_id)
                 line = await calls.calls_until(tx, thread_id, base)
                 await calls.refuse(tx, thread_id, [n for n in _line(line, base) if line[n].ends > at])
+            self._original.recent.hidden.clear()
         except StoreError as error:
             self._not_kept(error)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -21,11 +20,16 @@ class Value(NamedTuple):
 
 
 def members(
-    text: str, start: int = 0, *, lists: Mapping[str, Callable[[str, int], Value]] = MappingProxyType({})
+    text: str,
+    start: int = 0,
+    *,
+    lists: frozenset[str] = frozenset(),
+    read_list: Callable[[str, int], Value] | None = None,
 ) -> Iterator[tuple[str, Value]]:
     """Yield the members of the object at `start`, in order; of one that is repeated, each.
 
-    A list under a name in `lists` is read by its function, such as `elements`. Raises ValueError: it is no JSON object.
+    The value of a list under a name in `lists` is a list of `Value`: `read_list` reads it, or else `elements`. Raises
+    ValueError: it is no JSON object.
     """
     at = _after(text, start)
     _expect(text, at, "{")
@@ -36,8 +40,8 @@ def members(
         at = _after(text, at)
         _expect(text, at, ":")
         at = _after(text, at + 1)
-        read = lists.get(name, _value) if text[at : at + 1] == "[" else _value
-        found = read(text, at)
+        is_listed = name in lists and text[at : at + 1] == "["
+        found = (read_list or elements)(text, at) if is_listed else _value(text, at)
         yield name, found
         at = _next(text, found.end, "}")
 

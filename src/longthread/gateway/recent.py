@@ -1,15 +1,21 @@
-"""The messages of recent requests, as they were read. Clients send the whole conversation each time; of what they
-repeat byte for byte nothing is parsed or hashed again."""
+"""Recent requests in memory. Clients send the whole conversation each time; of what they repeat byte for byte nothing
+is parsed, hashed or restored anew. Nothing depends on it but time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Generic, TypeVar
 
 from longthread.gateway.parts import Part
 from longthread.gateway.raw_json import Value
+from longthread.store.gateway import HiddenPart
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Kept = TypeVar("_Kept")
 
 CHARACTERS = 4_000_000
 """How much text is kept. With what was read of it, it takes about six times as many bytes."""
@@ -47,13 +53,49 @@ class ReadItems:
         return ReadItems(self.owner, text, self.items[:count], self.frame_count, parts, self.digests[:visible])
 
 
+class Latest(Generic[_Key, _Kept]):
+    """What was used last, up to a size."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._kept: OrderedDict[_Key, tuple[_Kept, int]] = OrderedDict()
+
+    def get(self, key: _Key) -> _Kept | None:
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def put(self, key: _Key, value: _Kept, size: int) -> None:
+        self.pop(key)
+        self._kept[key] = value, size
+        self._size += size
+        while self._size > self._limit:
+            self._size -= self._kept.popitem(last=False)[1][1]
+
+    def pop(self, key: _Key) -> None:
+        self._size -= self._kept.pop(key, (None, 0))[1]
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._size = 0
+
+
 class Recent:
-    """What was read of recent requests, up to a number of characters; of the oldest it knows nothing any more."""
+    """What is known of recent requests. Of the oldest it knows nothing any more.
+
+    Attributes:
+        hidden: the hidden parts up to the end of a reply, by their hash.
+        edited: messages with hidden parts put in, by dialect, message and hidden parts.
+    """
 
     def __init__(self, characters: int = CHARACTERS) -> None:
         self._limit = characters
-        self._size = 0
         self._reads: list[ReadItems] = []
+        self.hidden: Latest[bytes, Sequence[HiddenPart]] = Latest(characters)
+        self.edited: Latest[Hashable, str] = Latest(characters)
 
     def find(self, owner: bytes, text: str, start: int) -> ReadItems | None:
         """Return the first items of the list at `start` in a text, as many as are known."""

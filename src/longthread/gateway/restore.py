@@ -1,4 +1,4 @@
-"""What a client dropped, put back exactly. Pure.
+"""What a client dropped, put back exactly.
 
 The newest reply that the request still holds, by the upstream and the family of models that are asked now, decides:
 before its end go the hidden parts that its own call carried, and then its own. All of them or none.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from longthread.gateway.dialects.dialect import Dialect, Edit
+from longthread.gateway.asked import Asked
+from longthread.gateway.dialects.dialect import Edit
 from longthread.gateway.parts import Anchored, Part
-from longthread.gateway.raw_json import Value, replaced
+from longthread.gateway.raw_json import replaced
 from longthread.store.gateway import HiddenPart
 
 
@@ -47,11 +48,22 @@ def without(hidden: Iterable[Anchored]) -> dict[int, Edit]:
     return found
 
 
-def edited(dialect: Dialect, text: str, items: Sequence[Value], changes: dict[int, Edit]) -> str:
+def edited(asked: Asked, changes: dict[int, Edit]) -> str:
     """Return a request's text with changed messages; all others stay as they are, byte for byte."""
-    raws = {number: text[items[number].start : items[number].end] for number in changes}
-    new = {number: dialect.edited(raws[number], edit) for number, edit in changes.items()}
+    text, items = asked.text, asked.items
+    new = {
+        number: _message(asked, text[items[number].start : items[number].end], changes[number]) for number in changes
+    }
     if all(new.values()):
         return replaced(text, [(items[number].start, items[number].end, raw) for number, raw in new.items()])
     kept = [new.get(number, text[item.start : item.end]) for number, item in enumerate(items)]
     return replaced(text, [(items[0].start, items[-1].end, ",".join(raw for raw in kept if raw))])
+
+
+def _message(asked: Asked, raw: str, edit: Edit) -> str:
+    key = (asked.dialect.name, raw, frozenset(edit.drops), tuple(edit.puts), tuple(edit.fields.items()))
+    found = asked.recent.edited.get(key)
+    if found is None:
+        found = asked.dialect.edited(raw, edit)
+        asked.recent.edited.put(key, found, len(raw) + len(found))
+    return found

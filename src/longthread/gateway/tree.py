@@ -129,8 +129,28 @@ async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: s
     return None
 
 
-async def hidden_until(tx: Transaction, dialect: Dialect, call: GatewayCall) -> list[HiddenPart] | None:
+async def hidden_until(tx: Transaction, asked: Asked, call: GatewayCall) -> Sequence[HiddenPart] | None:
     """Return the hidden parts that a call carried, and those of its reply; None if they cannot be restored."""
+    if call.refused:
+        return None
+    known = asked.recent.hidden
+    found = known.get(call.hidden_hash or b"")
+    if found is None:
+        base = await calls.find_call(tx, call.thread_id, call.base) if call.base else None
+        before = known.get(base.hidden_hash or b"") if base is not None and not base.refused else None
+        line = [call] if before is not None or not call.base else await _line(tx, call)
+        own = await _hidden_of(tx, asked.dialect, line)
+        if own is None:
+            return None
+        found = [*(before or ()), *own]
+        if base is not None and before is not None:
+            known.pop(base.hidden_hash or b"")  # the same texts are in what goes on from it
+        known.put(call.hidden_hash or b"", found, sum(len(each[-1]) for each in found))
+    return found
+
+
+async def _line(tx: Transaction, call: GatewayCall) -> list[GatewayCall] | None:
+    """Return a call after those whose hidden parts it carried; None if one of them is not there any more."""
     there = await calls.calls_until(tx, call.thread_id, call.n)
     line: list[GatewayCall] = []
     n = call.n
@@ -139,11 +159,16 @@ async def hidden_until(tx: Transaction, dialect: Dialect, call: GatewayCall) -> 
             return None
         line.append(there[n])
         n = there[n].base
-    if any(each.refused or each.reply_seq is None or each.reply_end is None for each in line):
+    return line[::-1]
+
+
+async def _hidden_of(tx: Transaction, dialect: Dialect, line: Sequence[GatewayCall] | None) -> list[HiddenPart] | None:
+    """Return what each call of a line carried beyond the one before, and what its reply has."""
+    if line is None or any(each.refused or each.reply_seq is None or each.reply_end is None for each in line):
         return None
-    entries = await entries_at(tx, call.thread_id, [seq for each in line for seq in _reply(each)])
+    entries = await entries_at(tx, line[0].thread_id, [seq for each in line for seq in _reply(each)])
     found: list[HiddenPart] = []
-    for each in reversed(line):
+    for each in line:
         own = [entries[seq] for seq in _reply(each) if seq in entries]
         if len(own) != len(_reply(each)):
             return None
