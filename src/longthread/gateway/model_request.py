@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import httpx
@@ -149,6 +149,8 @@ class GatewayRequest:
                 changes = edits(asked.parts, ours, theirs, decides.ends)
                 asked = asked.with_text(edited(asked, changes))
                 now = [each for each in asked.hidden if each.at < decides.ends]
+                if _seals(theirs) - _seals(now):
+                    return  # another provider's reply, or one from before: the client dropped nothing of it
                 if chain(now) != decides.hidden_hash:  # all of them or none
                     _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
                     return
@@ -228,6 +230,9 @@ class GatewayRequest:
                 copy.append(decode(piece))
                 if shown := hold(piece, copy[-1]):
                     yield shown
+        except httpx.HTTPError:
+            await self._keep(None, response.status_code)
+            raise
         finally:
             await response.aclose()
         reply = self._read(b"".join(copy), response, streamed=True)
@@ -250,7 +255,7 @@ class GatewayRequest:
         if self._place is None or not self._keeps:
             return
         if reply is not None:
-            dropped = len(reply.head.get("input_transformations") or ())
+            dropped = sum("dropped" in str(each.get("type")) for each in reply.head.get("input_transformations") or ())
             self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
         took = int(1000 * (time.perf_counter() - self._began))
         try:
@@ -290,6 +295,11 @@ def _line(line: Mapping[int, GatewayCall], n: int) -> Iterator[int]:
     while n in line:
         yield n
         n = line[n].base
+
+
+def _seals(hidden: Iterable[Anchored]) -> set[str]:
+    """Return the signatures of hidden parts."""
+    return {each.part.value for each in hidden if isinstance(each.part.value, str) and each.part.value}
 
 
 def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:

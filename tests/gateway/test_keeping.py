@@ -1,0 +1,204 @@
+"""What the gateway keeps, what it leaves out, and what it does when it cannot keep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from tests.gateway.conftest import USER, Start, gateway_of
+from tests.store.samples import everything
+
+from longthread.errors import StoreUnavailable
+from longthread.gateway.service import BODY_LIMIT
+from longthread.messages.entries import message_of
+from longthread.server.gateway import router
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.store.maintenance.expiry import expire
+from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
+from longthread.testing.emulator.faults import StreamError
+
+CANARY = "canary-4711"
+
+
+def body(said: str, **given: Any) -> dict[str, Any]:
+    asked = {"model": "claude-opus-5-5", "max_tokens": 500, "thinking": {"type": "adaptive"}}
+    return asked | {"messages": [{"role": "user", "content": said}]} | given
+
+
+async def post(url: str, content: Any, **headers: str) -> httpx.Response:
+    async with httpx.AsyncClient(timeout=30) as client:
+        return await client.post(f"{url}/v1/messages", json=content, headers=headers)
+
+
+async def test_what_is_not_kept_leaves_no_byte(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    ways = [(await start(provider, keep="nothing"), {}), (await start(provider), {"x-longthread-keep": "nothing"})]
+    for url, headers in ways:
+        for streams in (False, True):
+            answer = await post(url, body(CANARY, stream=streams), **{"x-conversation-id": CANARY, **headers})
+            assert answer.status_code == 200
+            assert "You said" in answer.text
+            assert "x-conversation-id" not in answer.headers
+    async with store.reading() as tx:
+        assert CANARY not in repr(await everything(tx, derived=True))
+
+
+async def test_asked_obeys_the_client(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    url = await start(provider, keep="asked")
+    await post(url, body(CANARY, store=False))
+    async with store.reading() as tx:
+        assert CANARY not in repr(await everything(tx, derived=True))
+    await post(url, body("keep this"))
+    async with store.reading() as tx:
+        assert len(await log.list_threads(tx, user_id=USER)) == 1
+
+
+async def test_an_expired_conversation_is_absent_and_nothing_breaks(
+    store: Driver, start: Start, provider: ProviderEmulator
+) -> None:
+    url = await start(provider, ttl=3600)
+    first = await post(url, body(CANARY))
+    thread_id = first.headers["x-conversation-id"]
+    async with store.writing() as tx:
+        await log.position(tx, thread_id)
+        await calls.expire_after(tx, thread_id, -1)
+    said = [block for block in first.json()["content"] if block["type"] == "text"]
+    history = [{"role": "user", "content": CANARY}, {"role": "assistant", "content": said}]
+    second = await post(url, body("", messages=[*history, {"role": "user", "content": "two"}]))
+    assert second.status_code == 200
+    assert "x-longthread-restored" not in second.headers
+    assert second.headers["x-conversation-id"] != thread_id
+    assert (await expire(store)).threads == 1
+    async with store.reading() as tx:
+        assert len(await log.list_threads(tx, user_id=USER)) == 1
+
+
+async def test_a_deleted_conversation_leaves_no_trace(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    answer = await post(
+        await start(provider), body(CANARY, system=CANARY, tools=[{"name": CANARY, "input_schema": {}}])
+    )
+    async with store.writing() as tx:
+        await log.delete_thread(tx, answer.headers["x-conversation-id"], user_id=USER)
+    async with store.reading() as tx:
+        left = await everything(tx, derived=True)
+    assert {name: rows for name, rows in left.items() if name.startswith("gateway") and rows} == {}
+    assert CANARY not in repr(left)
+
+
+@pytest.mark.parametrize("fault", [Dropped(pieces=2), Dropped(pieces=-1), StreamError(pieces=2)])
+async def test_a_stream_that_breaks_off_is_no_reply(store: Driver, start: Start, fault: Any) -> None:
+    with ProviderEmulator([fault, "whole"]) as emulator:
+        url = await start(emulator)
+        async with httpx.AsyncClient() as client:
+            got = b""
+            try:
+                async with client.stream("POST", f"{url}/v1/messages", json=body("hello", stream=True)) as answer:
+                    thread_id = answer.headers["x-conversation-id"]
+                    async for piece in answer.aiter_raw():
+                        got += piece
+            except httpx.RemoteProtocolError:
+                assert isinstance(fault, Dropped)
+        assert b"message_stop" not in got
+        again = await post(url, body("hello"))
+        assert again.status_code == 200
+        async with store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=USER)
+            entries = await log.branch(tx, thread.id, thread.tip)
+            made = await calls.calls_until(tx, thread_id, 9)
+            nodes = [row for row in (await everything(tx, derived=True))["gateway_nodes"] if row["call"]]
+    assert [entry.role for entry in entries] == ["user"]
+    assert [call.reply_seq for call in made.values()] == [None]
+    assert [row for row in nodes if row["thread_id"] == thread_id] == []
+
+
+async def test_a_failing_store_delivers_and_says_so(
+    store: Driver, start: Start, provider: ProviderEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lenient, strict = await start(provider), await start(provider, strict=True)
+
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[Any]:
+        raise StoreUnavailable(where="here", reason="the disk is full.")
+        yield
+
+    monkeypatch.setattr(type(store), "writing", lambda self: failing())
+    answer = await post(lenient, body("hello"))
+    assert answer.status_code == 200
+    assert "the disk is full" in answer.headers["x-longthread-not-kept"]
+    streamed = await post(lenient, body("hello", stream=True))
+    assert "message_stop" in streamed.text
+    assert ": not kept:" in streamed.text
+    monkeypatch.setattr(type(store), "reading", lambda self: failing())
+    assert (await post(lenient, body("hello"))).status_code == 200
+    refused = await post(strict, body("hello"))
+    assert (refused.status_code, refused.headers["x-should-retry"]) == (503, "true")
+    assert refused.json()["error"]["type"] == "api_error"
+
+
+async def test_a_silent_stream_gets_pings(store: Driver, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "PING_SECONDS", 0.05)
+    with ProviderEmulator([Slow("at last", seconds=0.5)]) as emulator:
+        answer = await post(await start(emulator), body("hello", stream=True))
+    assert "message_stop" in answer.text
+
+
+async def test_too_large_a_body_and_one_that_is_no_json(start: Start, provider: ProviderEmulator) -> None:
+    url = await start(provider)
+    async with httpx.AsyncClient(timeout=60) as client:
+        answer = await client.post(f"{url}/v1/messages", content=b"x" * (BODY_LIMIT + 1))
+        assert (answer.status_code, answer.json()["error"]["type"]) == (413, "request_too_large")
+        assert answer.headers["x-should-retry"] == "false"
+        for wrong in (b"{", b"[]", b'{"messages": 3}', b'{"model": "claude-x", "messages": [{"role": "user"}', b"\xff"):
+            answer = await client.post(f"{url}/v1/messages", content=wrong)
+            direct = await client.post(f"{provider.anthropic_url}/v1/messages", content=wrong)
+            assert answer.status_code == direct.status_code
+
+
+async def test_what_a_client_sent_is_sent_again_byte_for_byte(start: Start) -> None:
+    """Requests as an SDK made them, recorded at the provider, and sent through the gateway."""
+    with ProviderEmulator(None, rules=ProviderRules(signatures=True, binding=True)) as recorder:
+        said: list[Any] = []
+        async with httpx.AsyncClient() as client:
+            for number in range(3):
+                said.append({"role": "user", "content": f"turn {number} 你好"})
+                raw = json.dumps(body("", messages=said), indent=number or None, ensure_ascii=number % 2 == 0)
+                answer = await client.post(f"{recorder.anthropic_url}/v1/messages", content=raw.encode())
+                said.append({"role": "assistant", "content": answer.json()["content"]})
+        recorded = [request.raw for request in recorder.requests]
+    with ProviderEmulator(None, rules=ProviderRules(signatures=True)) as provider:
+        url = await start(provider)
+        async with httpx.AsyncClient() as client:
+            for raw in recorded:
+                assert (await client.post(f"{url}/v1/messages", content=raw)).status_code == 200
+        assert [request.raw for request in provider.requests] == recorded
+
+
+async def test_an_entry_is_the_message_as_it_came(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    said = [{"role": "user", "content": [{"type": "text", "text": "look"}, picture]}]
+    answer = await post(await start(provider), body("", messages=said))
+    async with store.reading() as tx:
+        entries = await log.entries_between(tx, answer.headers["x-conversation-id"], 1, 9)
+    question, reply = map(message_of, entries)
+    assert question.content == said[0]["content"]
+    assert reply.content == answer.json()["content"]
+    assert entries[1].tokens == answer.json()["usage"]["output_tokens"]
+
+
+async def test_gateways_over_one_store_go_on_with_each_other_s_conversations(
+    store: Driver, provider: ProviderEmulator
+) -> None:
+    async with gateway_of(store, provider) as one, gateway_of(store, provider) as two:
+        first = await post(one, body("hello"))
+        text = [block for block in first.json()["content"] if block["type"] == "text"]
+        history = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": text}]
+        both = [post(url, body("", messages=[*history, {"role": "user", "content": url}])) for url in (one, two)]
+        answers = await asyncio.gather(*both)
+    assert [answer.headers["x-longthread-restored"] for answer in answers] == ["1", "1"]
+    assert {answer.headers["x-conversation-id"] for answer in answers} == {first.headers["x-conversation-id"]}
