@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ class Process:
         await self._process.wait()
 
 
-async def streamed(url: str, messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+async def streamed(
+    url: str, messages: list[dict[str, Any]], on_piece: Callable[[], None] = lambda: None
+) -> list[dict[str, Any]] | None:
     """Ask, and return the reply's blocks if its last event came."""
     body = {"model": "claude-opus-5-5", "max_tokens": 500, "stream": True, "messages": messages}
     got = b""
@@ -62,6 +65,7 @@ async def streamed(url: str, messages: list[dict[str, Any]]) -> list[dict[str, A
         ):
             async for piece in answer.aiter_raw():
                 got += piece
+                on_piece()
     except httpx.HTTPError:
         return None
     if b"message_stop" not in got:
@@ -74,6 +78,19 @@ async def streamed(url: str, messages: list[dict[str, Any]]) -> list[dict[str, A
     return [{"type": "text", "text": text}]
 
 
+class Countdown:
+    """`over` is set after so many pieces of streams."""
+
+    def __init__(self, pieces: int) -> None:
+        self.over = asyncio.Event()
+        self._left = pieces
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            self.over.set()
+
+
 @pytest.mark.slow
 async def test_a_killed_gateway_keeps_what_it_acknowledged(store_address: str, tmp_path: Path) -> None:
     dice = random.Random(4711)  # no secret
@@ -84,16 +101,20 @@ async def test_a_killed_gateway_keeps_what_it_acknowledged(store_address: str, t
         for number in range(ROUNDS):
             await process.start()
 
-            async def talk(said: list[dict[str, Any]], name: str, url: str = process.url) -> None:
-                for turn in range(20):
-                    asked = [*said, {"role": "user", "content": f"{name} {turn}"}]
-                    blocks = await streamed(url, asked)
+            pieces = Countdown(dice.randint(1, 400))
+
+            async def talk(
+                said: list[dict[str, Any]], name: str, url: str = process.url, pieces: Countdown = pieces
+            ) -> None:
+                while True:
+                    asked = [*said, {"role": "user", "content": f"{name} {len(said)}"}]
+                    blocks = await streamed(url, asked, pieces.count)
                     if blocks is None:
                         return
                     said[:] = [*asked, {"role": "assistant", "content": blocks}]
 
             talking = asyncio.gather(*(talk(said, f"client {n} round {number}") for n, said in enumerate(talks)))
-            await asyncio.sleep(dice.uniform(0.05, 0.6))
+            await pieces.over.wait()
             await process.kill()
             await talking
         assert sum(len(said) for said in talks) > CLIENTS

@@ -22,9 +22,6 @@ _SIBLINGS = 16
 _NEAR = 48
 """Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
 
-_SIBLINGS = 8
-"""How many equal prefixes are compared."""
-
 
 @dataclass(frozen=True, slots=True)
 class NamedThread:
