@@ -28,7 +28,7 @@ from longthread.store.driver import Driver
 from longthread.store.gateway import GatewayCall
 
 _STREAM = "text/event-stream"
-_REFUSALS = frozenset({400, 404, 413})
+_REFUSALS = frozenset({400, 404, 413, 422})
 """Statuses of refusals that hidden parts may have caused."""
 _UNKNOWN = frozenset({400, 404})
 """Refusals of a provider that does not know an id any more."""
@@ -108,7 +108,7 @@ class GatewayRequest:
                 raise NotKept(str(error)) from error
         response = await self._first()
         refused: bytes | None = None
-        if response.status_code in _REFUSALS and (self._sent.restored or self._sent.asked.hidden):
+        if response.status_code in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
             response, refused = await self._again(response)
         streams = _STREAM in response.headers.get("content-type", "")
         if refused is None and response.is_success and streams:
@@ -168,6 +168,11 @@ class GatewayRequest:
             return NamedThread(found.thread, strict=True)
         return NamedThread(found.call.thread_id, strict=False) if found.call else named
 
+    @property
+    def _is_changed(self) -> bool:
+        """Whether the hidden parts are others than the client's."""
+        return self._sent.asked is not self._whole
+
     async def _first(self) -> httpx.Response:
         """Send the request: with its ids if the provider holds what they name, and whole otherwise."""
         if self._whole is self._original:
@@ -189,23 +194,25 @@ class GatewayRequest:
         Return the answer, and its body if that was read: the first one's, if nothing else helps.
         """
         body = await _read(first)
-        sent = self._sent
+        sent, gone = self._sent, list[Anchored]()
+        tries: list[SentRequest] = []
         refusal = self._dialect.refusal(_decoded(body, first))
         if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
             text = edited(sent.asked, without(gone))
-            again = replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone))
-        elif sent.restored and first.status_code != 404:
-            again = replace(sent, asked=self._whole, restored=0, dropped=0)
-        else:
-            return first, body
-        response = await self._send(again.asked)
-        if not response.is_success:
+            tries.append(replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone)))
+        if self._is_changed and first.status_code != 404:
+            tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
+        for again in tries:
+            response = await self._send(again.asked)
+            if response.is_success:
+                break
             await response.aclose()
+        else:
             return first, body
         self._shared.counts.repaired += 1
         self._sent = replace(again, base=0, base_ends=0)
-        if refusal is not None and sent.base and self._place is not None:
+        if gone and sent.base and self._place is not None:
             await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
         return response, None
 
