@@ -57,8 +57,8 @@ class Asked:
             every = dialect.items_of(fields)
             start = fields[dialect.items].start if every else 0
             read = _parts(dialect, root, text[start : every[-1].end] if every else "", start, every, known.get(start))
-        except RecursionError as error:
-            raise ValueError("It is nested too deeply.") from error
+        except (RecursionError, TypeError, AttributeError) as error:
+            raise ValueError("It is nested too deeply, or has values of other types.") from error
         recent.put(read)
         items, count = every[read.frame_count :], read.frame_count
         return cls(dialect, user, text, fields, items, read.parts, body, root, recent, read.digests, count)

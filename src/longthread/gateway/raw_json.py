@@ -91,8 +91,13 @@ def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 
 
 def spelled(value: Any) -> str:
-    """Return a value of ours as JSON text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Return a value of ours as JSON text. Half a character, which has no bytes, is escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
 
 
 def _value(text: str, at: int) -> Value:
