@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import quote
 
 import httpx
 
@@ -32,6 +33,7 @@ COMPLETIONS = Completions()
 RESPONSES = Responses()
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of a request, as Anthropic has it."""
+_MODELS = "/v1/models/"
 _JSON = (b"content-type", b"application/json")
 
 
@@ -110,12 +112,17 @@ class Gateway:
 
     async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         """Pass any other request on, and its answer back, unread."""
-        model = _model_in(incoming.body)
+        model = _model_in(incoming)
         found = await self._routes.find(dialect.name, model)
         if found is None or found[0].problem:
             return _no_upstream(dialect, model, found)
         try:
-            response = await self._connections.send(found[0], dialect.name, incoming, incoming.body)
+            asked = (
+                replace(incoming, path=_MODELS + quote(found[1], safe="/:@"))
+                if incoming.path.startswith(_MODELS)
+                else incoming
+            )
+            response = await self._connections.send(found[0], dialect.name, asked, asked.body)
         except httpx.HTTPError as error:
             return _unreachable(dialect, found[0], error)
         return Outgoing(response.status_code, for_client(response.headers.raw), stream=_pieces(response))
@@ -154,11 +161,19 @@ def _unreachable(dialect: Dialect, upstream: Upstream, error: httpx.HTTPError) -
     return _refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
 
 
-def _model_in(body: bytes) -> str:
+def _model_in(incoming: Incoming) -> str:
+    """Return the model that a request names, in its path or in its body, or an empty text."""
+    if incoming.path.startswith(_MODELS):
+        return incoming.path.removeprefix(_MODELS)
     try:
-        return str(json.loads(body).get("model") or "")
+        return str(json.loads(incoming.body).get("model") or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
+
+
+def _renamed(incoming: Incoming, model: str) -> Incoming:
+    """Return a request about one model with the upstream's name for it."""
+    return replace(incoming, path=_MODELS + quote(model)) if incoming.path.startswith(_MODELS) else incoming
 
 
 async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
