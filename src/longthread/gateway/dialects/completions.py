@@ -15,7 +15,7 @@ from longthread.gateway.dialects.anthropic import error_message, listed, names_o
 from longthread.gateway.dialects.chunks import message_of
 from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, text_bytes, visible_json
-from longthread.gateway.raw_json import Value, element_texts, field_block, field_value, members, spelled
+from longthread.gateway.raw_json import Value, element_texts, field_block, field_value, members, spelled, with_members
 from longthread.model.entry import Role
 
 _ROLES: Mapping[str, Role] = {
@@ -26,7 +26,7 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_INSTRUCTIONS = frozenset({"system", "developer"})
+_INSTRUCTIONS = ("system", "developer")
 _HIDDEN = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content")
 """An assistant message's fields that only providers read: DeepSeek's, Kimi's and GLM's; OpenRouter's and MiniMax's;
 LiteLLM's; Gemini's."""
@@ -214,7 +214,7 @@ def _raw_block(slot: _Slot, raw: str, fields: Mapping[str, Value]) -> str:
         found = dict(members(text))[slot.member]
         return field_block(f"{slot.field}.{slot.member}", text[found.start : found.end])
     if slot.field == _CALLS and _OF_CALL in slot.value:
-        text = _changed(text, {_OF_CALL: None})
+        text = with_members(text, {_OF_CALL: None})
     return field_block(slot.field, text)
 
 
@@ -311,13 +311,6 @@ def _is_off(asked: Mapping[str, Any]) -> bool:
     )
 
 
-def _changed(raw: str, changes: Mapping[str, str | None]) -> str:
-    """Return an object with other members; None takes one out. The values of all others stay as they are."""
-    kept: dict[str, str | None] = {name: raw[found.start : found.end] for name, found in members(raw)}
-    kept |= changes
-    return "{" + ",".join(f"{spelled(name)}:{text}" for name, text in kept.items() if text is not None) + "}"
-
-
 def _edited(raw: str, edit: Edit) -> str:
     blocks = _raw_blocks(raw)
     fields: dict[str, str | None] = {}
@@ -344,11 +337,11 @@ def _edited(raw: str, edit: Edit) -> str:
     if calls:
         every = element_texts(raw, dict(members(raw))[_CALLS].start)
         new = (
-            _changed(text, {_OF_CALL: calls[index]}) if index in calls else text
+            with_members(text, {_OF_CALL: calls[index]}) if index in calls else text
             for index, (_, text) in enumerate(every)
         )
         fields[_CALLS] = f"[{','.join(new)}]"
-    return _changed(raw, fields)
+    return with_members(raw, fields)
 
 
 def _is_field(block: str) -> str | None:
@@ -378,7 +371,7 @@ def _spelled(role: Role, blocks: Sequence[str]) -> Iterator[str]:
             signature = field_value(block)
         elif name == _CALLS:
             call = field_value(block)
-            calls.append(_changed(call, {_OF_CALL: signature}) if signature else call)
+            calls.append(with_members(call, {_OF_CALL: signature}) if signature else call)
             signature = None
         else:
             fields[name] = field_value(block)
