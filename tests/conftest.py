@@ -92,11 +92,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _sample(item: pytest.Item) -> int:
     """One of how many of its parameters' combinations a test runs with."""
-    sampled = item.get_closest_marker("sampled")
+    given = getattr(item, "callspec", None)
+    sampled = item.get_closest_marker("sampled") if given else None
     if sampled is not None:
         return int(sampled.args[0])
-    has_backend = "backend" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec")
-    return 2 if has_backend and item.get_closest_marker("one_backend") else 1
+    return 2 if given and "backend" in given.params and item.get_closest_marker("one_backend") else 1
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -7,15 +7,14 @@ given. Only that imports are slow is not tested so; whoever tests a program as i
 from __future__ import annotations
 
 import array
+import ast
 import atexit
 import gc
 import importlib
 import io
-import json
 import os
 import pkgutil
 import runpy
-import select
 import selectors
 import signal
 import socket
@@ -26,22 +25,24 @@ import threading
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 CLIENT = """#!{python} -IS
-import array, json, os, signal, socket, sys
-asked = json.dumps([[{first}] + sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
-with socket.socket(socket.AF_UNIX) as there:
-    there.connect({place!r})
-    fds = array.array("i", [0, 1, 2])
-    there.sendmsg([len(asked).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
-    there.sendall(asked)
-    told = there.makefile()
-    pid = int(told.readline())
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: os.kill(pid, number))
-    sys.exit(int(told.readline() or 70))
+# What these modules are made of: to import them takes longer than all else here.
+import _signal, _socket, array, os, sys
+asked = repr([[{first}] + sys.argv[1:], os.getcwd(), dict(os.environ)]).encode("utf-8", "backslashreplace")
+there = _socket.socket(_socket.AF_UNIX)
+there.connect({place!r})
+fds = array.array("i", [0, 1, 2])
+there.sendmsg([len(asked).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+there.sendall(asked)
+told = os.fdopen(os.dup(there.fileno()))
+pid = int(told.readline())
+for number in (_signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(number, lambda number, _: os.kill(pid, number))
+sys.exit(int(told.readline() or 70))
 """
 
 
@@ -69,28 +70,59 @@ def warm(folder: Path, **environment: str) -> Iterator[Path]:
         process.communicate()  # it ends with its standard input
 
 
+@dataclass(frozen=True)
+class _Command:
+    """A process that was asked for, and who waits for its end."""
+
+    pid: int
+    there: socket.socket
+
+    def ended(self, status: int) -> None:
+        """Tell how it ended."""
+        with self.there, suppress(BrokenPipeError):
+            self.there.sendall(b"%d\n" % (status if status >= 0 else 128 - status))
+
+
 def main() -> None:
     """Import everything, then fork for each who asks; in the child, do what was asked."""
     _import_all()
+    commands: dict[int, _Command] = {}
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as waiting:
         listener.bind(sys.argv[1])
         listener.listen()
-        waiting.register(listener, selectors.EVENT_READ)
-        waiting.register(0, selectors.EVENT_READ)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whom nobody waits for is no zombie
+        woken, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wakes)  # a child has ended
+        for readable in (listener, woken, 0):
+            waiting.register(readable, selectors.EVENT_READ)
         gc.freeze()  # a collection in a child would copy every page
         os.write(1, b"ready\n")
         asked = None
         while asked is None:
-            ready = [key.fileobj for key, _ in waiting.select()]
-            if 0 in ready:
-                os._exit(0)
-            there, _ = listener.accept()
-            with there:
-                if os.fork() == 0:
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    asked = _forked(there)
+            for key, _ in waiting.select():
+                if key.fileobj == 0:
+                    os._exit(0)
+                elif key.fileobj == woken:
+                    os.read(woken, 4096)
+                    _reap(commands, waiting)
+                elif key.fileobj is not listener:  # whoever asked was killed
+                    waiting.unregister(key.fileobj)
+                    os.kill(key.data, signal.SIGKILL)
+                elif (asked := _forked(listener, commands, waiting)) is not None:
+                    break
     os._exit(_code_of(*asked))
+
+
+def _reap(commands: dict[int, _Command], waiting: selectors.BaseSelector) -> None:
+    """Tell how those ended that did."""
+    for pid in list(commands):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            command = commands.pop(pid)
+            with suppress(KeyError):  # nobody waits any more
+                waiting.unregister(command.there)
+            command.ended(os.waitstatus_to_exitcode(status))
 
 
 def _code_of(*asked: Any) -> int:
@@ -116,27 +148,29 @@ def _code_of(*asked: Any) -> int:
     return code
 
 
-def _forked(there: socket.socket) -> tuple[list[str], str, dict[str, str], list[int]]:
-    """What is asked, in another child; the first one waits for it and tells how it ended."""
+def _forked(
+    listener: socket.socket, commands: dict[int, _Command], waiting: selectors.BaseSelector
+) -> tuple[list[str], str, dict[str, str], list[int]] | None:
+    """What is asked, in a child; None in this process."""
+    there, _ = listener.accept()
     size, handed, _, _ = there.recvmsg(8, socket.CMSG_SPACE(12))
     fds = array.array("i", handed[0][2])
-    asked = json.loads(there.makefile("rb").read(int.from_bytes(size, "big")))
-    lives, held = os.pipe()  # read to its end when the process that holds the other end is dead
+    with there.makefile("rb") as question:
+        asked = ast.literal_eval(question.read(int.from_bytes(size, "big")).decode("utf-8"))
     pid = os.fork()
     if pid == 0:
-        os.close(lives)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (there, *(command.there for command in commands.values())):
+            each.close()
         return *asked, list(fds)
-    for fd in [0, 1, 2, held, *fds]:
+    for fd in fds:
         os.close(fd)
+    commands[pid] = _Command(pid, there)
+    waiting.register(there, selectors.EVENT_READ, pid)
     with suppress(BrokenPipeError):
         there.sendall(b"%d\n" % pid)
-    ready, _, _ = select.select([lives, there], [], [])
-    if lives not in ready:  # whoever asked was killed
-        os.kill(pid, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    with suppress(BrokenPipeError):
-        there.sendall(b"%d\n" % (status if status >= 0 else 128 - status))
-    os._exit(0)
+    return None
 
 
 def _do(arguments: Sequence[str], folder: str, environment: Mapping[str, str], fds: Sequence[int]) -> None:

@@ -37,6 +37,8 @@ from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.transfer import threads
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

@@ -14,6 +14,8 @@ from tests.store.samples import fill
 
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 KEEPING_NOTHING = [

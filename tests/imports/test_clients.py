@@ -15,6 +15,8 @@ from longthread.langgraph.message_codec import message_of
 from longthread.store import log
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 THINKING = {"type": "thinking", "thinking": "Let me see… 让我想想", "signature": "EqQBCkYIBxgCKkD/+=="}
 USE = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}}
 RESULT = {

@@ -20,6 +20,8 @@ from longthread.errors import ImportIncomplete
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.one_backend
+
 
 def said(result: Any) -> str:
     return " ".join(f"{result.output} {result.exception or ''}".split())

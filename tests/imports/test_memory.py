@@ -17,7 +17,7 @@ from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.one_backend]
 THREAD = "thread-a1b2c3"
 
 

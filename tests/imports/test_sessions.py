@@ -17,7 +17,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.tools.analysis.url import SourceUrl
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.one_backend]
 
 
 @pytest.fixture

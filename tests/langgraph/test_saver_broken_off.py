@@ -402,6 +402,7 @@ def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: A
         assert interrupted
 
 
+@pytest.mark.sampled(2)
 def test_a_loop_that_ends_while_something_is_stored(store_address: str) -> None:
     """The next loop goes on; nothing is said on the way, and no task is forgotten."""
     code = f"""

@@ -17,6 +17,8 @@ from tests.script import COUNT, call, finish
 from longthread.store import runs
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 
 class Rows:
     """Reads the store's database as a report does."""

@@ -21,6 +21,8 @@ from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 MINE = Scope("u", "t")
 
 

@@ -22,6 +22,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 
+pytestmark = pytest.mark.one_backend
+
 MINE = Scope("ann", "t")
 
 

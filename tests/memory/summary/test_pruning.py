@@ -24,6 +24,8 @@ from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.testing.failpoints import Failpoints
 
+pytestmark = pytest.mark.one_backend
+
 POLICY = PruningPolicy(max_messages=40, threshold=10)
 
 

@@ -19,6 +19,8 @@ from longthread.store import summaries
 from longthread.store.driver import Driver
 from longthread.store.summaries import ThreadSummary
 
+pytestmark = pytest.mark.one_backend
+
 
 class Writer:
     """A summarizer whose replies are given; an exception is raised."""

@@ -297,6 +297,7 @@ async def test_a_file_of_another_program_is_told_from_one_that_was_cut_off(
         await imported(store, change(await exported(store)))
 
 
+@pytest.mark.sampled(2)
 async def test_a_file_that_was_changed_is_refused(store: Driver) -> None:
     await fill(store, "a")
     data = await exported(store)

@@ -60,9 +60,10 @@ async def servers() -> AsyncIterator[Servers]:
 
 
 class Running:
-    """The server on a port."""
+    """The server on a port, started by a warm process."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: Path) -> None:
+        self.python = str(python)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -71,29 +72,35 @@ class Running:
 
     async def start(self) -> None:
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, str(HERE / "offering.py"), str(self.port), stderr=asyncio.subprocess.DEVNULL
+            self.python, "-m", "tests.tools.mcp.offering", str(self.port), stderr=asyncio.subprocess.DEVNULL
         )
+        await self._until(listens=True)
+
+    async def _until(self, *, listens: bool) -> None:
         async with asyncio.timeout(30):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                except OSError:
-                    await asyncio.sleep(0.05)
-                    continue
-                writer.close()
-                await writer.wait_closed()
-                return
+            while await self._listens() is not listens:  # noqa: ASYNC110 - the port of another process
+                await asyncio.sleep(0.02)
+
+    async def _listens(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        writer.close()
+        await writer.wait_closed()
+        return True
 
     async def stop(self) -> None:
         if self.process is not None:
             self.process.kill()
             await self.process.wait()
+            await self._until(listens=False)
             self.process = None
 
 
 @pytest.fixture
-async def running() -> AsyncIterator[Running]:
-    found = Running()
+async def running(warmed: Path) -> AsyncIterator[Running]:
+    found = Running(warmed / "python")
     await found.start()
     yield found
     await found.stop()
