@@ -196,7 +196,8 @@ def _nodes(
     own = digests(asked.end, visible_parts(reply.parts)) if reply else []
     every = [*asked.nodes, *map(node_of, own)]
     for number, (seq, group) in enumerate(written):
-        if group.end:
+        # A reply that is hidden whole is no prefix: nobody who comes back shows that it was there.
+        if group.end and (number < asked_count or visible_parts(group.parts)):
             yield seq, 0, every[group.end - 1], call.previous if number < asked_count else call.n
     if reply and sent.named and call.reply_end is not None:
         names = [("response", reply.id), *(("item", id_) for id_ in reply.ids)]

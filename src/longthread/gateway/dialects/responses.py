@@ -87,7 +87,7 @@ class Responses:
         for place, block in enumerate(blocks):
             if _is_content(block):
                 found += _content(role, 0, place, block)
-            elif "field" in block:
+            elif _is_field(block):
                 found.append(_field(role, 0, place, block["field"], block["value"]))
             else:
                 found.append(_item(0, place, block))
@@ -126,10 +126,7 @@ class Responses:
         return False
 
     def edited(self, raw: str, edit: Edit) -> str:
-        before = [block for _, after, block in edit.puts if not after]
-        behind = [block for _, after, block in edit.puts if after]
-        own = with_members(raw, edit.fields) if edit.fields else raw
-        return ",".join([*before, *([] if edit.drops else [own]), *behind])
+        return ",".join(_edited(raw, self.blocks(raw), edit))
 
     def reply(self, body: bytes) -> Reply:
         text = body.decode("utf-8", "surrogatepass")
@@ -194,7 +191,11 @@ def _is_content(block: Any) -> bool:
     if isinstance(block, str):
         return True
     kind = str(block.get("type") or "")
-    return "field" not in block and (kind in ("text", "refusal") or kind.startswith(("input_", "output_")))
+    return kind in ("text", "refusal") or kind.startswith(("input_", "output_"))
+
+
+def _is_field(block: Any) -> bool:
+    return isinstance(block, dict) and block.keys() == {"field", "value"}
 
 
 def _fields(item: Mapping[str, Any]) -> Iterator[str]:
@@ -227,8 +228,8 @@ def _item_parts(number: int, item: Any) -> list[Part]:
 
 
 def _field(role: Role, number: int, place: int, name: str, value: Any) -> Part:
-    hidden = _marked(str(value)) if name in _HIDDEN_FIELDS and value is not None else None
-    return Part(role, "other", None, hidden, number, place, None, name)
+    hidden = _marked(name, str(value)) if name in _HIDDEN_FIELDS and value is not None else None
+    return Part(role, "other", None, hidden, number, place)
 
 
 def _marked(*values: str) -> bytes:
@@ -302,6 +303,49 @@ def _reasoned(item: Mapping[str, Any]) -> Iterator[str]:
             yield str(part.get("text") if isinstance(part, dict) else part)
 
 
+def _edited(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
+    """Return the items that an item becomes. What is put in stands before or behind it; a message is cut where that
+    belongs between its parts, as where a client joined two messages."""
+    values = [json.loads(block, strict=False) for block in blocks]
+    whole = [block for block, value in zip(blocks, values, strict=True) if not _is_field(value)]
+    fields: dict[str, str | None] = {values[at]["field"]: None for at in edit.drops if _is_field(values[at])}
+    found: list[str] = []
+    content: list[str] = []
+    for block, is_put in _with_puts(blocks, edit):
+        value = json.loads(block, strict=False)
+        if _is_field(value) and not is_put:
+            continue
+        if not is_put:
+            content.append(block)
+            continue
+        if content:
+            found.append(_changed(raw, fields, content, whole))
+            fields, content = dict.fromkeys(_HIDDEN_FIELDS), []
+        if _is_field(value):
+            fields[value["field"]] = field_value(block)
+        else:
+            found.append(block)
+    if content or not whole:
+        found.append(_changed(raw, fields, content, whole))
+    return found
+
+
+def _with_puts(blocks: Sequence[str], edit: Edit) -> Iterator[tuple[str, bool]]:
+    for place, block in enumerate(blocks):
+        yield from ((put, True) for at, after, put in edit.puts if at == place and not after)
+        if place not in edit.drops:
+            yield block, False
+        yield from ((put, True) for at, after, put in edit.puts if at == place and after)
+
+
+def _changed(raw: str, fields: Mapping[str, str | None], content: Sequence[str], whole: Sequence[str]) -> str:
+    """Return an item with other fields, and with a part of its content."""
+    changes = dict(fields)
+    if len(content) != len(whole):
+        changes["content"] = f"[{','.join(content)}]"
+    return with_members(raw, changes) if changes else raw
+
+
 def _items(role: Role, blocks: Sequence[str]) -> Iterator[str]:
     """Yield the items that an entry's blocks make: a message of its content, and the others as they are."""
     fields: dict[str, str] = {}
@@ -314,7 +358,7 @@ def _items(role: Role, blocks: Sequence[str]) -> Iterator[str]:
         if content:
             yield _message(role, fields, content)
             fields, content = {}, []
-        if "field" in block:
+        if _is_field(block):
             fields[block["field"]] = field_value(raw)
             continue
         yield raw
