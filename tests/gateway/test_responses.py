@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -21,6 +22,7 @@ from tests.gateway.responses_talk import (
     without_reasoning,
 )
 
+from longthread.messages.message import Message
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator, ProviderRules, Refused
@@ -244,3 +246,15 @@ async def test_a_text_as_the_input_is_one_message(start: Start, provider: Provid
         talk.items += [item.model_dump(mode="json", exclude_none=True) for item in response.output]
         await talk.say("two")
         assert hidden(went_up(provider))[1:3] == hidden(talk.items)[1:3]
+
+
+async def test_a_reply_without_words_is_not_put_into_the_next_try(start: Start) -> None:
+    """The tokens ended while it reasoned: nobody who asks again shows that there was a reply."""
+    cut = Message("assistant", content=[{"type": "reasoning", "summary": []}])
+    cut = replace(cut, response_metadata={"finish_reason": "length"})
+    with ProviderEmulator([cut, cut, "aye"]) as emulator:
+        async with Talk(await start(emulator), bare) as talk:
+            for given in ("one", "one", [{"role": "user", "content": "one"}]):
+                response = await talk.send(given)
+                assert emulator.requests[-1].body["input"] == given
+            assert response.output[-1].content[0].text == "aye"
