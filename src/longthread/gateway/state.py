@@ -99,7 +99,7 @@ async def named_node(tx: Transaction, user: str, node: int) -> KnownNode | None:
 async def messages_until(tx: Transaction, dialect: Dialect, thread_id: str, seq: int) -> list[str] | None:
     """Return the messages of a conversation up to an entry, as JSON texts; None if older ones are deleted."""
     entries = await log.branch(tx, thread_id, seq, limit=_LONGEST) if seq else []
-    if entries and entries[0].parent_seq:
+    if entries and not await log.is_first(tx, thread_id, entries[0].seq):
         return None
     return dialect.spelled([(entry.role, blocks_of(entry)) for entry in entries if is_wire(entry.payload)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from importlib.resources import files
@@ -13,6 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from longthread import __version__
+from longthread.gateway.rebuild import rebuild_in_background
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
@@ -41,9 +43,11 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
             app.state.served = served = Served(opened, AskableSources(settings))
+            indexing = asyncio.create_task(rebuild_in_background(opened.store))
             try:
                 yield
             finally:
+                indexing.cancel()
                 await served.close()
                 await served.gateway.close()  # behind its last request
 

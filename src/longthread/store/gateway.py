@@ -138,9 +138,9 @@ async def expire_after(tx: Transaction, thread_id: str, seconds: int) -> None:
     await tx.run("extend_expiry", id=thread_id, expires_at=at)
 
 
-async def threads_without_nodes(tx: Transaction) -> list[str]:
-    """Return the threads whose nodes are missing, as after a copy."""
-    return [str(row["thread_id"]) for row in await tx.fetch("select_threads_without_nodes")]
+async def threads_without_nodes(tx: Transaction) -> list[tuple[str, str]]:
+    """Return the threads that have calls whose nodes are missing, as after a copy, each with its user."""
+    return [(str(row["id"]), str(row["user_id"])) for row in await tx.fetch("select_threads_without_nodes")]
 
 
 async def forget_names(tx: Transaction, thread_id: str, n: int) -> None:

@@ -379,6 +379,12 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
     return entries_of(found[::-1])
 
 
+async def is_first(tx: Transaction, thread_id: str, seq: int) -> bool:
+    """Whether an entry begins a conversation: nothing went before it, also nothing that retention has deleted."""
+    row = await one(tx, "select_parent", thread_id=thread_id, seq=seq)
+    return row is not None and not row["parent_seq"]
+
+
 async def entries_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[Entry]:
     """Return the entries with `first` <= seq <= `last`, on any branch."""
     rows = await tx.fetch("select_entries_range", thread_id=thread_id, first=first, last=last)

@@ -124,11 +124,12 @@ def _is_thread(refusal: Refusal) -> bool:
 
 @db.command()
 def index(database: options.Database = None, as_json: options.AsJson = False) -> None:
-    """Index every thread for recall, and give its entries vectors of the configured embedder.
+    """Index every thread for recall and for the gateway, and give its entries vectors of the configured embedder.
 
     All that happens by itself, thread by thread; after an import, or with a new embedder, this does it at once.
     """
     # Here and not above: numpy and LangChain take time to load, and other commands do not need them.
+    from longthread.gateway.rebuild import rebuild_missing
     from longthread.llm.embedders import embedder_of
     from longthread.memory.reindex import index_all
 
@@ -136,6 +137,7 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
 
     async def work() -> tuple[int, list[str]]:
         async with existing(settings) as store:
+            await rebuild_missing(store)
             with shown("indexing") as progress:
                 return await index_all(store, embedder_of(settings), progress)
 

@@ -62,6 +62,9 @@ class Anthropic:
             return [raw[content.start : content.end]]
         return [text for _, text in element_texts(raw, content.start)]
 
+    def item_ids(self, blocks: Sequence[Any]) -> list[str]:
+        return []
+
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         found: list[tuple[str, list[str]]] = []
         for role, blocks in entries:

@@ -87,6 +87,9 @@ class Completions:
     def blocks(self, raw: str) -> list[str]:
         return [block for _, block in _raw_blocks(raw)]
 
+    def item_ids(self, blocks: Sequence[Any]) -> list[str]:
+        return []
+
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         return [message for role, blocks in entries for message in _spelled(role, blocks)]
 

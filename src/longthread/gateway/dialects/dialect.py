@@ -96,6 +96,10 @@ class Dialect(Protocol):
         """Return the JSON texts of a message's blocks; `place` of a part counts in them."""
         ...
 
+    def item_ids(self, blocks: Sequence[Any]) -> list[str]:
+        """Return the provider's ids of the items that the blocks of a reply's entry make, as `Reply.ids` has them."""
+        ...
+
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         """Return entries as messages or items: JSON texts, made of the JSON texts of their blocks."""
         ...

@@ -108,6 +108,10 @@ class Responses:
             return [*own, raw[content.start : content.end]]
         return [*own, *(text for _, text in element_texts(raw, content.start))]
 
+    def item_ids(self, blocks: Sequence[Any]) -> list[str]:
+        ids = (_item_id(block) for block in blocks if isinstance(block, dict))
+        return [id_ for id_ in ids if isinstance(id_, str)]
+
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         return [item for role, blocks in entries for item in _items(role, blocks)]
 
@@ -196,6 +200,13 @@ def _is_content(block: Any) -> bool:
 
 def _is_field(block: Any) -> bool:
     return isinstance(block, dict) and block.keys() == {"field", "value"}
+
+
+def _item_id(block: Mapping[str, Any]) -> Any:
+    """Return the id that a block holds: of other items than reasoning, it is a block of its own."""
+    if block.get("field") == "id":
+        return block["value"]
+    return block.get("id") if block.get("type") == "reasoning" else None
 
 
 def _fields(item: Mapping[str, Any]) -> Iterator[str]:

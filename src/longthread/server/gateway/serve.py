@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
 from longthread.server.gateway.router import GatewayRouter
@@ -32,11 +33,13 @@ def run(
         async with open_store(settings.database, read_only=settings.read_only) as store:
             gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
             expiring = asyncio.create_task(expire_states(store, _EXPIRY_SECONDS))
+            indexing = asyncio.create_task(rebuild_in_background(store))
             try:
                 app = GatewayRouter(gateway)
                 await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
             finally:
                 expiring.cancel()
+                indexing.cancel()
                 await gateway.close()
 
     with listen(settings.host, settings.port) as listener:

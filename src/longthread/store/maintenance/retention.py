@@ -25,6 +25,9 @@ _OF_ENTRIES = (
     "prune_signatures",
     "prune_topic_spans",
     "prune_topics",
+    "prune_gateway_nodes",
+    "prune_gateway_frames",
+    "prune_gateway_calls",
 )
 """An entry's index is deleted with it."""
 _PART = 200

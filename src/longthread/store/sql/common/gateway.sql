@@ -51,9 +51,22 @@ ON CONFLICT (thread_id) DO UPDATE
 SET client_type = excluded.client_type, client = excluded.client, access_count = thread_clients.access_count + 1,
     last_signature = coalesce(excluded.last_signature, thread_clients.last_signature);
 
+-- name: prune_gateway_nodes
+DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND seq < :cut;
+
+-- name: prune_gateway_frames
+-- Before the calls: those that stay need theirs.
+DELETE FROM gateway_frames WHERE thread_id = :thread_id AND id NOT IN (
+    SELECT c.frame FROM gateway_calls c WHERE c.thread_id = :thread_id AND coalesce(c.reply_end, c.asked_seq) >= :cut);
+
+-- name: prune_gateway_calls
+DELETE FROM gateway_calls WHERE thread_id = :thread_id AND coalesce(reply_end, asked_seq) < :cut;
+
 -- name: select_threads_without_nodes
-SELECT DISTINCT c.thread_id FROM gateway_calls c
-WHERE NOT EXISTS (SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id);
+SELECT t.id, t.user_id FROM threads t WHERE EXISTS (
+    SELECT 1 FROM gateway_calls c WHERE c.thread_id = t.id AND coalesce(c.reply_end, c.asked_seq) > 0 AND NOT EXISTS (
+        SELECT 1 FROM gateway_nodes n
+        WHERE n.thread_id = c.thread_id AND n.seq = coalesce(c.reply_end, c.asked_seq) AND n.place = 0));
 
 -- name: forget_response
 UPDATE gateway_calls SET response_id = NULL, head = NULL WHERE thread_id = :thread_id AND n = :n;

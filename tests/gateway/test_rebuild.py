@@ -1,0 +1,237 @@
+"""The index of nodes is derived: rebuilt from entries and calls, row for row; without it nothing is restored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from longthread.gateway.asked import Asked
+from longthread.gateway.clients import Client
+from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.dialects.known import DIALECTS
+from longthread.gateway.keep import Answered, SentRequest, keep
+from longthread.gateway.rebuild import rebuild_missing
+from longthread.gateway.state import messages_until
+from longthread.gateway.tree import find_place, hidden_until
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.memory.forget import delete_thread
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.store.maintenance.prune import prune
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
+from longthread.store.open import open_store
+from longthread.store.queries import Sql
+from longthread.store.transfer.copy import copy_store
+
+Message = dict[str, Any]
+OF_USER = "WHERE thread_id IN (SELECT id FROM threads WHERE user_id LIKE :user)"
+ALL = f"SELECT thread_id, seq, place, node, call FROM gateway_nodes {OF_USER} ORDER BY thread_id, seq, place"
+
+
+async def nodes_of(store: Driver, user: str = "%") -> list[dict[str, Any]]:
+    async with store.reading() as tx:
+        return [dict(row) for row in await tx.fetch(Sql(ALL), user=user)]
+
+
+async def without_nodes(store: Driver, user: str = "%") -> None:
+    async with store.writing() as tx:
+        await tx.run(Sql(f"DELETE FROM gateway_nodes {OF_USER}"), user=user)
+
+
+async def say(
+    driver: Driver,
+    dialect: Dialect,
+    said: Sequence[Any],
+    answer: Message | None,
+    *,
+    user: str = "ada",
+    **fields: Any,
+) -> str:
+    """Write a call as the gateway does; return its thread."""
+    body = {"model": "m", dialect.items: list(said), "tools": [{"type": "function", "name": "f"}], **fields}
+    asked = Asked.read(dialect, user, json.dumps(body, ensure_ascii=False).encode())
+    async with driver.reading() as tx:
+        place = await find_place(tx, asked, None, "up", "m")
+    named = fields.get("store") is not False
+    sent = SentRequest(asked, "up", "m", "m", Client("unknown", "sdk"), log.now(), named=named)
+    if place.decides is not None and place.decides.thread_id == place.thread_id:
+        sent = replace(sent, base=place.decides.n, base_ends=place.decides.ends)
+    reply = dialect.reply(json.dumps(answer, ensure_ascii=False).encode()) if answer else None
+    await keep(driver, place, sent, Answered(reply, 200 if answer else 500, 1))
+    return place.thread_id
+
+
+ANTHROPIC, RESPONSES, COMPLETIONS = DIALECTS["anthropic"], DIALECTS["responses"], DIALECTS["completions"]
+
+
+def claude(number: int, text: str, *, calls_tool: bool = False) -> Message:
+    thinking = {"type": "thinking", "thinking": f"想 {number}", "signature": f"s{number}"}
+    content: list[Any] = [thinking, {"type": "text", "text": text}]
+    if calls_tool:
+        content.append({"type": "tool_use", "id": f"t{number}", "name": "f", "input": {"b": 1, "a": [1.0, None]}})
+    return {"id": f"msg_{number}", "role": "assistant", "model": "m", "content": content, "usage": {"output_tokens": 3}}
+
+
+def turn(content: Any) -> Message:
+    return {"role": "user", "content": content}
+
+
+TWO = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "again"}]
+SAID = st.sampled_from(["", "Hello", "你好", TWO, None])
+STEP = st.tuples(st.integers(0, 9), st.integers(0, 3), SAID, st.sampled_from(["是", ""]), st.booleans(), st.booleans())
+
+
+async def branches(store: Driver, user: str, steps: Sequence[Any]) -> None:
+    """Conversations that go on from any earlier one, cut or changed, some without a reply."""
+    known: list[list[Message]] = [[]]
+    for number, (which, cut, said, text, calls_tool, fails) in enumerate(steps):
+        history = known[which % len(known)]
+        history = history[: len(history) - cut] if cut < len(history) else history
+        results = [
+            {"type": "tool_result", "tool_use_id": block["id"], "content": "12:00"}
+            for block in (history[-1]["content"] if history and history[-1]["role"] == "assistant" else ())
+            if block["type"] == "tool_use"
+        ]
+        texts = [{"type": "text", "text": said}] if isinstance(said, str) else said or []
+        messages = [*history, turn([*results, *texts] if results else said)]
+        answer = None if fails else claude(number, text, calls_tool=calls_tool)
+        await say(store, ANTHROPIC, messages, answer, user=user)
+        if answer is not None:
+            known.append([*messages, {"role": "assistant", "content": answer["content"]}])
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEP, min_size=1, max_size=6))
+def test_any_branches_are_rebuilt_row_for_row(store_address: str, steps: Sequence[Any]) -> None:
+    async def check() -> None:
+        async with open_store(store_address) as store:
+            user = uuid.uuid4().hex
+            await branches(store, user, steps)
+            written = await nodes_of(store, user)
+            await without_nodes(store, user)
+            await rebuild_missing(store)
+            assert await nodes_of(store, user) == written
+
+    asyncio.run(check())
+
+
+async def test_the_providers_ids_are_found_again(store: Driver) -> None:
+    output: list[Any] = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e1"},
+        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary",
+         "content": [{"type": "output_text", "text": "看", "annotations": []}]},
+        {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "e2"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{\"b\": 1}"},
+        {"type": "custom_tool_call", "id": "ct_1", "call_id": "c2", "name": "g", "input": "text"},
+    ]  # fmt: skip
+    answer = {"id": "resp_1", "status": "completed", "model": "m", "output": output}
+    await say(store, RESPONSES, [turn("Hello")], answer)
+    results = [{"type": "function_call_output", "call_id": id_, "output": "ok"} for id_ in ("c1", "c2")]
+    again = {"id": "resp_2", "status": "completed", "model": "m", "output": [output[1] | {"id": "msg_2"}]}
+    await say(store, RESPONSES, [turn("Hello"), *output, *results], again)
+    await say(store, RESPONSES, [turn("Secret")], answer | {"id": "resp_3"}, store=False)
+    chat = {"role": "assistant", "content": "是", "reasoning_content": "想", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}  # fmt: skip
+    choices = [{"message": chat, "finish_reason": "stop"}]
+    await say(store, COMPLETIONS, [turn("Hello")], {"id": "chat_1", "choices": choices})
+    written = await nodes_of(store)
+    assert sum(row["place"] > 0 for row in written) == 6 + 2 + 1
+    await without_nodes(store)
+    assert await rebuild_missing(store) == 3
+    assert await nodes_of(store) == written
+    assert await rebuild_missing(store) == 0
+
+
+async def test_only_what_is_missing_is_rebuilt_and_for_its_user(store: Driver) -> None:
+    for user in ("ada", "bob"):
+        await say(store, ANTHROPIC, [turn("Hello")], claude(1, "yes"), user=user)
+    written = await nodes_of(store)
+    async with store.writing() as tx:
+        await tx.run(Sql("DELETE FROM gateway_nodes WHERE thread_id = :id"), id=written[0]["thread_id"])
+    assert await rebuild_missing(store) == 1
+    assert await nodes_of(store) == written
+
+
+async def test_a_thread_that_cannot_be_read_keeps_no_other_from_being_rebuilt(store: Driver) -> None:
+    broken = await say(store, ANTHROPIC, [turn("Hello")], claude(1, "yes"))
+    fine = await say(store, ANTHROPIC, [turn("Good day")], claude(2, "yes"))
+    await without_nodes(store)
+    async with store.writing() as tx:
+        await tx.run(Sql("UPDATE entries SET payload = substr(payload, 1, 20) WHERE thread_id = :id"), id=broken)
+    assert await rebuild_missing(store) == 1
+    assert {row["thread_id"] for row in await nodes_of(store)} == {fine}
+
+
+async def long_conversation(store: Driver, turns: int = 6) -> tuple[str, list[Message]]:
+    said: list[Message] = []
+    for number in range(turns):
+        said.append(turn(f"question {number}"))
+        answer = claude(number, f"answer {number}")
+        thread_id = await say(store, ANTHROPIC, said, answer, system=f"frame {number // 3}")
+        said.append({"role": "assistant", "content": answer["content"]})
+    return thread_id, said
+
+
+async def restored(store: Driver, said: list[Message]) -> int | None:
+    """How many hidden parts could be restored for a client that strips thinking; None: none decides, or not all."""
+    asked = Asked.read(ANTHROPIC, "ada", json.dumps({"model": "m", "messages": [*said, turn("and now?")]}).encode())
+    async with store.reading() as tx:
+        place = await find_place(tx, asked, None, "up", "m")
+        found = await hidden_until(tx, asked, place.decides) if place.decides else None
+    return None if found is None else len(found)
+
+
+async def rows(store: Driver, table: str) -> int:
+    async with store.reading() as tx:
+        [row] = await tx.fetch(Sql(f'SELECT count(*) AS n FROM "{table}"'))
+    return int(row["n"])
+
+
+async def test_a_copy_restores_as_the_original_does(store: Driver, other_address: str) -> None:
+    _, said = await long_conversation(store)
+    assert await restored(store, said) == 6
+    async with open_store(other_address) as other:
+        await copy_store(store, other, lambda *_: None)
+        assert await restored(other, said) is None
+        assert await rebuild_missing(other) == 1
+        assert await nodes_of(other) == await nodes_of(store)
+        assert await restored(other, said) == 6
+
+
+async def test_with_old_entries_go_their_calls_nodes_and_frames(store: Driver) -> None:
+    thread_id, said = await long_conversation(store)
+    policy = RetentionPolicy(checkpoints=None, entries_before=log.now(), window=4)
+    retention = Retention(policy, CheckpointKeeper(), lambda owner: False)
+    told = await prune(store, retention, lambda *_: None, apply=False)
+    done = await prune(store, retention, lambda *_: None, apply=True)
+    assert told.rows == done.rows == {"entries": 8, "gateway_nodes": 12, "gateway_calls": 4, "gateway_frames": 1}
+    assert (await rows(store, "gateway_calls"), await rows(store, "gateway_frames")) == (2, 1)
+    assert await restored(store, said) is None, "all or nothing"
+    async with store.reading() as tx:
+        assert await messages_until(tx, ANTHROPIC, thread_id, 12) is None, "part of a conversation is another one"
+    # The conversation goes on where it was, under the next number.
+    again = await say(store, ANTHROPIC, [*said, turn("more")], claude(9, "yes"))
+    async with store.reading() as tx:
+        assert (again, (await calls.position(tx, thread_id))[0]) == (thread_id, 7)
+    # Its beginning is gone, and with it what the nodes stand for.
+    await without_nodes(store)
+    await rebuild_missing(store)
+    assert await nodes_of(store) == [row for row in await nodes_of(store) if row["place"]]
+    assert await restored(store, said) is None
+
+
+async def test_a_deleted_conversation_leaves_nothing(store: Driver) -> None:
+    thread_id, said = await long_conversation(store)
+    await say(store, ANTHROPIC, said[:3], claude(7, "other"))
+    await delete_thread(store, thread_id, user_id="ada")
+    for table in ("gateway_calls", "gateway_frames", "gateway_nodes", "thread_clients", "entries"):
+        assert await rows(store, table) == 0
+    assert await restored(store, said) is None
