@@ -26,6 +26,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.tools.analysis.url import SourceUrl
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 Fill = Callable[[str | None, bool], str]
 THREADS = ("first", "harmed", "last one")

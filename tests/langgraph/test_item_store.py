@@ -37,6 +37,8 @@ from longthread.store.transfer.copy import copy_store
 from longthread.testing import ScriptedChatModel
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 DIMS = 32
 WORDS = ("noodles", "rockets", "上海", "天气", "rain", "Ada", "payments", "10.1.2.3")
 

@@ -47,6 +47,8 @@ from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 
 class Colour(str, enum.Enum):  # noqa: UP042 -- those that are older than StrEnum
     RED = "red"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.memory.talking import say
 from tests.store.conftest import Plain
 from tests.store.samples import all_of
@@ -26,6 +27,8 @@ from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.queries import Sql
+
+pytestmark = pytest.mark.one_backend
 
 WORDS = ["harbour", "crane", "quay", "invoice", "valve", "港口", "起重机", "发票", "good", "morning"]
 MINE = Scope("u")

@@ -25,6 +25,8 @@ from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 MINE = Scope("u", "t")
 
 

@@ -28,6 +28,8 @@ from longthread.store.index.signatures import Signatures
 from longthread.store.index.vectors import Vector
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 MODEL = "made:up@256"
 MINE = Scope("u", "t")
 

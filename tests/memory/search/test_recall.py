@@ -31,6 +31,8 @@ from longthread.store.maintenance.retention import _OF_ENTRIES
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 FILLER = ["Good morning.", "How are you?", "Fine, thanks.", "The weather is mild.", "Let us go on."] * 8
 MINE = Scope("u", "t")
 
