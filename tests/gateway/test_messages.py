@@ -382,6 +382,20 @@ async def test_the_client_is_told_apart(store: Driver, provider: ProviderEmulato
     assert [call.status for call in first.values()] == [200]
 
 
+async def test_a_title_s_request_gives_no_title(store: Driver, provider: ProviderEmulator, start: Start) -> None:
+    url = await start(provider)
+    headers = {"user-agent": "opencode/1.18", "x-session-id": "session-2"}
+    asked = {"model": MODEL, "max_tokens": 5, "messages": [{"role": "user", "content": "Make a title"}]}
+    said = asked | {"tools": [CLOCK], "messages": [{"role": "user", "content": "What is the time?"}]}
+    async with httpx.AsyncClient() as client:
+        for body in (asked, said):
+            await client.post(f"{url}/v1/messages", json=body, headers=headers)
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, "session-2", user_id=USER)
+    assert thread.title == "What is the time?"
+    assert await _texts(store, "session-2") == ["What is the time?", "You said: What is the time?"]
+
+
 async def _texts(store: Driver, thread_id: str) -> list[str]:
     async with store.reading() as tx:
         thread = await log.find_thread(tx, thread_id, user_id=USER)

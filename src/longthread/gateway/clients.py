@@ -70,7 +70,11 @@ def named_thread(asked: Incoming) -> NamedThread | None:
     if session and agent:
         above = asked.header(_PARENT)
         return NamedThread(f"{session}:{agent}"[:200], strict=False, parent=f"{session}:{above}" if above else session)
-    return NamedThread(session[:200], strict=False) if session else None
+    if session is None:
+        return None
+    root = asked.header("session-id")  # Codex: its sub-agents have their root's
+    above = root if root != session and asked.header("thread-id") else None
+    return NamedThread(session[:200], strict=False, parent=above)
 
 
 def _is_aside(asked: Incoming) -> bool:

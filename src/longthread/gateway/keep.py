@@ -13,7 +13,7 @@ from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, chain, digests, name_node, node_of, visible_parts
 from longthread.gateway.tree import Place, hidden_part, is_aside
-from longthread.model.entry import Draft, Entry
+from longthread.model.entry import Draft
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -74,19 +74,16 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
         last, tools = await calls.position(tx, thread_id)
+        if last and asked.tools and not tools and (title := _title(asked)):
+            # What came before was no part of the conversation, such as a request for its title.
+            await log.rename_thread(tx, thread_id, title, user_id=asked.user)
         start = await _start(tx, place, asked)
         groups = grouped(asked.parts[_after(asked, start.covered) :], start.covered)
-        made = drafts(groups, asked.dialect.name, asked.blocks)
-        replied: list[EntryParts] = []
-        if reply := answered.reply:
-            replied = grouped(reply.parts, len(asked.nodes))
-            fields = {"tokens": _tokens(reply), "latency_ms": answered.elapsed_ms}
-            made += drafts(replied, asked.dialect.name, lambda item: reply.raws[item], **fields)
+        replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
+        made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
         aside = sent.client.is_aside or is_aside(asked.tools, tools)
-        entries = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
-        seqs = [entry.seq for entry in entries]
-        own, replies = seqs[: len(groups)], seqs[len(groups) :]
-        call = _call(thread_id, last + 1, sent, answered, start, own, replies)
+        seqs = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
+        call = _call(thread_id, last + 1, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
         await calls.add_frame(tx, thread_id, call.frame, asked.frame)
         await calls.add_call(tx, call)
         written = list(zip(seqs, [*groups, *replied], strict=True))
@@ -121,15 +118,26 @@ def _after(asked: Asked, covered: int) -> int:
     return len(asked.parts)
 
 
+def _replies(groups: Sequence[EntryParts], asked: Asked, answered: Answered) -> list[Draft]:
+    reply = answered.reply
+    if reply is None:
+        return []
+    fields = {"tokens": _tokens(reply), "latency_ms": answered.elapsed_ms}
+    return drafts(groups, asked.dialect.name, lambda item: reply.raws[item], **fields)
+
+
 async def _write(
     tx: Transaction, thread_id: str, made: Sequence[Draft], start: int, position: tuple[int, int], *, aside: bool
-) -> list[Entry]:
+) -> list[int]:
+    """Write entries behind `start`; return their seqs."""
     tip, size = position
     if aside:
-        return await log.add(tx, thread_id, made, parent=start)
-    if start == tip:
-        return await log.append(tx, thread_id, made, tip=tip, size=size)
-    return await log.extend(tx, thread_id, made, parent=start)
+        entries = await log.add(tx, thread_id, made, parent=start)
+    elif start == tip:
+        entries = await log.append(tx, thread_id, made, tip=tip, size=size)
+    else:
+        entries = await log.extend(tx, thread_id, made, parent=start)
+    return [entry.seq for entry in entries]
 
 
 def _call(
