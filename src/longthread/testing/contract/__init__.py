@@ -25,6 +25,7 @@ from longthread.testing.contract.checkpoints import CheckpointContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
 from longthread.testing.contract.deletion import DeletionContract
 from longthread.testing.contract.entries import EntryContract
+from longthread.testing.contract.gateway import GatewayContract
 from longthread.testing.contract.graphs import GraphContract
 from longthread.testing.contract.items import ItemContract
 from longthread.testing.contract.lineage import LineageContract
@@ -67,6 +68,7 @@ class StoreContract(
     ApprovalContract,
     LineageContract,
     StateContract,
+    GatewayContract,
     RetentionContract,
     TransferContract,
     WindowContract,

@@ -1,0 +1,128 @@
+"""The gateway's calls and nodes: one user's, found by number, gone with their thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from longthread.store import gateway as calls
+from longthread.store import log
+from longthread.store.driver import Driver
+from longthread.store.gateway import GatewayCall
+from longthread.store.queries import Sql
+from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
+
+_LAST, _FIRST = 2**63 - 1, -(2**63)
+CALL = GatewayCall(
+    thread_id="t",
+    n=1,
+    response_id="resp_1",
+    dialect="anthropic",
+    upstream="up",
+    family="claude-opus",
+    model="claude-opus-5",
+    frame="f",
+    tools=0,
+    status=200,
+    asked_seq=1,
+    reply_seq=2,
+    reply_end=2,
+    asked=1,
+    ends=2,
+    previous=0,
+    base=0,
+    hidden=[(0, False, None, '{"type":"thinking"}'), (1, True, "id", '"ü"')],
+    hidden_hash=b"\0\xff",
+    restored=1,
+    dropped=2,
+    usage={"output_tokens": 3},
+    head={"id": "resp_1"},
+    started_at="2026-01-02T03:04:05.678000+00:00",
+    elapsed_ms=12,
+)
+
+
+async def kept(store: Driver, *made: GatewayCall) -> None:
+    """Write calls of a thread of two entries, whose ends are nodes."""
+    await thread_with(store, "asked", "replied")
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        for call in made:
+            await calls.add_call(tx, call)
+        await calls.add_nodes(tx, "t", [(1, 0, _FIRST, 0), (2, 0, _LAST, 1), (2, 1, 77, 1)])
+        await calls.add_frame(tx, "t", "f", {"system": '"Be brief."'})
+        await calls.add_frame(tx, "t", "f", {"system": '"another"'})
+
+
+class GatewayContract(Contract):
+    """`longthread.store.gateway`."""
+
+    async def test_a_call_is_given_back_as_it_was(self, store: Driver) -> None:
+        second = replace(CALL, n=2, tools=5, hidden=[], hidden_hash=None, reply_seq=None, reply_end=None, head={})
+        await kept(store, CALL, second, replace(second, n=3, tools=6))
+        async with store.reading() as tx:
+            assert await calls.find_call(tx, "t", 1) == CALL
+            assert await calls.find_call(tx, "t", 9) is None
+            assert await calls.calls_until(tx, "t", 2) == {1: CALL, 2: second}
+            assert await calls.position(tx, "t") == (3, 5)
+            assert await calls.position(tx, "nobody") == (0, 0)
+            assert await calls.find_frame(tx, "t", "f") == {"system": '"Be brief."'}
+            assert await calls.find_frame(tx, "t", "g") == {}
+
+    async def test_nodes_are_found_by_their_user(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.reading() as tx:
+            found = await calls.known_nodes(tx, USER, [_FIRST, _LAST, 5])
+            assert {(each.node, each.thread_id, each.seq, each.call, each.tip) for each in found} == {
+                (_FIRST, "t", 1, 0, 2),
+                (_LAST, "t", 2, 1, 2),
+            }
+            assert await calls.known_nodes(tx, "another", [_FIRST, _LAST]) == []
+            assert [each.seq for each in await calls.thread_nodes(tx, "t", [_LAST, 5])] == [2]
+            assert await calls.thread_nodes(tx, "other", [_LAST]) == []
+
+    async def test_an_expired_thread_has_no_nodes(self, store: Driver) -> None:
+        await kept(store, CALL)
+        for seconds, expected in ((3600, 1), (-1, 0)):
+            async with store.writing() as tx:
+                await log.position(tx, "t")
+                await calls.expire_after(tx, "t", seconds)
+                assert len(await calls.known_nodes(tx, USER, [_LAST])) == expected
+
+    async def test_what_was_refused_and_what_is_forgotten(self, store: Driver) -> None:
+        await kept(store, CALL, replace(CALL, n=2))
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            await calls.refuse(tx, "t", [2])
+            await calls.forget_names(tx, "t", 1)
+        async with store.reading() as tx:
+            made = await calls.calls_until(tx, "t", 9)
+            assert [call.refused for call in made.values()] == [False, True]
+            assert made[1].response_id is None
+            assert await calls.known_nodes(tx, USER, [77]) == []
+            assert len(await calls.known_nodes(tx, USER, [_LAST])) == 1
+
+    async def test_missing_nodes_are_noticed(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.writing() as tx:
+            assert await calls.threads_without_nodes(tx) == []
+            await tx.run(Sql("DELETE FROM gateway_nodes"))
+            assert await calls.threads_without_nodes(tx) == ["t"]
+
+    async def test_clients_are_counted(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.writing() as tx:
+            await calls.note_client(tx, "t", client_type="unknown", client="codex", last_signature="one")
+            await calls.note_client(tx, "t", client_type="cursor", client="cursor", last_signature=None)
+            [row] = await tx.fetch(Sql("SELECT * FROM thread_clients"))
+        assert (row["client_type"], row["client"], row["last_signature"], row["access_count"]) == (
+            "cursor",
+            "cursor",
+            "one",
+            2,
+        )
+
+    async def test_a_deleted_thread_takes_its_calls_along(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+        assert await rows_of(store) == {}
