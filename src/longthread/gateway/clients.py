@@ -61,20 +61,18 @@ def client_of(asked: Incoming) -> Client:
 
 
 def named_thread(asked: Incoming) -> NamedThread | None:
-    """Return the thread that a request's headers name."""
+    """Return the thread that a request's headers name; that of a sub-agent is below its caller's."""
     chosen = asked.header("x-conversation-id")
-    if chosen:
-        return NamedThread(chosen.strip()[:200], strict=True)
-    session = next((value for name in _SESSIONS if (value := asked.header(name))), None)
-    agent = asked.header(_AGENT)
-    if session and agent:
-        above = asked.header(_PARENT)
-        return NamedThread(f"{session}:{agent}"[:200], strict=False, parent=f"{session}:{above}" if above else session)
+    session = chosen or next((value for name in _SESSIONS if (value := asked.header(name))), None)
     if session is None:
         return None
+    agent, above = asked.header(_AGENT), asked.header(_PARENT)
+    if agent:
+        parent = f"{session}:{above}" if above else session
+        return NamedThread(f"{session}:{agent}"[:200], strict=bool(chosen), parent=parent)
     root = asked.header("session-id")  # Codex: its sub-agents have their root's
-    above = root if root != session and asked.header("thread-id") else None
-    return NamedThread(session[:200], strict=False, parent=above)
+    parent = root if not chosen and root != session and asked.header("thread-id") else None
+    return NamedThread(session.strip()[:200], strict=bool(chosen), parent=parent)
 
 
 def _is_aside(asked: Incoming) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from longthread.gateway.rebuild import rebuild_in_background
@@ -42,6 +43,8 @@ def run(
                 indexing.cancel()
                 await gateway.close()
 
+    # A client that tries a WebSocket first gets 426; uvicorn would advise to install a library for it.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     with listen(settings.host, settings.port) as listener:
         asyncio.run(serve())
 

@@ -106,7 +106,7 @@ class GatewayContract(Contract):
         async with store.writing() as tx:
             assert await calls.threads_without_nodes(tx) == []
             await tx.run(Sql("DELETE FROM gateway_nodes"))
-            assert await calls.threads_without_nodes(tx) == ["t"]
+            assert await calls.threads_without_nodes(tx) == [("t", USER)]
 
     async def test_clients_are_counted(self, store: Driver) -> None:
         await kept(store, CALL)
