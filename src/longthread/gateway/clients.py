@@ -67,11 +67,13 @@ def named_thread(asked: Incoming) -> NamedThread | None:
     if session is None:
         return None
     agent, above = asked.header(_AGENT), asked.header(_PARENT)
+    parent: str | None = None
     if agent:
         parent = f"{session}:{above}" if above else session
         return NamedThread(f"{session}:{agent}"[:200], strict=bool(chosen), parent=parent)
     root = asked.header("session-id")  # Codex: its sub-agents have their root's
-    parent = root if not chosen and root != session and asked.header("thread-id") else None
+    if not chosen and root != session and asked.header("thread-id"):
+        parent = root
     return NamedThread(session.strip()[:200], strict=bool(chosen), parent=parent)
 
 
