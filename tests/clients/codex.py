@@ -20,6 +20,7 @@ name = "Longthread"
 base_url = "{url}/v1"
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
+supports_websockets = {websockets}
 
 [analytics]
 enabled = false
@@ -33,9 +34,13 @@ plugins = false
 class Codex:
     program = "codex"
 
+    def __init__(self, *, websockets: bool = False) -> None:
+        self._websockets = websockets
+
     def prepare(self, home: Path, url: str) -> None:
+        settings = _SETTINGS.format(url=url, websockets=str(self._websockets).lower())
         (home / ".codex").mkdir()
-        (home / ".codex" / "config.toml").write_text(_SETTINGS.format(url=url), "utf-8")
+        (home / ".codex" / "config.toml").write_text(settings, "utf-8")
 
     def command(self, turn: Turn, session: str, url: str) -> Command:
         how = {"again": ["resume", "--last"], "fork": ["fork", session]}

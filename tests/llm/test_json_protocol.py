@@ -187,7 +187,6 @@ def test_parsing_never_raises(text: str, strict: bool) -> None:
     assert isinstance(parse_reply(text, strict=strict), ActionCall | Finish | Malformed)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("piece", ['{"a":', "{", "{'", '{"', " ", "`", '{"a":1}', '{"a":"', ", ", "<think>", '\\"'])
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))

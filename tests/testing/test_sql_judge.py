@@ -63,7 +63,6 @@ def of(dialect: str, file: Path) -> list[JudgedStatement]:
     return [one for one in read_statements(file) if one.dialect == dialect]
 
 
-@pytest.mark.sampled(2)
 async def test_everyday_statements_run_on_their_engine(made: tuple[str, Made]) -> None:
     dialect, make = made
     source = make((EVERYDAY / "schema.sql").read_text("utf-8"))

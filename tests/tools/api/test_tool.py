@@ -522,7 +522,6 @@ async def test_an_error_tells_what_the_server_says(server: Server) -> None:
 # Retries.
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("implementation", "sent"),
     [
