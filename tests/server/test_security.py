@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longthread.server.security import is_loopback
+from longthread.server.origin import is_loopback
 
 pytestmark = pytest.mark.one_backend
 

@@ -6,13 +6,10 @@ by DNS rebinding (hence the check of `Host`) or across origins (hence the check 
 
 from __future__ import annotations
 
-import ipaddress
-import re
-import socket
-
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longthread.server.origin import is_own_name, is_same_origin, own_names
 from longthread.server.problems import Problem
 
 POLICY = (
@@ -28,17 +25,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reachable from this machine only."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class RequestGuard:
@@ -47,7 +33,7 @@ class RequestGuard:
 
     def __init__(self, app: ASGIApp, *, host: str, limit: int, unlimited: str | None = None) -> None:
         self._app = app
-        self._names = {host.lower(), "localhost", socket.gethostname().lower()}
+        self._names = own_names(host)
         self._limit = limit
         self._unlimited = unlimited
 
@@ -78,7 +64,7 @@ class RequestGuard:
         headers = Headers(scope=scope)
         path = scope["path"]
         host = headers.get("host", "")
-        if not self._knows(host):
+        if not is_own_name(host, self._names):
             detail = "This server does not go by that name. Open it under the address that it printed."
             return Problem(421, "unknown_host", detail, path=path)
         if scope["method"] not in _READING and not is_same_origin(headers, host):
@@ -91,18 +77,6 @@ class RequestGuard:
             )
             return Problem(413, "request_too_large", detail, path=path)
         return None
-
-    def _knows(self, header: str) -> bool:
-        """Whether a `Host` is this server's. Any IP address is: DNS rebinding needs a name."""
-        found = _HOST.fullmatch(header)
-        if found is None:
-            return False
-        name = found[1].strip("[]").lower().rstrip(".")
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in self._names
-        return True
 
 
 class _Body:
@@ -120,11 +94,3 @@ class _Body:
                 # The application sees a disconnected client, and the body is dropped.
                 return {"type": "http.disconnect"}
         return message
-
-
-def is_same_origin(headers: Headers, host: str) -> bool:
-    """Whether this server's own page, or a program, sent a request."""
-    origin = headers.get("origin")
-    if origin is not None:
-        return origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}
-    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}

@@ -15,7 +15,7 @@ from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app
 from longthread.server.http_server import HttpServer, listen
-from longthread.server.security import is_loopback
+from longthread.server.origin import is_loopback
 from longthread.settings import Settings
 
 _log = logging.getLogger(__name__)

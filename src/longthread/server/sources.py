@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longthread.errors import SourceNotAllowed
-from longthread.server.security import is_loopback
+from longthread.server.origin import is_loopback
 from longthread.settings import Settings
 from longthread.tools.analysis.address import shown
 

@@ -14,8 +14,8 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longthread.server.origin import is_same_origin
 from longthread.server.problems import Problem
-from longthread.server.security import is_same_origin
 
 _GRACE = 2.0
 """Seconds for sending answers when the server closes."""

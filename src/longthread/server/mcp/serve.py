@@ -24,7 +24,8 @@ from longthread.server.mcp import stdio
 from longthread.server.mcp.auth import Authenticator, OpenRequests
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.transcripts import Transcripts
-from longthread.server.security import RequestGuard, is_loopback
+from longthread.server.origin import is_loopback
+from longthread.server.security import RequestGuard
 from longthread.server.serve import Server
 from longthread.settings import Settings
 
