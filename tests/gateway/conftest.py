@@ -30,7 +30,13 @@ def provider() -> Iterator[ProviderEmulator]:
 
 @asynccontextmanager
 async def gateway_of(
-    store: Driver, emulator: ProviderEmulator, *, holds_state: bool = False, name: str = "emulated", **options: Any
+    store: Driver,
+    emulator: ProviderEmulator,
+    *,
+    holds_state: bool = False,
+    name: str = "emulated",
+    host: str | None = None,
+    **options: Any,
 ) -> AsyncIterator[str]:
     """The URL of a gateway, without `/v1`."""
     dialects = ["anthropic", "responses", "completions"]
@@ -38,7 +44,7 @@ async def gateway_of(
     gateway = Gateway(store, Routes({name: upstream}), GatewayOptions(**{"user": USER, **options}))
     with listen("127.0.0.1", 0) as listener:
         started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        server = HttpServer(GatewayRouter(gateway), listener, on_ready=started.set_result, lifespan="off")
+        server = HttpServer(GatewayRouter(gateway, host=host), listener, on_ready=started.set_result, lifespan="off")
         serving = asyncio.create_task(server.serve())
         try:
             yield await started

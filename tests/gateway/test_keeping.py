@@ -202,3 +202,16 @@ async def test_gateways_over_one_store_go_on_with_each_other_s_conversations(
         answers = await asyncio.gather(*both)
     assert [answer.headers["x-longthread-restored"] for answer in answers] == ["1", "1"]
     assert {answer.headers["x-conversation-id"] for answer in answers} == {first.headers["x-conversation-id"]}
+
+
+async def test_web_pages_and_other_paths_are_refused(store: Driver, provider: ProviderEmulator, start: Start) -> None:
+    url = await start(provider, host="127.0.0.1")
+    page = await post(url, body("hello"), origin="https://example.com", **{"content-type": "text/plain"})
+    assert (page.status_code, page.json()["error"]["type"]) == (403, "permission_error")
+    rebound = await post(url, body("hello"), host="evil.example:80")
+    assert rebound.status_code == 421
+    async with httpx.AsyncClient() as client:
+        for path in ("/", "/admin", "/v1", "/v1/%2e%2e/admin"):
+            assert (await client.get(url + path)).status_code == 404
+    assert provider.requests == []
+    assert (await post(url, body("hello"))).status_code == 200

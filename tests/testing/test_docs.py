@@ -21,7 +21,7 @@ def _blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "source", _blocks("how-to/testing.md", "python"), ids=["model", "behind", "provider", "backend", "crashes"]
+    "source", _blocks("how-to/testing.md", "python"), ids=["model", "behind", "provider", "rules", "backend", "crashes"]
 )
 def test_the_examples_run(source: str) -> None:
     exec(compile(source, "docs/how-to/testing.md", "exec"), {})

@@ -82,9 +82,9 @@ class Gateway:
         try:
             return await exchange.run()
         except NotKept as error:
-            return _refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
+            return refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
         except StateUnknown as error:
-            return _refused(dialect, error.status, error.code, str(error))
+            return refused(dialect, error.status, error.code, str(error))
         except httpx.HTTPError as error:
             return _unreachable(dialect, upstream, error)
 
@@ -95,13 +95,13 @@ class Gateway:
         try:
             answer = await self._stored.answer(incoming)
         except InvalidQuery as error:
-            return _refused(RESPONSES, 400, "", str(error))
+            return refused(RESPONSES, 400, "", str(error))
         except StoreError as error:
-            return _refused(RESPONSES, 503, "", f"The response cannot be read: {error}")
+            return refused(RESPONSES, 503, "", f"The response cannot be read: {error}")
         found = await self._routes.find(RESPONSES.name, "")
         if found is None or not found[0].holds_state:
             missing = f"Response with id '{response_path(incoming)[0]}' not found."
-            return answer or _refused(RESPONSES, 404, "", missing)
+            return answer or refused(RESPONSES, 404, "", missing)
         if answer is None:
             return await self.relay(RESPONSES, incoming)
         if incoming.method == "DELETE":
@@ -135,14 +135,14 @@ class Gateway:
 
 def no_websockets() -> Outgoing:
     """Return the refusal of an upgrade, after which clients post."""
-    return _refused(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
+    return refused(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
 
 
 def too_large(dialect: Dialect) -> Outgoing:
-    return _refused(dialect, 413, "", f"A request has at most {BODY_LIMIT // 1024 // 1024} MB.")
+    return refused(dialect, 413, "", f"A request has at most {BODY_LIMIT // 1024 // 1024} MB.")
 
 
-def _refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
+def refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
     """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
     repeats = b"true" if status >= 500 else b"false"
     return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
@@ -150,15 +150,15 @@ def _refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing
 
 def _no_upstream(dialect: Dialect, model: str, found: tuple[Upstream, str] | None) -> Outgoing:
     if found is not None:
-        return _refused(dialect, 503, "", f"The upstream {found[0].name} cannot be asked: {found[0].problem}")
+        return refused(dialect, 503, "", f"The upstream {found[0].name} cannot be asked: {found[0].problem}")
     name = f" for the model {model}" if model else ""
-    return _refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
+    return refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
 
 
 def _unreachable(dialect: Dialect, upstream: Upstream, error: httpx.HTTPError) -> Outgoing:
     status = 504 if isinstance(error, httpx.TimeoutException) else 502
     said = str(error) or type(error).__name__
-    return _refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
+    return refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
 
 
 def _model_in(incoming: Incoming) -> str:
@@ -169,11 +169,6 @@ def _model_in(incoming: Incoming) -> str:
         return str(json.loads(incoming.body).get("model") or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
-
-
-def _renamed(incoming: Incoming, model: str) -> Incoming:
-    """Return a request about one model with the upstream's name for it."""
-    return replace(incoming, path=_MODELS + quote(model)) if incoming.path.startswith(_MODELS) else incoming
 
 
 async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:

@@ -21,7 +21,13 @@ _ABOUT_HIDDEN = re.compile(
     r"`?signature`?|redacted_thinking|thinking\.signature|`thinking`|prefix.?mismatch|block_binding", re.IGNORECASE
 )
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-_OWN_ERRORS = {400: "invalid_request_error", 404: "not_found_error", 413: "request_too_large", 501: "not_supported"}
+_OWN_ERRORS = {
+    400: "invalid_request_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    501: "not_supported",
+}
 
 
 class Anthropic:

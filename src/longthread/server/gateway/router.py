@@ -7,11 +7,22 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
-from longthread.gateway.service import ANTHROPIC, BODY_LIMIT, COMPLETIONS, RESPONSES, Gateway, no_websockets, too_large
+from longthread.gateway.service import (
+    ANTHROPIC,
+    BODY_LIMIT,
+    COMPLETIONS,
+    RESPONSES,
+    Gateway,
+    no_websockets,
+    refused,
+    too_large,
+)
+from longthread.server.origin import is_own_name, is_same_origin, own_names
 
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
@@ -23,16 +34,23 @@ _DIALECTS: Sequence[tuple[str, Dialect]] = (
 
 
 class GatewayRouter:
-    """The endpoints of providers under `/v1`. Requests for other paths get 404."""
+    """The endpoints of providers under `/v1`. Requests for other paths get 404.
 
-    def __init__(self, gateway: Gateway) -> None:
+    `host` is the address that the server listens on, if nothing in front checks from where requests come.
+    """
+
+    def __init__(self, gateway: Gateway, *, host: str | None = None) -> None:
         self._gateway = gateway
+        self._names = own_names(host) if host is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
+        if refusal := self._refusal(dialect, incoming):
+            await _send(refusal, send)
+            return
         body = await _body(receive)
         if body is None:
             return  # the client is gone
@@ -41,6 +59,20 @@ class GatewayRouter:
         else:
             answer = await self._answer(dialect, replace(incoming, body=body))
         await _send(answer, send)
+
+    def _refusal(self, dialect: Dialect, incoming: Incoming) -> Outgoing | None:
+        """Return what another site's page gets, and who asks for another path."""
+        if not incoming.path.startswith("/v1/") or ".." in incoming.path:
+            return refused(dialect, 404, "", f"The gateway has no {incoming.path}: its endpoints begin with /v1/.")
+        if self._names is None:
+            return None
+        headers = Headers(raw=list(incoming.headers))
+        host = headers.get("host", "")
+        if not is_own_name(host, self._names):
+            return refused(dialect, 421, "", "The gateway does not go by that name. Use the address that it printed.")
+        if not is_same_origin(headers, host):
+            return refused(dialect, 403, "", "A web page sent this request. The gateway answers programs.")
+        return None
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         route = (incoming.method, incoming.path.rstrip("/"))

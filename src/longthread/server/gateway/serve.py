@@ -36,7 +36,7 @@ def run(
             expiring = asyncio.create_task(expire_states(store, _EXPIRY_SECONDS))
             indexing = asyncio.create_task(rebuild_in_background(store))
             try:
-                app = GatewayRouter(gateway)
+                app = GatewayRouter(gateway, host=settings.host)
                 await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
             finally:
                 expiring.cancel()
