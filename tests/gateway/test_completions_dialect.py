@@ -215,6 +215,63 @@ def cut(draw: st.DrawFn, text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
+def called_in(*pieces: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"tool_calls": [piece]} for piece in pieces]
+
+
+NAMED = {"name": "clock", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "message"),
+    [
+        ([{"function_call": {"name": "f", "arguments": ""}}, {"function_call": {"arguments": '{"a":'}},
+          {"function_call": {"arguments": "1}"}}], {"function_call": {"name": "f", "arguments": '{"a":1}'}}),
+        (called_in({"index": 0, "id": "a", "type": "custom", "custom": {"name": "run", "input": "1"}},
+                   {"index": 0, "custom": {"input": "2"}}),
+         {"tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "run", "input": "12"}}]}),
+        (called_in({"id": "a", "type": "function", "function": NAMED}, {"id": "b", "type": "function",
+                                                                        "function": NAMED}),
+         {"tool_calls": [{"id": name, "type": "function", "function": NAMED} for name in "ab"]}),
+        (called_in({"index": 0, "id": "a", "function": {"name": "clock", "arguments": ""}},
+                   {"index": 0, "id": "a", "function": {"name": "clock", "arguments": "{"}},
+                   {"index": 0, "id": "", "function": {"name": None, "arguments": "}"}}),
+         {"tool_calls": [{"id": "a", "function": NAMED}]}),
+        (called_in({"index": 1, "id": "b", "function": NAMED}, {"index": 0, "id": "a", "function": NAMED},
+                   {"index": 1, "function": {"arguments": " "}}),
+         {"tool_calls": [{"id": "b", "function": {"name": "clock", "arguments": "{} "}}, {"id": "a",
+                                                                                          "function": NAMED}]}),
+        ([{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "w"}]}]},
+          {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hy"}]}]}, {"content": "ye"},
+          {"content": "s"}],
+         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "why"}]},
+                      {"type": "text", "text": "yes"}]}),
+        ([{"thinking_blocks": [{"type": "thinking", "thinking": "w", "signature": ""}]},
+          {"thinking_blocks": [{"type": "thinking", "thinking": "hy", "signature": "s"}]},
+          {"thinking_blocks": [{"type": "thinking", "thinking": "more", "signature": "t"}]}],
+         {"thinking_blocks": [{"type": "thinking", "thinking": "why", "signature": "s"},
+                              {"type": "thinking", "thinking": "more", "signature": "t"}]}),
+        ([{"audio": {"id": "a"}}, {"audio": {"transcript": "h", "data": "UklG"}}, {"audio": {"transcript": "i"}}],
+         {"audio": {"id": "a"}}),
+        ([{"refusal": "n"}, {"refusal": "o", "content": None}], {"refusal": "no"}),
+        ([{"content": "yes", "reasoning_content": None, "tool_calls": None}, {}], {"content": "yes"}),
+    ],
+)  # fmt: skip
+def test_streams_of_every_vendor_are_put_together(deltas: Messages, message: dict[str, Any]) -> None:
+    events = [{"choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
+    found = DIALECT.streamed(body)
+    assert list(map(plain, found.parts)) == list(map(plain, parts({"role": "assistant"} | message)))
+    assert found.whole
+
+
+@pytest.mark.parametrize("last", [b'data: {"error":{"message":"overloaded"}}\n\n', b": ping\n\n", b""])
+def test_a_stream_that_breaks_off_is_not_whole(last: bytes) -> None:
+    body = b'data: {"choices":[{"index":0,"delta":{"content":"data: [DONE] is what ends it"}}]}\n\n' + last
+    assert not DIALECT.streamed(body).whole
+    assert not DIALECT.streamed(body + b'data: {"choices":[],"error":{"code":502}}\n\ndata: [DONE]\n\n').whole
+
+
 def text_message(content: Any, role: str = "user", **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content} | more
 

@@ -93,14 +93,14 @@ async def test_each_signature_comes_back_to_its_own_call(start: Start, client: h
 
 
 async def test_what_a_client_sends_half_becomes_whole(start: Start, client: httpx.AsyncClient) -> None:
-    """One signature is dropped, one is altered, and one is at another call."""
+    """One signature is dropped, one has a stand-in, and one is at another call."""
     said = {"content": "Let me see.", "tool_calls": [signed(1), signed(2), call(3)], "reasoning_content": "why"}
     with PlainProvider(lambda _: completion(said)) as provider:
         url = await start(provider)
         await ask(client, url, [USER_ASKS])
-        wrong = call(2, extra_content={"google": {"thought_signature": "other"}})
+        stands_in = call(2, extra_content={"google": {"thought_signature": "skip_thought_signature_validator"}})
         moved = call(3, extra_content={"google": {"thought_signature": "sig 1"}})
-        half = {"role": "assistant", "content": "Let me see.", "tool_calls": [call(1), wrong, moved]}
+        half = {"role": "assistant", "content": "Let me see.", "tool_calls": [call(1), stands_in, moved]}
         await ask(client, url, [USER_ASKS, half | {"reasoning_content": None}, *results(1, 2, 3)])
         assert provider.requests[-1]["messages"][1] == {"role": "assistant"} | said
 
@@ -336,3 +336,25 @@ async def test_models_are_those_of_the_upstream_in_the_callers_dialect(start: St
                 found, there = ({**each.json(), "request_id": 0} for each in (through, direct))
                 assert (through.status_code, found) == (direct.status_code, there)
         assert "anthropic" not in (await client.get(f"{url}/v1/models")).text
+
+
+@pytest.mark.parametrize("said", [{"content": "", "reasoning_content": "why"}, {"content": None}, {"refusal": "no"}])
+@pytest.mark.parametrize("asked", [[USER_ASKS], [{"role": "system", "content": "Say noon."}], []])
+async def test_a_reply_of_nothing_and_a_request_of_nothing_are_passed(
+    start: Start, client: httpx.AsyncClient, said: dict[str, Any], asked: Messages
+) -> None:
+    """A limit may end a reply within its thinking, and instructions alone may be a request."""
+    with PlainProvider(lambda _: completion(said)) as provider:
+        url = await start(provider)
+        messages = [*asked]
+        for _ in range(3):
+            answer = await ask(client, url, messages)
+            assert (answer.status_code, answer.json()["choices"][0]["message"]) == (
+                200,
+                {"role": "assistant", "content": None} | said,
+            )
+            plain = {"role": "assistant", "content": ""} | {name: said[name] for name in ("refusal",) if name in said}
+            messages += [plain, USER_ASKS]
+            assert "x-longthread-not-kept" not in answer.headers
+        sent = provider.requests[-1]["messages"]
+        assert [each["content"] for each in sent] == [each["content"] for each in messages[:-2]]

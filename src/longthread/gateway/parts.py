@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from longthread.model.entry import Role
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
 PartKind = Literal["text", "call", "result", "other"]
 
 
@@ -54,9 +55,7 @@ class Anchored(NamedTuple):
 
 def visible_json(value: Any, ignored: frozenset[str]) -> bytes:
     """Return a value's canonical JSON without the keys that the model does not see."""
-    return json.dumps(
-        _without(value, ignored), sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str
-    ).encode("utf-8", "surrogatepass")
+    return _canonical(_without(value, ignored) if ignored else value).encode("utf-8", "surrogatepass")
 
 
 def text_bytes(text: str) -> bytes:

@@ -35,6 +35,8 @@ _HIDDEN_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _OF_CALL = "extra_content"
 """A call's field that only providers read: Gemini's signature."""
 _CALLS, _CALL_HIDDEN = "tool_calls", f"tool_calls.{_OF_CALL}"
+_STAND_INS = frozenset({"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"})
+"""What clients send to Gemini for a signature that they do not have ("Thought signatures", ai.google.dev)."""
 _LISTS = frozenset({"content", _CALLS})
 _INVISIBLE = frozenset({"cache_control"})
 _ABOUT_HIDDEN = re.compile(r"thought.?signature|reasoning|thinking|signature|encrypted", re.IGNORECASE)
@@ -250,7 +252,8 @@ def _field_part(role: Role, number: int, place: int, name: str, value: Any) -> P
     if name in ("name", "refusal", "audio"):
         seen = value.get("id") if isinstance(value, dict) else value  # of spoken words the id comes back alone
         return Part(role, "other", visible_json([name, seen], frozenset()), None, number, place)
-    return Part(role, "other", None, visible_json([name, value], frozenset()), number, place, _signature(value))
+    key = text_bytes(value) if isinstance(value, str) else visible_json(value, frozenset())
+    return Part(role, "other", None, name.encode() + b" " + key, number, place, _signature(value))
 
 
 def _call(call: Any, field: str) -> tuple[Any, Any, Any]:
@@ -271,7 +274,7 @@ def _arguments(text: Any) -> Any:
     if text is None or text == "":
         return {}
     try:
-        return json.loads(text, parse_float=_number) if isinstance(text, str) else text
+        return _read_arguments(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return text
 
@@ -279,6 +282,9 @@ def _arguments(text: Any) -> Any:
 def _number(text: str) -> float | int:
     number = float(text)
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+_read_arguments = json.JSONDecoder(parse_float=_number).decode
 
 
 def _result(message: Mapping[str, Any], number: int, place: int) -> Part:
@@ -298,7 +304,7 @@ def _signature(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     found = value.get("thought_signature") or value.get("signature") or _signature(value.get("google"))
-    return found if isinstance(found, str) else None
+    return found if isinstance(found, str) and found not in _STAND_INS else None
 
 
 def _is_off(asked: Mapping[str, Any]) -> bool:
