@@ -149,6 +149,11 @@ async def hidden_until(tx: Transaction, asked: Asked, call: GatewayCall) -> Sequ
     return found
 
 
+async def hidden_in_log(tx: Transaction, dialect: Dialect, call: GatewayCall) -> list[HiddenPart] | None:
+    """Return the same as `hidden_until`, without what is in memory."""
+    return await _hidden_of(tx, dialect, await _line(tx, call))
+
+
 async def _line(tx: Transaction, call: GatewayCall) -> list[GatewayCall] | None:
     """Return a call after those whose hidden parts it carried; None if one of them is not there any more."""
     there = await calls.calls_until(tx, call.thread_id, call.n)

@@ -138,6 +138,12 @@ async def expire_after(tx: Transaction, thread_id: str, seconds: int) -> None:
     await tx.run("extend_expiry", id=thread_id, expires_at=at)
 
 
+async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
+    """Return a thread's client, and how many calls it made; None if it made none."""
+    row = await one(tx, "select_gateway_client", thread_id=thread_id)
+    return (str(row["client"]), int(row["calls"])) if row else None
+
+
 async def threads_without_nodes(tx: Transaction) -> list[tuple[str, str]]:
     """Return the threads that have calls whose nodes are missing, as after a copy, each with its user."""
     return [(str(row["id"]), str(row["user_id"])) for row in await tx.fetch("select_threads_without_nodes")]

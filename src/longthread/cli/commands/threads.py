@@ -28,9 +28,10 @@ from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
 from longthread.model.thread import Thread
+from longthread.model.wire import is_wire, unpack
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
-from longthread.store import approvals, attributes, listing, log, summaries
+from longthread.store import approvals, attributes, gateway, listing, log, summaries
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
@@ -109,7 +110,7 @@ def show(
     read_only: options.ReadOnly = None,
 ) -> None:
     """A conversation, entry by entry; long results are cut (--json and export give them whole)."""
-    found, entries, noted, waiting, below, asking = _with(
+    found, entries, noted, waiting, below, asking, client = _with(
         database, lambda store, user: _shown(store, user, thread), read_only=read_only
     )
     if as_json:
@@ -120,6 +121,9 @@ def show(
     console.print(
         f"[bold]{escape(found.title or '')}[/bold]  [dim]{escape(found.id)}  {escape(found.source or '')}[/dim]"
     )
+    if client is not None:
+        told = f"through the gateway: {client[0]}, {counted(client[1], 'call')} (longthread view {found.id} --call N)"
+        console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
     for line in _noted(found):
         console.print(line, style="dim", markup=False, highlight=False)
     if found.parent_id is not None:
@@ -219,9 +223,17 @@ async def _entries(store: Driver, user: str, given: str) -> tuple[Thread, list[E
 
 async def _shown(
     store: Driver, user: str, given: str
-) -> tuple[Thread, list[Entry], Mapping[int, Mapping[str, Any]], list[Approval], list[Thread], list[str]]:
-    """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, and
-    those of them, at whatever depth, where calls wait."""
+) -> tuple[
+    Thread,
+    list[Entry],
+    Mapping[int, Mapping[str, Any]],
+    list[Approval],
+    list[Thread],
+    list[str],
+    tuple[str, int] | None,
+]:
+    """A thread, its entries, what was noted about them, the calls that wait for a decision, the threads below, those of
+    them, at whatever depth, where calls wait, and the gateway's client with the number of its calls."""
     thread, entries = await _entries(store, user, given)
     async with store.reading() as tx:
         run = await last_run(tx, thread.id)
@@ -229,7 +241,8 @@ async def _shown(
         waiting = await approvals.pending(tx, thread.id, run.id) if run and waits else []
         asking = (await approvals.below(tx, user_id=user)).get(thread.id, [])
         noted = await attributes.message_metadata(tx, thread.id, first=thread.first_seq, last=thread.entry_count)
-        return thread, entries, noted, waiting, await log.children(tx, thread.id, user_id=user), asking
+        below = await log.children(tx, thread.id, user_id=user)
+        return thread, entries, noted, waiting, below, asking, await gateway.client_of(tx, thread.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +309,7 @@ def _around(text: str, wanted: str) -> str:
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
     data = asdict(entry)
-    data["payload"] = _payload_json(entry.full_payload)
+    data["payload"] = _payload_json(entry)
     data["created_at"] = entry.created_at.isoformat()
     return data
 
@@ -308,11 +321,16 @@ def _noted(thread: Thread) -> list[str]:
     return noted + ([f"expires: {_when(thread.expires_at)}"] if thread.expires_at else [])
 
 
-def _payload_json(payload: bytes | None) -> str | dict[str, str] | None:
-    """A payload so that its bytes can be had back: JSON as its text, a packed one (its first byte is 0) in base64."""
+def _payload_json(entry: Entry) -> str | dict[str, str] | None:
+    """A payload so that its bytes can be had back: JSON as its text, a packed one (its first byte is 0) in base64; of
+    the gateway's the blocks as they were, as the text of a JSON list."""
+    payload = entry.full_payload
     if payload is None:
         return None
-    with suppress(UnicodeDecodeError):
+    with suppress(ValueError):  # it is damaged, or no UTF-8
+        if is_wire(payload):
+            dialect, blocks = unpack(payload, entry.text)
+            return {"dialect": dialect, "blocks": blocks}
         if not payload.startswith(b"\0"):
             return payload.decode("utf-8")
     return {"base64": base64.b64encode(payload).decode("ascii")}

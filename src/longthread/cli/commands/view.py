@@ -12,12 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from longthread.cli import options
+from longthread.cli.commands.view_gateway import gateway_call_json, instructions_of, print_gateway_call
 from longthread.cli.find_thread import find_thread
 from longthread.cli.progress import counted
 from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import existing
 from longthread.errors import InvalidInput
+from longthread.gateway.inspect import InspectedGatewayCall, look_at_call
 from longthread.model.manifest import TEXTS
 from longthread.settings import Settings
 from longthread.store import checkpoints, runs
@@ -70,23 +72,31 @@ def view(
         _find(Settings.load(database=database, read_only=read_only), thread, call, diff, has_prompt=prompt)
     )
     if as_json:
-        print_line(_json(found) if isinstance(found, _Found) else _json_of_last(found))
+        print_line(_as_json(found))
         return
-    if prompt and isinstance(found, _Found):
-        echo(found.look.system)
+    if prompt and isinstance(found, _Found | InspectedGatewayCall):
+        echo(found.look.system if isinstance(found, _Found) else instructions_of(found))
         return
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
     if isinstance(found, _Found):
         _print(console, found)
+    elif isinstance(found, InspectedGatewayCall):
+        print_gateway_call(console, found)
     else:
         _print_last(console, found)
 
 
+def _as_json(found: _Found | InspectedGatewayCall | LastView) -> dict[str, Any]:
+    if isinstance(found, InspectedGatewayCall):
+        return gateway_call_json(found)
+    return _json(found) if isinstance(found, _Found) else _json_of_last(found)
+
+
 async def _find(
     settings: Settings, given: str, call: int | None, diff: int | None, *, has_prompt: bool
-) -> _Found | LastView:
+) -> _Found | InspectedGatewayCall | LastView:
     # Here and not above: LangChain takes time to load, and other commands do not need it.
     from longthread.runs.inspect import calls_of, difference, look
 
@@ -94,6 +104,10 @@ async def _find(
         thread_id = str(await find_thread(store, given, user=settings.user))
         async with store.reading() as tx:
             calls = await calls_of(tx, thread_id)
+            if not calls and (of_gateway := await look_at_call(tx, thread_id, call)) is not None:
+                if diff is not None:
+                    raise InvalidInput(reason="Calls of the gateway are not compared. Leave out --diff.")
+                return of_gateway
             if not calls:
                 return await _last(
                     store, thread_id, settings, is_of_one=has_prompt or call is not None or diff is not None
@@ -119,9 +133,9 @@ async def _last(store: Driver, thread_id: str, settings: Settings, *, is_of_one:
         found = await last_view(store, thread_id, user_id=settings.user)
     if found is None:
         raise InvalidInput(
-            reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat` and "
-            "the server are; of a LangGraph application the last one is, where its agent has MemoryMiddleware "
-            f"(docs/how-to/langgraph.md). `longthread threads show {thread_id}` shows its messages."
+            reason=f"Thread {thread_id} has no model call whose view is kept. Those of `longthread ask`, `chat`, "
+            "the server and the gateway are; of a LangGraph application the last one is, where its agent has "
+            f"MemoryMiddleware (docs/how-to/langgraph.md). `longthread threads show {thread_id}` shows its messages."
         )
     if is_of_one:
         raise InvalidInput(

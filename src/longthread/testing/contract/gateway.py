@@ -114,6 +114,8 @@ class GatewayContract(Contract):
             await calls.note_client(tx, "t", client_type="unknown", client="codex", last_signature="one")
             await calls.note_client(tx, "t", client_type="cursor", client="cursor", last_signature=None)
             [row] = await tx.fetch(Sql("SELECT * FROM thread_clients"))
+            assert await calls.client_of(tx, "t") == ("cursor", 1)
+            assert await calls.client_of(tx, "other") is None
         assert (row["client_type"], row["client"], row["last_signature"], row["access_count"]) == (
             "cursor",
             "cursor",

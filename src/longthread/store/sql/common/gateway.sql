@@ -51,6 +51,10 @@ ON CONFLICT (thread_id) DO UPDATE
 SET client_type = excluded.client_type, client = excluded.client, access_count = thread_clients.access_count + 1,
     last_signature = coalesce(excluded.last_signature, thread_clients.last_signature);
 
+-- name: select_gateway_client
+SELECT t.client, count(*) AS calls FROM thread_clients t JOIN gateway_calls c ON c.thread_id = t.thread_id
+WHERE t.thread_id = :thread_id GROUP BY t.client;
+
 -- name: prune_gateway_nodes
 DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND seq < :cut;
 
