@@ -131,7 +131,7 @@ class _Index:
         has_visible = has_visible or bool(parts)
         self._digests[entry.seq] = (digest, has_visible)
         call, replied = self.writers.find(entry.seq)
-        if has_visible:
+        if has_visible and (parts or not replied):  # a reply that is hidden whole is no prefix
             self.rows.append((entry.seq, 0, node_of(digest), call))
         if replied:
             self._ids.setdefault(replied, []).extend(dialect.item_ids(blocks))
