@@ -15,6 +15,7 @@ SUMMARY = "<analysis>All was read.</analysis><state_snapshot><summary>A short ta
 _CALL = re.compile(r"CALL (\S+) (?=\{)")
 _SUMMARY = re.compile(r"\A[^<].*<(summary|state_snapshot)>", re.DOTALL)
 """A message that says which tags a summary has; one that begins with a tag tells of something else."""
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 _AMONG_RESULTS = "<subagent_notification>"
 """Codex tells of a sub-agent's end in a user's message, which may come between a call's result and the reply."""
 _ID = re.compile(r'"agent_id": ?"([^"]+)"')
@@ -38,7 +39,7 @@ def obedient(messages: Sequence[Message]) -> Any:
     """Return the reply, as a script of the emulator's has it. `$agent` in arguments is the agent that was started."""
     said = {n: _last_text(each) for n, each in enumerate(messages) if each.role == "user"}
     last = max((n for n, text in said.items() if not text.startswith(_AMONG_RESULTS)), default=-1)
-    asked = said.get(last, "")
+    asked = _REMINDER.sub("", said.get(last, ""))
     results = [each.text for each in messages[last + 1 :] if each.role == "tool"]
     calls = [*_calls(asked)] if asked.startswith("CALL ") else []
     if len(results) < len(calls):

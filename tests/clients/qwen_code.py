@@ -1,4 +1,4 @@
-"""Qwen Code: Chat Completions, or Anthropic's Messages."""
+"""Qwen Code: all three dialects, by its kind of authentication."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.clients.obedient import call
 class QwenCode:
     program = "qwen"
 
-    def __init__(self, dialect: Literal["openai", "anthropic"]) -> None:
+    def __init__(self, dialect: Literal["openai", "openai-responses", "anthropic"]) -> None:
         self._dialect = dialect
 
     def prepare(self, home: Path, url: str) -> None:

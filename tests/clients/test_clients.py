@@ -79,6 +79,7 @@ TRIED = {
     "opencode-responses": Tried(OpenCode(RESPONSES), ["tool loop"]),
     "opencode-completions": Tried(OpenCode(COMPLETIONS), ["tool loop"]),
     "qwen-code": Tried(QwenCode("openai"), COMMON),
+    "qwen-code-responses": Tried(QwenCode("openai-responses"), ["tool loop"]),
     "qwen-code-messages": Tried(QwenCode("anthropic"), ["tool loop", "fork"], {"tool loop": 2, "fork": 6}),
 }
 EACH = [pytest.param(tried, flow, id=f"{name}: {flow}") for name, tried in TRIED.items() for flow in tried.flows]
