@@ -18,14 +18,7 @@ from longthread.store.gateway import HiddenPart
 def edits(parts: Sequence[Part], ours: Sequence[HiddenPart], theirs: Iterable[Anchored], ends: int) -> dict[int, Edit]:
     """Return the changes that make the hidden parts before visible part `ends` exactly `ours`, by message."""
     visible = [part for part in parts if part.visible is not None]
-    found: dict[int, Edit] = {}
-    for each in theirs:
-        if each.at < ends:
-            edit = found.setdefault(each.part.item, Edit())
-            if each.field is None:
-                edit.drops.add(each.part.place)
-            else:
-                edit.fields[each.field] = None
+    found = without(each for each in theirs if each.at < ends)
     for at, after, field, raw in ours:
         anchor = visible[at]
         edit = found.setdefault(anchor.item, Edit())
