@@ -269,6 +269,24 @@ async def test_what_the_provider_refuses_is_taken_out_and_never_restored(
     assert len(provider.requests) == count + 1
 
 
+async def test_what_was_refused_once_stays_out_and_later_thinking_stays_in(
+    store: Driver, provider: ProviderEmulator, start: Start
+) -> None:
+    """A compaction: the last reply is sent again behind a summary, where its signature does not hold."""
+    url = await start(provider)
+    talk = Talk(url)
+    await talk.say("one")
+    compacted = Talk(url)
+    compacted.messages = [{"role": "user", "content": "What was said: one"}, talk.messages[-1]]
+    await compacted.say("two")
+    assert compacted.headers["x-longthread-dropped"] == "1"
+    for said in ("three", "four"):
+        count = len(provider.requests)
+        await compacted.say(said)
+        assert len(provider.requests) == count + 1
+        assert signatures(went_up(provider)["messages"]) == signatures(compacted.messages[2:-1])
+
+
 async def test_an_error_of_the_provider_goes_through_byte_for_byte(provider: ProviderEmulator, start: Start) -> None:
     url = await start(provider)
     blank = {"type": "text", "text": " "}

@@ -149,8 +149,10 @@ class GatewayRequest:
                 changes = edits(asked.parts, ours, theirs, decides.ends)
                 asked = asked.with_text(edited(asked, changes))
                 now = [each for each in asked.hidden if each.at < decides.ends]
-                if _seals(theirs) - _seals(now):
-                    return  # another provider's reply, or one from before: the client dropped nothing of it
+                if _seals(theirs) - _seals(now) and not decides.dropped:
+                    # Another provider's reply, or one from before: the client dropped nothing of it. Unless the provider
+                    # refused it before, and the reply was made without it.
+                    return
                 if chain(now) != decides.hidden_hash:  # all of them or none
                     _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
                     return
