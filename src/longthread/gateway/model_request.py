@@ -150,7 +150,7 @@ class GatewayRequest:
                 asked = asked.with_text(edited(asked, changes))
                 now = [each for each in asked.hidden if each.at < decides.ends]
                 if _seals(theirs) - _seals(now) and not decides.dropped:
-                    # Another provider's reply, or one from before: the client dropped nothing of it. Unless the provider
+                    # Another provider's reply, or one from before: the client dropped nothing. Unless the provider
                     # refused it before, and the reply was made without it.
                     return
                 if chain(now) != decides.hidden_hash:  # all of them or none
