@@ -59,6 +59,12 @@ async def test_it_answers_and_keeps_the_conversation_of_the_settings_user(
         assert (thread.id, thread.title) == (answer.headers["x-conversation-id"], "你好 Hello")
     listed = await client.get("/api/conversations")
     assert [each["id"] for each in listed.json()["conversations"]] == [thread.id]
+    history = await client.get("/api/chat/history", params={"thread_id": thread.id})
+    said = "".join(block["text"] for block in answer.json()["content"])
+    assert [(each["role"], each["content"]) for each in history.json()["messages"]] == [
+        ("user", "你好 Hello"),
+        ("assistant", said),
+    ]
 
 
 async def test_a_body_may_be_larger_than_a_question_but_not_above_the_gateways_limit(
@@ -80,7 +86,7 @@ async def test_a_body_may_be_larger_than_a_question_but_not_above_the_gateways_l
 async def test_other_sites_and_rebound_names_are_refused(client: httpx.AsyncClient, provider: ProviderEmulator) -> None:
     for headers, status in (({"Origin": "http://evil.example"}, 403), ({"Host": "evil.example"}, 421)):
         answer = await client.post("/v1/messages", json=asked("Hello"), headers=headers)
-        assert answer.status_code == status
+        assert (answer.status_code, answer.json()["type"]) == (status, "error"), "in the vendor's shape"
     assert provider.requests == []
 
 

@@ -73,7 +73,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536
-    app.add_middleware(RequestGuard, host=settings.host, limit=limit, unlimited=f"{GATEWAY}/")
+    app.add_middleware(RequestGuard, host=settings.host, limit=limit, unguarded=f"{GATEWAY}/")
     return app
 
 

@@ -28,14 +28,14 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RequestGuard:
-    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused, but not for paths
-    that begin with `unlimited`, whose application has a limit of its own."""
+    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused. The application of
+    the paths that begin with `unguarded` checks all of that itself."""
 
-    def __init__(self, app: ASGIApp, *, host: str, limit: int, unlimited: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, limit: int, unguarded: str | None = None) -> None:
         self._app = app
         self._names = own_names(host)
         self._limit = limit
-        self._unlimited = unlimited
+        self._unguarded = unguarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,16 +49,15 @@ class RequestGuard:
                     headers.setdefault(name, value)
             await send(message)
 
+        if self._unguarded is not None and scope["path"].startswith(self._unguarded):
+            await self._app(scope, receive, guarded)
+            return
         refusal = self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        limited = receive if self._is_unlimited(scope) else _Body(receive, self._limit).receive
-        await self._app(scope, limited, guarded)
-
-    def _is_unlimited(self, scope: Scope) -> bool:
-        path: str = scope["path"]
-        return self._unlimited is not None and path.startswith(self._unlimited)
+        body = _Body(receive, self._limit)
+        await self._app(scope, body.receive, guarded)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
@@ -71,7 +70,7 @@ class RequestGuard:
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
-        if not self._is_unlimited(scope) and (not length.isdecimal() or int(length) > self._limit):
+        if not length.isdecimal() or int(length) > self._limit:
             detail = (
                 f"The request is larger than {self._limit:,} bytes. Put the data into a file and ask that as a source."
             )

@@ -27,8 +27,9 @@ class Served:
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(self.analyst.settings.user))
-        self.gateway_routes = GatewayRouter(self.gateway)
+        settings = self.analyst.settings
+        self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
+        self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)
 
     async def close(self) -> None:
         """Stop the runs of this process, whose streams still send their end, then end all other streams."""
@@ -41,8 +42,7 @@ def _served(request: Request) -> Served:
 
 
 async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for an endpoint of a provider. The gateway itself limits bodies, and no middleware of routes
-    reads them."""
+    """Answer a request for an endpoint of a provider. The gateway itself checks from where it comes, and its size."""
     served: Served = scope["app"].state.served
     await served.gateway_routes(scope, receive, send)
 
