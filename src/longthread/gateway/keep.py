@@ -13,6 +13,7 @@ from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, chain, digests, name_node, node_of, visible_parts
 from longthread.gateway.tree import Place, hidden_part, is_aside
+from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
 from longthread.store import log
@@ -229,4 +230,4 @@ def _title(asked: Asked) -> str | None:
     """Return the first text of the user's that is no reminder of the client's to the model."""
     texts = (part.value for part in asked.visible if part.kind == "text" and part.role == "user")
     said = next((text for text in texts if not text.lstrip().startswith("<")), "")
-    return " ".join(said.split())[:_TITLE] or None
+    return storable(" ".join(said.split())[:_TITLE]) or None
