@@ -258,3 +258,34 @@ async def test_a_reply_without_words_is_not_put_into_the_next_try(start: Start) 
                 response = await talk.send(given)
                 assert emulator.requests[-1].body["input"] == given
             assert response.output[-1].content[0].text == "aye"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"input": None},
+        {"input": []},
+        {"input": 5},
+        {"input": [None]},
+        {"input": [{"role": ["user"], "content": "x"}]},
+        {"input": [{"role": "user", "content": 5}]},
+        {"input": [{"type": ["x"]}]},
+        {"input": [{"type": "item_reference"}]},
+        {"input": [{"type": "reasoning", "summary": None, "encrypted_content": 5}, {"role": "user", "content": "x"}]},
+        {"previous_response_id": 5},
+        {"previous_response_id": ""},
+        {"conversation": {"id": None}},
+        {"tools": [5, None], "reasoning": "high", "include": 5},
+        {"input": "\ud83d \u0000"},
+    ],
+)
+async def test_a_request_of_another_form_is_for_the_provider_to_judge(
+    start: Start, provider: ProviderEmulator, field: dict[str, Any]
+) -> None:
+    body = json.dumps({"model": MODEL, "input": "hello", **field}).encode()
+    async with httpx.AsyncClient() as client:
+        answer = await client.post(f"{await start(provider)}/v1/responses", content=body)
+        await client.post(f"{provider.base_url}/responses", content=body)
+    there, *_, straight = provider.requests  # one with reasoning that nobody reads is repaired
+    assert there.raw == straight.raw == body
+    assert "x-longthread-not-kept" not in answer.headers

@@ -31,26 +31,25 @@ _NO_ITEM = (
 async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
     """Put in the items that a request goes on from by `previous_response_id` or `conversation`, and those that its
     `item_reference`s name. `instructions` are not carried over. Raises StateUnknown."""
-    previous, conversation = asked.value("previous_response_id"), asked.value("conversation")
-    if previous and conversation:
+    previous, thread = _text(asked.value("previous_response_id")), _conversation(asked.value("conversation"))
+    if previous and thread:
         raise StateUnknown(400, "mutually_exclusive_parameters", _BOTH)
-    call, thread = None, None
+    call = None
     if previous:
-        call = await named_call(tx, asked.user, asked.root, str(previous))
+        call = await named_call(tx, asked.user, asked.root, previous)
         if call is None:
-            raise _no_previous(str(previous))
-    elif conversation:
-        thread = str(conversation.get("id") if isinstance(conversation, dict) else conversation)
+            raise _no_previous(previous)
+    elif thread:
         call = await _last_call(tx, asked, thread)
     given = input_items(asked)
-    referred = [str(item.get("id")) for item, _ in given if _is_reference(item)]
+    referred = [item["id"] for item, _ in given if _is_reference(item)]
     if call is None and not referred:
         return Expanded(asked, thread=thread)
     there = await _referred(tx, asked, referred) if referred else {}
     before = await items_until(tx, asked.dialect, call, call.reply_end or 0) if call else []
     if before is None:
-        raise _no_previous(str(previous))
-    items = [*before, *(there[str(item["id"])] if _is_reference(item) else raw for item, raw in given)]
+        raise _no_previous(previous or str(thread))
+    items = [*before, *(there[item["id"]] if _is_reference(item) else raw for item, raw in given)]
     fields = {"input": f"[{','.join(items)}]"}
     gone = ("previous_response_id", "conversation") if call else ()
     return Expanded(rebuilt(asked, fields, leave_out=gone), call, thread)
@@ -58,6 +57,15 @@ async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
 
 def _no_previous(id_: str) -> StateUnknown:
     return StateUnknown(400, "previous_response_not_found", f"Previous response with id '{id_}' not found.")
+
+
+def _text(value: Any) -> str | None:
+    """Return an id; None if it is none, about which the provider says what is wrong."""
+    return value if isinstance(value, str) and value else None
+
+
+def _conversation(value: Any) -> str | None:
+    return _text(value.get("id") if isinstance(value, dict) else value)
 
 
 def input_items(asked: Asked) -> list[tuple[Any, str]]:
@@ -120,4 +128,6 @@ def _by_id(raws: Iterable[str]) -> dict[str, str]:
 
 def _is_reference(item: Any) -> bool:
     """Whether an item is a reference; its type may be left out."""
-    return isinstance(item, dict) and (item.get("type") == "item_reference" or item.keys() == {"id"})
+    if not isinstance(item, dict) or not _text(item.get("id")):
+        return False
+    return item.get("type") == "item_reference" or item.keys() == {"id"}
