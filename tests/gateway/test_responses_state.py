@@ -11,6 +11,7 @@ import pytest
 from tests.gateway.conftest import Start
 from tests.gateway.responses_talk import MODEL, Talk, bare
 
+from longthread.server.gateway.serve import own_routes
 from longthread.testing import ProviderEmulator, ProviderRules
 
 
@@ -182,6 +183,12 @@ async def test_a_provider_that_holds_state_is_asked_by_ids(start: Start, provide
     async with Talk(url, previous_response_id="resp_unknown") as talk:
         with pytest.raises(openai.BadRequestError, match="resp_unknown"):
             await talk.send("four")
+
+
+def test_only_the_vendors_own_endpoints_are_known_to_hold_state() -> None:
+    assert [upstream.holds_state for upstream in own_routes().upstreams.values()] == [True, True]
+    others = own_routes("http://localhost:1", "http://localhost:2")
+    assert [upstream.holds_state for upstream in others.upstreams.values()] == [False, False]
 
 
 async def test_a_conversation_goes_on_by_its_name(start: Start) -> None:

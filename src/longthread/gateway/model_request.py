@@ -312,8 +312,8 @@ def _seals(hidden: Iterable[Anchored]) -> set[str]:
 
 
 def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
-    there = {(each.at, each.field, each.key) for each in others}
-    return sum((each.at, each.field, each.key) not in there for each in some)
+    there = {(each.at, each.key) for each in others}
+    return sum((each.at, each.key) not in there for each in some)
 
 
 async def _read(response: httpx.Response) -> bytes:

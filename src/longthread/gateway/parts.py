@@ -30,7 +30,6 @@ class Part(NamedTuple):
         place: its number in the dialect's `blocks` of the message.
         value: of a text its characters, of a call `(id, name, arguments)`, of a result `(call id, text)`,
             of thinking its signature.
-        field: the name of the message's field that a hidden part is, if it is no block.
     """
 
     role: Role
@@ -40,7 +39,6 @@ class Part(NamedTuple):
     item: int
     place: int
     value: Any = None
-    field: str | None = None
 
 
 class Anchored(NamedTuple):
@@ -49,7 +47,6 @@ class Anchored(NamedTuple):
     at: int
     after: bool
     key: bytes
-    field: str | None
     part: Part
 
 
@@ -78,7 +75,7 @@ def anchored(parts: Sequence[Part], start: int = 0) -> list[Anchored]:
             number += 1
         elif part.hidden is not None:
             after = number > start and not _is_followed(parts, index)
-            found.append(Anchored(number - after, after, part.hidden, part.field, part))
+            found.append(Anchored(number - after, after, part.hidden, part))
     return found
 
 
@@ -98,7 +95,7 @@ def chain(hidden: Iterable[Anchored]) -> bytes:
     """Return the hash of hidden parts in their order, at their places."""
     digest = blake2b(digest_size=16)
     for each in hidden:
-        digest.update(b"%d %d %d %s " % (each.at, each.after, len(each.key), (each.field or "").encode()))
+        digest.update(b"%d %d %d " % (each.at, each.after, len(each.key)))
         digest.update(each.key)
     return digest.digest()
 

@@ -19,13 +19,9 @@ def edits(parts: Sequence[Part], ours: Sequence[HiddenPart], theirs: Iterable[An
     """Return the changes that make the hidden parts before visible part `ends` exactly `ours`, by message."""
     visible = [part for part in parts if part.visible is not None]
     found = without(each for each in theirs if each.at < ends)
-    for at, after, field, raw in ours:
+    for at, after, raw in ours:
         anchor = visible[at]
-        edit = found.setdefault(anchor.item, Edit())
-        if field is None:
-            edit.puts.append((anchor.place, after, raw))
-        else:
-            edit.fields[field] = raw
+        found.setdefault(anchor.item, Edit()).puts.append((anchor.place, after, raw))
     return found
 
 
@@ -33,11 +29,7 @@ def without(hidden: Iterable[Anchored]) -> dict[int, Edit]:
     """Return the changes that take these hidden parts out, by message."""
     found: dict[int, Edit] = {}
     for each in hidden:
-        edit = found.setdefault(each.part.item, Edit())
-        if each.field is None:
-            edit.drops.add(each.part.place)
-        else:
-            edit.fields[each.field] = None
+        found.setdefault(each.part.item, Edit()).drops.add(each.part.place)
     return found
 
 
@@ -54,7 +46,7 @@ def edited(asked: Asked, changes: dict[int, Edit]) -> str:
 
 
 def _message(asked: Asked, raw: str, edit: Edit) -> str:
-    key = (asked.dialect.name, raw, frozenset(edit.drops), tuple(edit.puts), tuple(edit.fields.items()))
+    key = (asked.dialect.name, raw, frozenset(edit.drops), tuple(edit.puts))
     found = asked.recent.edited.get(key)
     if found is None:
         found = asked.dialect.edited(raw, edit)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchored, chain
-from longthread.gateway.raw_json import element_texts, field_value
+from longthread.gateway.raw_json import element_texts
 from longthread.model.entry import Entry
 from longthread.model.ids import new_id
 from longthread.model.wire import unpack
@@ -198,4 +198,4 @@ def hidden_in(entries: Sequence[Entry], dialect: Dialect, start: int) -> list[Hi
 
 
 def hidden_part(each: Anchored, block: str) -> HiddenPart:
-    return each.at, each.after, each.field, block if each.field is None else field_value(block)
+    return each.at, each.after, block

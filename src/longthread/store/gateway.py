@@ -14,8 +14,8 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.log import now
 
-HiddenPart = tuple[int, bool, str | None, str]
-"""The visible part that a hidden one stands before (or behind), its field, and its JSON text."""
+HiddenPart = tuple[int, bool, str]
+"""The visible part that a hidden one stands before (or behind), and the JSON text of its block."""
 
 
 @dataclass(frozen=True, slots=True)

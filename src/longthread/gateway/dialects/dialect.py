@@ -21,12 +21,10 @@ class Edit:
     Attributes:
         drops: places of blocks that go.
         puts: JSON texts of blocks, each with the place that it stands before, or, with True, behind.
-        fields: fields of the message: a JSON text, or None for one that goes.
     """
 
     drops: set[int] = field(default_factory=set)
     puts: list[tuple[int, bool, str]] = field(default_factory=list)
-    fields: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

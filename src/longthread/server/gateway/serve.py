@@ -50,9 +50,10 @@ def run(
 
 
 def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
-    """Return the vendors' own endpoints, or others in their place. They come behind those of the catalog."""
+    """Return the vendors' own endpoints, which hold state, or others in their place. They come behind those of the
+    catalog."""
     own = [
-        Upstream("anthropic", anthropic_url or ANTHROPIC, ["anthropic"]),
-        Upstream("openai", openai_url or OPENAI, ["responses", "completions"]),
+        Upstream("anthropic", anthropic_url or ANTHROPIC, ["anthropic"], holds_state=not anthropic_url),
+        Upstream("openai", openai_url or OPENAI, ["responses", "completions"], holds_state=not openai_url),
     ]
     return Routes({upstream.name: upstream for upstream in own})
