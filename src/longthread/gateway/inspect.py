@@ -11,7 +11,7 @@ from longthread.errors import InvalidInput
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.parts import Part, anchored, visible_parts
-from longthread.gateway.raw_json import element_texts, field_block
+from longthread.gateway.raw_json import element_texts
 from longthread.gateway.tree import hidden_in_log
 from longthread.model.entry import Entry, Role
 from longthread.model.wire import is_wire, unpack
@@ -144,7 +144,7 @@ def _messages(dialect: Dialect, entries: Sequence[Entry], sent: _Sent, asked: in
     ]
     visible = visible_parts(every)
     start = asked - len(visible)
-    own = {(each.at, each.field, each.key): each.part for each in anchored(every, start)}
+    own = {(each.at, each.key): each.part for each in anchored(every, start)}
     found: list[list[SentPart]] = [[] for _ in entries]
     for number, part in enumerate(visible, start):
         before = [_hidden(dialect, part.role, each, own) for each in sent if each[0][:2] == (number, False)]
@@ -156,13 +156,13 @@ def _messages(dialect: Dialect, entries: Sequence[Entry], sent: _Sent, asked: in
 
 
 def _hidden(
-    dialect: Dialect, role: Role, sent: tuple[HiddenPart, int | str], own: dict[tuple[int, str | None, bytes], Part]
+    dialect: Dialect, role: Role, sent: tuple[HiddenPart, int | str], own: dict[tuple[int, bytes], Part]
 ) -> SentPart:
     """Return a hidden part that went up, and take it out of the entries' `own`."""
-    (at, _, field, raw), origin = sent
-    block = json.loads(field_block(field, raw) if field else raw, strict=False)
+    (at, _, raw), origin = sent
+    block = json.loads(raw, strict=False)
     for part in dialect.stored(role, [block]):
-        own.pop((at, field, part.hidden or b""), None)
+        own.pop((at, part.hidden or b""), None)
     return SentPart("hidden", True, block, origin)
 
 
