@@ -125,6 +125,7 @@ def hidden(messages: Messages) -> list[Any]:
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("change", [lossy, respelled, half_lossy])

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longthread.gateway.asked import Asked
@@ -120,6 +120,7 @@ def forgetful(draw: st.DrawFn, messages: Messages) -> Messages:
     return found
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_whatever_a_client_forgets_or_respells_comes_back(data: st.DataObject) -> None:
     before = data.draw(conversations())
@@ -150,6 +151,7 @@ def stripped(messages: Messages) -> Messages:
     return found
 
 
+@settings(max_examples=40)
 @given(conversations(), st.none() | st.just(1))
 def test_the_log_reads_a_message_as_the_request_had_it(messages: Messages, indent: int | None) -> None:
     asked = read(messages, indent=indent)
@@ -173,6 +175,7 @@ def parts(*messages: Any) -> list[Part]:
     return DIALECT.parts(DIALECT.items_of(fields))
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_a_stream_says_what_the_body_says(data: st.DataObject) -> None:
     """Texts in pieces, calls in pieces, and each piece of a list alone."""

@@ -114,14 +114,12 @@ class Gateway:
         """Pass any other request on, and its answer back, unread."""
         model = _model_in(incoming)
         found = await self._routes.find(dialect.name, model)
+        if found is None and dialect is COMPLETIONS and not incoming.path.startswith("/v1/chat/"):
+            found = await self._routes.find(RESPONSES.name, model)  # of OpenAI's two, either has its models
         if found is None or found[0].problem:
             return _no_upstream(dialect, model, found)
         try:
-            asked = (
-                replace(incoming, path=_MODELS + quote(found[1], safe="/:@"))
-                if incoming.path.startswith(_MODELS)
-                else incoming
-            )
+            asked = _renamed(incoming, found[1])
             response = await self._connections.send(found[0], dialect.name, asked, asked.body)
         except httpx.HTTPError as error:
             return _unreachable(dialect, found[0], error)
@@ -169,6 +167,13 @@ def _model_in(incoming: Incoming) -> str:
         return str(json.loads(incoming.body).get("model") or "")
     except (ValueError, AttributeError, RecursionError):
         return ""
+
+
+def _renamed(incoming: Incoming, model: str) -> Incoming:
+    """Return a request about one model with the upstream's name for it."""
+    if not incoming.path.startswith(_MODELS):
+        return incoming
+    return replace(incoming, path=_MODELS + quote(model, safe="/:@"))
 
 
 async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
