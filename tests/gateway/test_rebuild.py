@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.gateway.shapes import SHAPES, turn
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import Client
@@ -57,7 +59,7 @@ async def say(
 ) -> str:
     """Write a call as the gateway does; return its thread."""
     body = {"model": "m", dialect.items: list(said), "tools": [{"type": "function", "name": "f"}], **fields}
-    asked = Asked.read(dialect, user, json.dumps(body, ensure_ascii=False).encode())
+    asked = Asked.read(dialect, user, json.dumps(body).encode())
     async with driver.reading() as tx:
         place = await find_place(tx, asked, None, "up", "m")
     named = fields.get("store") is not False
@@ -78,10 +80,6 @@ def claude(number: int, text: str, *, calls_tool: bool = False) -> Message:
     if calls_tool:
         content.append({"type": "tool_use", "id": f"t{number}", "name": "f", "input": {"b": 1, "a": [1.0, None]}})
     return {"id": f"msg_{number}", "role": "assistant", "model": "m", "content": content, "usage": {"output_tokens": 3}}
-
-
-def turn(content: Any) -> Message:
-    return {"role": "user", "content": content}
 
 
 TWO = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "again"}]
@@ -121,6 +119,17 @@ def test_any_branches_are_rebuilt_row_for_row(store_address: str, steps: Sequenc
             assert await nodes_of(store, user) == written
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(("dialect", "said"), SHAPES)
+async def test_messages_in_any_form_have_the_same_nodes_again(store: Driver, dialect: str, said: list[Any]) -> None:
+    for count in range(1, len(said) + 1):
+        await say(store, DIALECTS[dialect], said[:count], None)
+    written = await nodes_of(store)
+    await without_nodes(store)
+    await rebuild_missing(store)
+    assert written
+    assert await nodes_of(store) == written
 
 
 async def test_the_providers_ids_are_found_again(store: Driver) -> None:
