@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -13,6 +14,10 @@ from tests.gateway.conftest import Start
 from tests.gateway.open_responses import check, check_events
 from tests.gateway.responses_talk import CLOCK, MODEL, Talk, bare
 
+from longthread.gateway.rebuild import rebuild_missing
+from longthread.messages.message import Message
+from longthread.store.driver import Driver
+from longthread.store.queries import Sql
 from longthread.testing import ProviderEmulator, ProviderRules
 
 
@@ -70,6 +75,28 @@ async def test_a_text_is_streamed_again(talk: Talk) -> None:
     again = [dumped(event) async for event in await talk.client.responses.retrieve(first.id, stream=True)]
     check_events(again)
     assert "".join(each["delta"] for each in again if each["type"] == "response.output_text.delta") == "You said: 一🎉"
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_an_index_that_is_made_anew_has_the_names_that_were_there(
+    start: Start, store: Driver, deleted: bool
+) -> None:
+    """Of a reply that is hidden whole, too: here nothing was said, and the tokens ended while the model reasoned."""
+    cut = Message("assistant", content=[{"type": "reasoning", "summary": []}])
+    cut = replace(cut, response_metadata={"finish_reason": "length"})
+    with ProviderEmulator([cut]) as emulator:
+        async with Talk(await start(emulator)) as talk:
+            first = await talk.send("")
+            if deleted:
+                await talk.client.responses.delete(first.id)
+            async with store.writing() as tx:
+                await tx.run(Sql("DELETE FROM gateway_nodes"))
+            assert await rebuild_missing(store) == (not deleted)
+            if deleted:
+                with pytest.raises(openai.NotFoundError):
+                    await talk.client.responses.retrieve(first.id)
+            else:
+                assert dumped(await talk.client.responses.retrieve(first.id)) == dumped(first)
 
 
 async def test_a_deleted_response_is_gone_and_the_conversation_is_not(talk: Talk, stateless: ProviderEmulator) -> None:

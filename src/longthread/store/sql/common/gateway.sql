@@ -67,11 +67,14 @@ DELETE FROM gateway_frames WHERE thread_id = :thread_id AND id NOT IN (
 DELETE FROM gateway_calls WHERE thread_id = :thread_id AND coalesce(reply_end, asked_seq) < :cut;
 
 -- name: select_threads_without_nodes
--- A reply that is hidden whole has no node.
+-- A reply that is hidden whole has no node, and is found by its name alone. A response that was deleted has none.
 SELECT t.id, t.user_id FROM threads t WHERE EXISTS (
-    SELECT 1 FROM gateway_calls c WHERE c.thread_id = t.id AND c.ends > 0 AND NOT EXISTS (
-        SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id AND n.place = 0
-        AND n.seq = CASE WHEN c.ends > c.asked THEN c.reply_end ELSE c.asked_seq END));
+    SELECT 1 FROM gateway_calls c WHERE c.thread_id = t.id AND (
+        c.ends > 0 AND NOT EXISTS (
+            SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id AND n.place = 0
+            AND n.seq = CASE WHEN c.ends > c.asked THEN c.reply_end ELSE c.asked_seq END)
+        OR c.response_id IS NOT NULL AND c.reply_end IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id AND n.place = 1 AND n.seq = c.reply_end)));
 
 -- name: forget_response
 UPDATE gateway_calls SET response_id = NULL, head = NULL WHERE thread_id = :thread_id AND n = :n;
