@@ -110,7 +110,7 @@ async def test_a_client_with_its_own_reasoning_keeps_it_among_equal_conversation
             await talk.say("two")
             assert went_up(stateless) == talk.items[: len(went_up(stateless))]
             assert talk.headers["x-conversation-id"] == thread_id
-            assert "x-longthread-restored" not in talk.headers
+            assert talk.headers["x-longthread-restored"] == "0"
 
 
 @pytest.mark.parametrize("user", ["ada", "bob"])

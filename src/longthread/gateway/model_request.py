@@ -280,7 +280,7 @@ class GatewayRequest:
     def _notes(self) -> list[tuple[bytes, bytes]]:
         """Return our own headers."""
         notes = {"x-longthread-restored": self._sent.restored, "x-longthread-dropped": self._sent.dropped}
-        found = [(name.encode(), str(count).encode()) for name, count in notes.items() if count]
+        found = [(name.encode(), str(count).encode()) for name, count in notes.items() if self._place is not None]
         if self._place is not None and self._keeps:
             thread = self._place.thread_id.encode("ascii", "backslashreplace")
             found += [(b"x-conversation-id", thread), (b"x-longthread-branch", self._place.branch.encode())]
