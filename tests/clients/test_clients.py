@@ -44,6 +44,14 @@ FLOWS: Mapping[str, Sequence[Turn]] = {
         Turn("The third is coral.", "compact"),
         Turn("The fourth is denim.", "resume"),
     ],
+    "turns after compaction": [
+        Turn(SHELL),
+        Turn("The second is beige.", "resume"),
+        Turn("The third is coral.", "compact"),
+        Turn("The fourth is denim.", "resume"),
+        Turn("The fifth is ebony.", "resume"),
+        Turn("The sixth is flax.", "resume"),
+    ],
 }
 
 
@@ -69,8 +77,8 @@ class Tried:
 TRIED = {
     "claude-code": Tried(
         ClaudeCode(),
-        [*COMMON, "one process"],
-        {"compaction": 1},
+        [*COMMON, "one process", "turns after compaction"],
+        {"compaction": 1, "turns after compaction": 1},
         names_parent=True,
     ),
     "codex": Tried(Codex(), COMMON, names_parent=True),
