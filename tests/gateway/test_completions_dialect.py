@@ -268,6 +268,14 @@ def test_streams_of_every_vendor_are_put_together(deltas: Messages, message: dic
     assert found.whole
 
 
+@pytest.mark.parametrize("role", [{}, {"role": None}, {"role": "assistant"}])
+def test_a_reply_is_the_assistants_also_where_it_does_not_say_so(role: dict[str, Any]) -> None:
+    body = {"choices": [{"message": role | {"content": "yes", "reasoning": "why"}}]}
+    found = DIALECT.reply(json.dumps(body).encode())
+    assert [(part.role, part.value) for part in found.parts] == [("assistant", None), ("assistant", "yes")]
+    assert found.raws == [['{"field":"reasoning","value":"why"}', '"yes"']]
+
+
 @pytest.mark.parametrize("last", [b'data: {"error":{"message":"overloaded"}}\n\n', b": ping\n\n", b""])
 def test_a_stream_that_breaks_off_is_not_whole(last: bytes) -> None:
     body = b'data: {"choices":[{"index":0,"delta":{"content":"data: [DONE] is what ends it"}}]}\n\n' + last

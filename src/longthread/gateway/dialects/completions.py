@@ -116,9 +116,12 @@ class Completions:
         fields = dict(members(text, lists=frozenset({"choices"})))
         choice = dict(members(text, fields["choices"].value[0].start))
         message = choice["message"]
+        raw = text[message.start : message.end]
+        if message.value.get("role") != "assistant":  # some leave it out
+            raw = with_members(raw, {"role": spelled("assistant")})
         head = {name: found.value for name, found in fields.items() if name != "choices"}
         finish = choice["finish_reason"].value if "finish_reason" in choice else None
-        return self._reply(text[message.start : message.end], head | {"finish_reason": finish})
+        return self._reply(raw, head | {"finish_reason": finish})
 
     def streamed(self, body: bytes) -> Reply:
         message, head, whole = message_of(body)
