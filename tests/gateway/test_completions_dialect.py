@@ -378,6 +378,7 @@ def test_an_empty_reasoning_is_none_but_beside_calls() -> None:
         '{"messages": [7]}',
         '{"messages": {}}',
         '{"prompt": "x"}',
+        pytest.param('{"messages": [{"role": "user", "content": [{"x": ' + 100_000 * "[", id="nested"),
         "[]",
         "{",
     ],

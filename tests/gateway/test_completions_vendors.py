@@ -378,6 +378,70 @@ async def test_a_reply_of_nothing_and_a_request_of_nothing_are_passed(
         assert [each["content"] for each in sent] == [each["content"] for each in messages[:-2]]
 
 
+STRANGE = [
+    b"",
+    b"no json",
+    b"7",
+    b'{"choices":[]}',
+    b'{"choices":null}',
+    b'{"choices":[null]}',
+    b'{"choices":[{"message":null,"delta":null}]}',
+    b'{"choices":[{"message":{"content":7},"delta":{"content":7}}]}',
+    b'{"choices":[{"message":{"content":[7]},"delta":{"content":[7]}}]}',
+    b'{"choices":[{"message":{"tool_calls":[null]},"delta":{"tool_calls":[null]}}]}',
+    b'{"choices":[{"message":{"tool_calls":[{"function":7}]},"delta":{"tool_calls":[{"function":7}]}}]}',
+    b'{"choices":[{"message":{"content":"\xff"},"delta":{"content":"\xff"}}]}',
+    b'{"choices":' + 100_000 * b"[",
+]
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize("streams", [False, True])
+async def test_replies_that_nobody_can_read_are_passed_byte_for_byte(
+    start: Start, client: httpx.AsyncClient, streams: bool
+) -> None:
+    bodies = iter(STRANGE)
+    sent: list[bytes] = []
+
+    def answer(_: dict[str, Any]) -> Answer:
+        body = next(bodies)
+        sent.append(b"data: " + body + b"\n\n" if streams else body)
+        return Answer([sent[-1]] if streams else body)
+
+    with PlainProvider(answer) as provider:
+        url = await start(provider)
+        for _ in STRANGE:
+            found = await ask(client, url, [USER_ASKS], stream=streams)
+            assert (found.status_code, found.content) == (200, sent[-1])
+
+
+@pytest.mark.one_backend
+async def test_requests_that_nobody_can_read_are_passed_byte_for_byte(start: Start, client: httpx.AsyncClient) -> None:
+    """The provider says what is wrong with them."""
+    hi = b'"messages":[{"role":"user","content":"hi"}]'
+    bodies = [
+        b"",
+        b"\xff",
+        b"[]",
+        b'{"model":["m"],' + hi + b"}",
+        b'{"tools":{"x":1},' + hi + b"}",
+        b'{"tools":[7,{"function":[]},{"type":{}}],"functions":7,' + hi + b"}",
+        b'{"thinking":"off","reasoning":7,"chat_template_kwargs":[],"reasoning_effort":{},' + hi + b"}",
+        b'{"stream":"yes","store":"no","model":"m\\ud83d",' + hi + b"}",
+        b'{"messages":[{"role":"assistant","content":[{"type":["text"],"text":7}],"tool_calls":[{"function":7}]}]}',
+        b'{"messages":[{"role":"tool","content":[7]},{"role":"user","content":[{"text":1}]}]}',
+        b'{"messages":[{"role":"assistant","content":"x","reasoning_content":7,"reasoning_details":{"a":[]}}]}',
+    ]
+    got: list[bytes] = []
+    with ProviderEmulator(["ok"], loop=True) as provider:
+        url = await start(provider)
+        for body in bodies:
+            through = await client.post(url + PATH, content=body)
+            direct = await client.post(provider.anthropic_url + PATH, content=body)
+            got = [each.raw for each in provider.requests[-2:]]
+            assert (got, through.status_code) == ([body, body], direct.status_code)
+
+
 @pytest.mark.one_backend
 async def test_models_are_asked_of_an_upstream_with_responses_alone(store: Driver) -> None:
     """Clients of OpenAI's have one list of models for both of its dialects."""

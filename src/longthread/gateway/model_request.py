@@ -255,7 +255,7 @@ class GatewayRequest:
         """Read a reply; None if it is not whole or cannot be read."""
         try:
             reply = self._dialect.streamed(body) if streamed else self._dialect.reply(_decoded(body, response))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             _log.warning("A reply of %s cannot be read, and is not kept: %r", self._upstream.name, error)
             return None
         return reply if reply.whole else None
