@@ -44,8 +44,7 @@ class Provider:
         self.emulator = ProviderEmulator(None, rules=ProviderRules(signatures=True, binding=True))
         routes = Routes({"emulated": Upstream("emulated", "http://provider", ["anthropic"])})
         self.gateway = Gateway(store, routes, GatewayOptions(USER))
-        transport = httpx.ASGITransport(self.emulator.app)
-        self.gateway._connections._client = httpx.AsyncClient(transport=transport)
+        self.gateway._connections._given = httpx.ASGITransport(self.emulator.app)
 
     async def reply(self, messages: Messages, **given: Any) -> tuple[dict[str, Any], dict[str, str]]:
         body = {"model": MODEL, "max_tokens": 2000, "tools": [CLOCK], "messages": messages}

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from functools import lru_cache
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -16,7 +17,7 @@ from longthread.gateway.http import Incoming, for_upstream
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60)
-_TIMEOUT = httpx.Timeout(600, connect=15)
+_EXTENSIONS = {"timeout": httpx.Timeout(600, connect=15).as_dict()}
 """Seconds. Providers think for minutes before the first byte of a reply that is not streamed."""
 
 
@@ -86,23 +87,51 @@ class Routes:
 
 
 class Connections:
-    """Connections to upstreams, shared by all requests. Close them when done."""
+    """Connections to upstreams, shared by all requests. Close them when done.
 
-    def __init__(self) -> None:
-        # A cookie of one client would go with the requests of the others.
-        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-        self._client = httpx.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, cookies=no_cookies, follow_redirects=False)
-        self._client.headers.clear()
+    They are httpx's transports, without its client: that takes longer than all else about a request, and what it adds,
+    such as cookies and redirects, is the caller's own business here. Proxies are those of the environment.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._given = transport
+        self._of_hosts: dict[tuple[str, str], httpx.AsyncBaseTransport] = {}
+        self._of_proxies: dict[str | None, httpx.AsyncBaseTransport] = {}
 
     async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> httpx.Response:
         """Send a request up; the response's body is not read. Raises httpx.HTTPError."""
-        url = upstream.url(dialect, asked.path, asked.query)
+        url = _parsed(upstream.url(dialect, asked.path, asked.query))
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
-        request = self._client.build_request(asked.method, url, headers=headers, content=body or None)
-        return await self._client.send(request, stream=True)
+        request = httpx.Request(asked.method, url, headers=headers, content=body or None, extensions=_EXTENSIONS)
+        response = await (self._given or self._transport(url)).handle_async_request(request)
+        response.request = request
+        return response
+
+    def _transport(self, url: httpx.URL) -> httpx.AsyncBaseTransport:
+        key = (url.scheme, url.host)
+        if key not in self._of_hosts:
+            proxies = {} if proxy_bypass(url.host) else getproxies()
+            proxy = proxies.get(url.scheme) or proxies.get("all")
+            if proxy not in self._of_proxies:
+                self._of_proxies[proxy] = httpx.AsyncHTTPTransport(limits=_LIMITS, proxy=proxy)
+            self._of_hosts[key] = self._of_proxies[proxy]
+        return self._of_hosts[key]
 
     async def close(self) -> None:
-        await self._client.aclose()
+        for transport in self._of_proxies.values():
+            await transport.aclose()
+
+
+@lru_cache(256)
+def _parsed(url: str) -> httpx.URL:
+    """Raises httpx.UnsupportedProtocol: it is no address of a server."""
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise httpx.UnsupportedProtocol(f"{url}: {error}") from error
+    if found.scheme not in ("http", "https") or not found.host:
+        raise httpx.UnsupportedProtocol(f"{url} is no address that begins with http:// or https://.")
+    return found
 
 
 def family_of(model: str) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from uvicorn.loops.auto import auto_loop_factory
+
 from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
@@ -45,8 +47,9 @@ def run(
 
     # A client that tries a WebSocket first gets 426; uvicorn would advise to install a library for it.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    with listen(settings.host, settings.port) as listener:
-        asyncio.run(serve())
+    fast = auto_loop_factory()
+    with listen(settings.host, settings.port) as listener, asyncio.Runner(loop_factory=fast) as runner:
+        runner.run(serve())
 
 
 def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
