@@ -35,6 +35,8 @@ class Asked:
     recent: Recent = field(repr=False)
     digests: Sequence[bytes] = field(repr=False)
     """Those of the visible parts: each stands for its part and all before it."""
+    nodes: Sequence[int] = field(repr=False)
+    """The digests as they are looked up."""
     frame_count: int = 0
     """How many messages before `items` are instructions."""
 
@@ -61,7 +63,7 @@ class Asked:
             raise ValueError("It is nested too deeply, or has values of other types.") from error
         recent.put(read)
         items, count = every[read.frame_count :], read.frame_count
-        return cls(dialect, user, text, fields, items, read.parts, body, root, recent, read.digests, count)
+        return cls(dialect, user, text, fields, items, read.parts, body, root, recent, read.digests, read.nodes, count)
 
     def value(self, name: str) -> Any:
         found = self.fields.get(name)
@@ -86,10 +88,6 @@ class Asked:
     @cached_property
     def hidden(self) -> list[Anchored]:
         return anchored(self.parts)
-
-    @cached_property
-    def nodes(self) -> list[int]:
-        return [node_of(digest) for digest in self.digests]
 
     @property
     def end(self) -> bytes:
@@ -120,10 +118,10 @@ def _parts(
     """Read the parts of a list's items that are not known. `text` is the list's, from its `start` to the last item."""
     count = dialect.frame_items(every)
     if known is None or known.frame_count != count:
-        known = ReadItems(root, "", (), count, (), ())
+        known = ReadItems(root, "", start, (), count, (), (), ())
     old = len(known.items)
     begin = max(old, count)
     new = [part._replace(item=part.item + begin - count) for part in dialect.parts(every[begin:])]
     made = digests(known.digests[-1] if known.digests else root, visible_parts(new))
-    items = [*known.items, *(Value(item, first - start, end - start) for item, first, end in every[old:])]
-    return ReadItems(root, text, items, count, [*known.parts, *new], [*known.digests, *made])
+    nodes = [*known.nodes, *map(node_of, made)]
+    return ReadItems(root, text, start, every, count, [*known.parts, *new], [*known.digests, *made], nodes)

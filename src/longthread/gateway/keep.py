@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,7 +11,7 @@ from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, chain, digests, name_node, node_of, visible_parts
-from longthread.gateway.tree import Place, hidden_part, is_aside
+from longthread.gateway.tree import NEAR, Place, hidden_part, is_aside
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
@@ -85,7 +84,9 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         aside = sent.client.is_aside or is_aside(asked.tools, tools)
         seqs = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
         call = _call(thread_id, last + 1, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
-        await calls.add_frame(tx, thread_id, call.frame, asked.frame)
+        before = place.decides
+        if before is None or (before.thread_id, before.frame) != (thread_id, call.frame):
+            await calls.add_frame(tx, thread_id, call.frame, asked.frame)
         await calls.add_call(tx, call)
         written = list(zip(seqs, [*groups, *replied], strict=True))
         await calls.add_nodes(tx, thread_id, list(_nodes(sent, answered.reply, call, written, len(groups))))
@@ -100,7 +101,9 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
 
 async def _start(tx: Transaction, place: Place, asked: Asked) -> _Start:
     """Return the deepest entry of the thread that the request goes on from."""
-    found = await calls.thread_nodes(tx, place.thread_id, asked.nodes)
+    found = await calls.thread_nodes(tx, place.thread_id, asked.nodes[-NEAR:])
+    if not (place.joined and any(node.call == place.joined for node in found)):
+        found += await calls.thread_nodes(tx, place.thread_id, asked.nodes[:-NEAR])
     depth = {node: number for number, node in enumerate(asked.nodes, start=1)}
     best = max(found, key=lambda node: (node.call == place.joined, depth[node.node], node.seq), default=None)
     return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
@@ -183,8 +186,10 @@ def _call(
 
 
 def frame_id(asked: Asked) -> str:
-    body = json.dumps(asked.frame, sort_keys=True).encode()
-    return blake2b(body, digest_size=16).hexdigest()
+    digest = blake2b(digest_size=8)
+    for name, raw in sorted(asked.frame.items()):
+        digest.update(f"{len(name)} {len(raw)} {name}{raw}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _hidden_beyond(asked: Asked, ends: int) -> list[HiddenPart]:

@@ -93,11 +93,10 @@ def _is_followed(parts: Sequence[Part], index: int) -> bool:
 
 def chain(hidden: Iterable[Anchored]) -> bytes:
     """Return the hash of hidden parts in their order, at their places."""
-    digest = blake2b(digest_size=16)
+    pieces: list[bytes] = []
     for each in hidden:
-        digest.update(b"%d %d %d " % (each.at, each.after, len(each.key)))
-        digest.update(each.key)
-    return digest.digest()
+        pieces += (b"%d %d %d " % (each.at, each.after, len(each.key)), each.key)
+    return blake2b(b"".join(pieces), digest_size=16).digest()
 
 
 def digests(root: bytes, parts: Iterable[Part]) -> list[bytes]:

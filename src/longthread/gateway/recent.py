@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Generic, TypeVar
 
@@ -27,21 +27,25 @@ class ReadItems:
 
     Attributes:
         owner: whose they are: a user's, in a dialect.
-        text: the list's JSON text up to the end of the last item. Places in `items` count from its bracket.
+        text: the list's JSON text up to the end of the last item.
+        start: where the list began in the request's text, which the places of the items count in.
         frame_count: how many items at the beginning are instructions, and no parts.
-        digests: those of the visible parts.
+        digests, nodes: those of the visible parts.
     """
 
     owner: bytes
     text: str
+    start: int
     items: Sequence[Value]
     frame_count: int
     parts: Sequence[Part]
     digests: Sequence[bytes]
+    nodes: Sequence[int]
 
-    def items_at(self, start: int) -> list[Value]:
+    def items_at(self, start: int) -> Sequence[Value]:
         """Return the items as they are in a text in which the list begins at `start`."""
-        return [Value(item, begin + start, end + start) for item, begin, end in self.items]
+        moved = start - self.start
+        return [Value(item, begin + moved, end + moved) for item, begin, end in self.items] if moved else self.items
 
     def first(self, count: int) -> ReadItems:
         """Return the first items."""
@@ -49,8 +53,14 @@ class ReadItems:
             return self
         parts = self.parts[: bisect_left(self.parts, count - self.frame_count, key=attrgetter("item"))]
         visible = sum(part.visible is not None for part in parts)
-        text = self.text[: self.items[count - 1].end]
-        return ReadItems(self.owner, text, self.items[:count], self.frame_count, parts, self.digests[:visible])
+        return replace(
+            self,
+            text=self.text[: self.items[count - 1].end - self.start],
+            items=self.items[:count],
+            parts=parts,
+            digests=self.digests[:visible],
+            nodes=self.nodes[:visible],
+        )
 
 
 class Latest(Generic[_Key, _Kept]):
@@ -121,10 +131,10 @@ class Recent:
 
 def _common(read: ReadItems, text: str, start: int) -> int:
     """Return how many of the first items a text has."""
-    if not text.startswith(read.text[: read.items[0].end], start):
+    if not text.startswith(read.text[: read.items[0].end - read.start], start):
         return 0
 
     def differs(number: int) -> bool:
-        return not text.startswith(read.text[: read.items[number - 1].end], start)
+        return not text.startswith(read.text[: read.items[number - 1].end - read.start], start)
 
     return bisect_right(range(1, len(read.items)), False, key=differs)

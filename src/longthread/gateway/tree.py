@@ -19,7 +19,7 @@ from longthread.store.log import entries_at
 
 _SIBLINGS = 16
 """Equal replies under one parent that are told apart, the newest ones."""
-_NEAR = 48
+NEAR = 24
 """Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
 
 
@@ -110,10 +110,10 @@ def is_aside(tools: int, first: int) -> bool:
 
 
 async def _known(tx: Transaction, asked: Asked) -> list[KnownNode]:
-    near = await calls.known_nodes(tx, asked.user, asked.nodes[-_NEAR:])
-    if any(node.call for node in near) or len(asked.nodes) <= _NEAR:
+    near = await calls.known_nodes(tx, asked.user, asked.nodes[-NEAR:])
+    if any(node.call for node in near) or len(asked.nodes) <= NEAR:
         return near
-    return near + await calls.known_nodes(tx, asked.user, asked.nodes[:-_NEAR])
+    return near + await calls.known_nodes(tx, asked.user, asked.nodes[:-NEAR])
 
 
 async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: str) -> GatewayCall | None:
