@@ -101,7 +101,7 @@ class Behind:
         self.emulator = ProviderEmulator(reply, rules=rules)
         routes = Routes({"emulated": Upstream("emulated", "http://provider", ["responses"])})
         self.gateway = Gateway(store, routes, GatewayOptions(USER))
-        self.gateway._connections._client = httpx.AsyncClient(transport=httpx.ASGITransport(self.emulator.app))
+        self.gateway._connections._given = httpx.ASGITransport(self.emulator.app)
 
     async def send(self, items: Items) -> Items:
         body = {"model": MODEL, "tools": [CLOCK], "input": items}
