@@ -166,3 +166,30 @@ def test_what_is_one_to_the_model_is_one_node(one: Any, other: Any) -> None:
 )
 def test_what_the_model_sees_makes_another_node(one: Any, other: Any) -> None:
     assert asked(one).nodes[-1] != asked(other).nodes[-1]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("listed", [[REASONING | {"encrypted_content": "half"}, MESSAGE], [], None])
+def test_a_stream_is_read_from_its_finished_items(newline: str, listed: list[dict[str, Any]] | None) -> None:
+    """In the last event encrypted content may be cut, and some providers leave out the items."""
+    response = {"id": "resp_1", "status": "completed", "usage": {"output_tokens": 3}} | (
+        {} if listed is None else {"output": listed}
+    )
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_text.delta", "delta": "response.completed"},
+        {"type": "response.output_item.done", "output_index": 1, "item": MESSAGE},
+        {"type": "response.output_item.done", "output_index": 0, "item": REASONING},
+        {"type": "response.completed", "response": response},
+    ]
+    lines = [line for each in events for line in (f"event: {each['type']}", f"data: {json.dumps(each)}", "")]
+    reply = RESPONSES.streamed("".join(line + newline for line in [*lines, "data: [DONE]", ""]).encode())
+    assert (reply.id, reply.whole, reply.ids, reply.usage["output_tokens"]) == ("resp_1", True, ["rs_1", "msg_1"], 3)
+    assert reply.raws[0] == [json.dumps(REASONING)]
+    assert reply.parts[0].value == REASONING["encrypted_content"]
+
+
+@pytest.mark.parametrize("last", [{"type": "response.failed", "response": {"status": "failed", "output": []}}, None])
+def test_a_stream_without_its_end_is_not_whole(last: dict[str, Any] | None) -> None:
+    done = {"type": "response.output_item.done", "output_index": 0, "item": MESSAGE}
+    body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in (done, last) if each)
+    assert not RESPONSES.streamed(body.encode()).whole

@@ -73,10 +73,10 @@ def event_data(body: bytes) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def event_texts(body: bytes, marks: Sequence[bytes] = ()) -> Iterator[str]:
-    """Yield the data of events; with `marks`, only of those that contain one. `[DONE]` is none."""
-    for event in _END.split(body):
-        if marks and not any(mark in event for mark in marks):
+def event_texts(body: bytes, wanted: re.Pattern[bytes] | None = None) -> Iterator[str]:
+    """Yield the data of events, only of those in which `wanted` is found. `[DONE]` is none."""
+    for event in _END.split(body) if b"\r" in body else body.split(b"\n\n"):
+        if wanted is not None and not wanted.search(event):
             continue
         lines = [line[5:].removeprefix(b" ") for line in _LINE.split(event) if line.startswith(b"data:")]
         data = b"\n".join(lines)

@@ -43,6 +43,10 @@ _FROM_CLIENT: Mapping[str, Role] = {
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _DONE = b"response.output_item.done"
+_READ = re.compile(b"|".join(map(re.escape, (_DONE, *(end.encode() for end in _ENDS)))))
+"""In the events of a stream that are read."""
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
+_decode = json.JSONDecoder(strict=False).decode
 _ITEM_FAILED = re.compile(
     r"Item '(?P<a>[^']+)' of type '[^']+' was provided without its required|Item with id '(?P<b>[^']+)' not found"
     r"|encrypted content for item (?P<c>\S+) could not be verified"
@@ -138,7 +142,7 @@ class Responses:
 
     def streamed(self, body: bytes) -> Reply:
         done: dict[int, tuple[Any, str]] = {}
-        for text in event_texts(body, (_DONE, *(end.encode() for end in _ENDS))):
+        for text in event_texts(body, _READ):
             event = dict(members(text))
             kind = event["type"].value
             if kind == _DONE.decode():
@@ -289,7 +293,7 @@ def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:
     args = item.get("arguments")
     if isinstance(args, str):
         with suppress(ValueError, RecursionError):  # if the model wrote no JSON, its text is what is seen
-            args = json.loads(args, strict=False) if args.strip() else {}
+            args = _decode(args) if args.strip() else {}
         item = {**item, "arguments": [args]}
     else:
         args = next((item[name] for name in ("input", "action", "operation") if name in item), None)
@@ -299,7 +303,7 @@ def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:
 
 
 def _visible(item: Mapping[str, Any]) -> bytes:
-    return visible_json(_seen(item), frozenset())
+    return _canonical(_seen(item)).encode("utf-8", "surrogatepass")
 
 
 def _seen(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,13 +321,13 @@ def _reasoned(item: Mapping[str, Any]) -> Iterator[str]:
 def _edited(raw: str, blocks: Sequence[str], edit: Edit) -> list[str]:
     """Return the items that an item becomes. What is put in stands before or behind it; a message is cut where that
     belongs between its parts, as where a client joined two messages."""
-    values = [json.loads(block, strict=False) for block in blocks]
+    values = [_decode(block) for block in blocks]
     whole = [block for block, value in zip(blocks, values, strict=True) if not _is_field(value)]
     fields: dict[str, str | None] = {values[at]["field"]: None for at in edit.drops if _is_field(values[at])}
     found: list[str] = []
     content: list[str] = []
     for block, is_put in _with_puts(blocks, edit):
-        value = json.loads(block, strict=False)
+        value = _decode(block)
         if _is_field(value) and not is_put:
             continue
         if not is_put:
@@ -362,7 +366,7 @@ def _items(role: Role, blocks: Sequence[str]) -> Iterator[str]:
     fields: dict[str, str] = {}
     content: list[str] = []
     for raw in blocks:
-        block = json.loads(raw, strict=False)
+        block = _decode(raw)
         if _is_content(block):
             content.append(raw)
             continue
