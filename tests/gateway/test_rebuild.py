@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.gateway.shapes import SHAPES, turn
 
@@ -107,6 +107,7 @@ async def branches(store: Driver, user: str, steps: Sequence[Any]) -> None:
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(steps=[(0, 0, "", "是", False, False), (0, 0, "", "", False, False)])
 @given(steps=st.lists(STEP, min_size=1, max_size=6))
 def test_any_branches_are_rebuilt_row_for_row(store_address: str, steps: Sequence[Any]) -> None:
     async def check() -> None:
