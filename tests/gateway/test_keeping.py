@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -215,3 +216,54 @@ async def test_web_pages_and_other_paths_are_refused(store: Driver, provider: Pr
             assert (await client.get(url + path)).status_code == 404
     assert provider.requests == []
     assert (await post(url, body("hello"))).status_code == 200
+
+
+async def test_credentials_of_servers_are_not_kept(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    server = {"type": "url", "url": "https://mcp.example", "name": "x", "authorization_token": CANARY}
+    answer = await post(await start(provider), body("hello", mcp_servers=[server]))
+    assert provider.requests[-1].body["mcp_servers"] == [server]
+    async with store.reading() as tx:
+        [call] = (await calls.calls_until(tx, answer.headers["x-conversation-id"], 9)).values()
+        frame = await calls.find_frame(tx, call.thread_id, call.frame)
+    assert json.loads(frame["mcp_servers"]) == [server | {"authorization_token": "***"}]
+
+
+async def test_a_compressed_request_is_read_and_goes_up_as_it_came(
+    store: Driver, start: Start, provider: ProviderEmulator
+) -> None:
+    url = await start(provider)
+    said = body("hello")
+    async with httpx.AsyncClient() as client:
+        packed = gzip.compress(json.dumps(said).encode())
+        answer = await client.post(f"{url}/v1/messages", content=packed, headers={"content-encoding": "gzip"})
+        assert "x-conversation-id" in answer.headers or answer.status_code == 400
+        assert provider.requests[-1].raw == packed
+        bomb = gzip.compress(bytes(BODY_LIMIT + 1))
+        answer = await client.post(f"{url}/v1/messages", content=bomb, headers={"content-encoding": "gzip"})
+        assert answer.status_code == 413
+
+
+async def test_a_client_that_leaves_stops_the_provider(store: Driver, start: Start) -> None:
+    with ProviderEmulator([Slow("one two three " * 50, seconds=0.05)], chunk_bytes=20) as emulator:
+        url = await start(emulator)
+        async with (
+            httpx.AsyncClient() as client,
+            client.stream("POST", f"{url}/v1/messages", json=body("hello", stream=True)) as answer,
+        ):
+            async for _ in answer.aiter_raw():
+                break
+        async with store.reading() as tx:
+            assert await log.list_threads(tx, user_id=USER) == []
+
+
+async def test_a_refusal_holds_for_its_prompt_alone(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    url = await start(provider)
+    asked = {"system": "Be brief."}
+    first = await post(url, body("one", **asked))
+    said = [block for block in first.json()["content"] if block["type"] == "text"]
+    history = [{"role": "user", "content": "one"}, {"role": "assistant", "content": said}]
+    title = [*history, {"role": "user", "content": "Give this a title."}]
+    other = await post(url, body("", messages=title, system="You name conversations."))
+    assert (other.status_code, other.headers["x-longthread-dropped"]) == (200, "1")
+    second = await post(url, body("", messages=[*history, {"role": "user", "content": "two"}], **asked))
+    assert second.headers["x-longthread-restored"] == "1"

@@ -10,8 +10,11 @@ from typing import Any
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchored, digests, node_of, root_of, visible_parts
-from longthread.gateway.raw_json import Value, elements, members
+from longthread.gateway.raw_json import Value, elements, members, without_credentials
 from longthread.gateway.recent import ReadItems, Recent
+
+_WITH_TOOLS = frozenset({"tools", "mcp_servers"})
+"""Fields that may hold the credentials of servers."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class Asked:
     @cached_property
     def frame(self) -> dict[str, str]:
         """What the request says beside its messages, as JSON texts."""
-        return self.dialect.frame(self.fields, self.text)
+        frame = self.dialect.frame(self.fields, self.text)
+        return {name: without_credentials(raw) if name in _WITH_TOOLS else raw for name, raw in frame.items()}
 
     @cached_property
     def tools(self) -> int:

@@ -62,7 +62,7 @@ def client_of(asked: Incoming) -> Client:
 
 def named_thread(asked: Incoming) -> NamedThread | None:
     """Return the thread that a request's headers name; that of a sub-agent is below its caller's."""
-    chosen = asked.header("x-conversation-id")
+    chosen = _text(asked.header("x-conversation-id"))
     session = chosen or next((value for name in _SESSIONS if (value := asked.header(name))), None)
     if session is None:
         return None
@@ -75,6 +75,14 @@ def named_thread(asked: Incoming) -> NamedThread | None:
     if not chosen and root != session and asked.header("thread-id"):
         parent = root
     return NamedThread(session.strip()[:200], strict=bool(chosen), parent=parent)
+
+
+def _text(header: str | None) -> str | None:
+    """Return a header's text: programs send UTF-8, which HTTP reads as Latin-1."""
+    try:
+        return header.encode("latin-1").decode("utf-8") if header else None
+    except UnicodeError:
+        return header
 
 
 def _is_aside(asked: Incoming) -> bool:

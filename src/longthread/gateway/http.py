@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, with their values, in order."""
@@ -29,6 +29,8 @@ class Incoming:
     headers: Headers
     body: bytes = b""
     query: bytes = b""
+    encoded: bytes | None = None
+    """The body as it came, if it was compressed."""
 
     def header(self, name: str) -> str | None:
         return header_of(self.headers, name)
@@ -73,20 +75,37 @@ def _encodings(accepted: str | None) -> bytes | None:
     return b", ".join(each for each in asked if each.split(b";")[0] in _READABLE) or b"identity"
 
 
+def decoded(incoming: Incoming, limit: int) -> Incoming:
+    """Return a request with its body decoded, if it is compressed in a way that can be read.
+
+    Raises:
+        ValueError: it has more bytes than `limit`.
+    """
+    encoding = (incoming.header("content-encoding") or "").strip().lower()
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        return incoming
+    inflate = zlib.decompressobj(47)
+    try:
+        body = inflate.decompress(incoming.body, limit + 1)
+    except zlib.error:
+        return incoming
+    if len(body) > limit:
+        raise ValueError("It is too large.")
+    return replace(incoming, body=body, encoded=incoming.body)
+
+
 class Decoder:
-    """Decodes a body's content encoding piece by piece."""
+    """Decodes a body's content encoding piece by piece. What it cannot decode it leaves as it is."""
 
     def __init__(self, encoding: str | None) -> None:
         name = (encoding or "identity").strip().lower()
-        if name not in ("gzip", "x-gzip", "deflate", "identity", ""):
-            raise ValueError(f"The content encoding {name} cannot be read.")
-        self._inflate = zlib.decompressobj(47) if name not in ("identity", "") else None
+        self._inflate = zlib.decompressobj(47) if name in ("gzip", "x-gzip", "deflate") else None
 
     def __call__(self, data: bytes) -> bytes:
-        """Raises ValueError: it is not in that encoding."""
         if self._inflate is None:
             return data
         try:
             return self._inflate.decompress(data)
-        except zlib.error as error:
-            raise ValueError(str(error)) from error
+        except zlib.error:
+            self._inflate = None
+            return data

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import blake2b
 
+from longthread.errors import ThreadNotFound
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
@@ -71,6 +74,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
     async with store.writing() as tx:
         asked, thread_id = sent.asked, place.thread_id
         if place.branch != "main":
+            await _delete_expired(tx, thread_id, asked.user)
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
         last, tools = await calls.position(tx, thread_id)
@@ -81,7 +85,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         groups = grouped(asked.parts[_after(asked, start.covered) :], start.covered)
         replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
-        aside = sent.client.is_aside or is_aside(asked.tools, tools)
+        aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, tools))
         seqs = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
         call = _call(thread_id, last + 1, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
         before = place.decides
@@ -99,13 +103,25 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
     return call.n
 
 
+async def _delete_expired(tx: Transaction, thread_id: str, user_id: str) -> None:
+    """Delete a thread whose time is over: another one begins under its name."""
+    with suppress(ThreadNotFound):
+        thread = await log.find_thread(tx, thread_id, user_id=user_id)
+        if thread.expires_at is not None and thread.expires_at <= datetime.now(UTC):
+            await log.delete_thread(tx, thread_id, user_id=user_id)
+
+
 async def _start(tx: Transaction, place: Place, asked: Asked) -> _Start:
     """Return the deepest entry of the thread that the request goes on from."""
     found = await calls.thread_nodes(tx, place.thread_id, asked.nodes[-NEAR:])
     if not (place.joined and any(node.call == place.joined for node in found)):
         found += await calls.thread_nodes(tx, place.thread_id, asked.nodes[:-NEAR])
     depth = {node: number for number, node in enumerate(asked.nodes, start=1)}
-    best = max(found, key=lambda node: (node.call == place.joined, depth[node.node], node.seq), default=None)
+    best = max(
+        found,
+        key=lambda node: (place.joined > 0 and node.call == place.joined, depth[node.node], node.seq),
+        default=None,
+    )
     return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
 
 

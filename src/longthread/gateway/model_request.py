@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
 import httpx
 
-from longthread.errors import StoreError
+from longthread.errors import LongthreadError
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import client_of, named_thread
 from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
@@ -33,6 +35,11 @@ _REFUSALS = frozenset({400, 404, 413, 422})
 _UNKNOWN = frozenset({400, 404})
 """Refusals of a provider that does not know an id any more."""
 
+_BINDING = ("system", "tools", "instructions", "input", "messages")
+"""Fields of a frame that hidden parts are bound to. Of `input` and `messages` it has the instructions."""
+_LONGEST_ID = 200
+_NOT_FOUND = re.compile(rb"not[_ ]found")
+
 _log = logging.getLogger(__name__)
 
 
@@ -55,6 +62,9 @@ class Resources:
     counts: Counts
     strict: bool
     ttl: int | None
+    refused: set[tuple[str, int, str]] = field(default_factory=set)
+    """Replies, by thread and call, whose hidden parts a provider refused behind another prompt or other tools, by them.
+    After a restart it is asked once more."""
 
 
 class NotKept(Exception):
@@ -102,13 +112,12 @@ class GatewayRequest:
         try:
             if self._keeps or self._restores:
                 await self._find()
-        except StoreError as error:
+        except LongthreadError as error:
             self._not_kept(error)
             if self._shared.strict:
                 raise NotKept(str(error)) from error
-        response = await self._first()
-        refused: bytes | None = None
-        if response.status_code in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
+        response, refused = await self._first()
+        if refused is None and response.status_code in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
             response, refused = await self._again(response)
         streams = _STREAM in response.headers.get("content-type", "")
         if refused is None and response.is_success and streams:
@@ -116,9 +125,10 @@ class GatewayRequest:
             headers = [*for_client(response.headers.raw), *self._notes()]
             return Outgoing(response.status_code, headers, stream=self._streamed(response), ping=ping)
         body = await _read(response) if refused is None else refused
-        if response.is_success:
+        if response.is_success and self._keeps:
             await self._keep(self._read(body, response, streamed=False), response.status_code)
-        return Outgoing(response.status_code, [*for_client(response.headers.raw), *self._notes()], body)
+        headers = [*for_client(response.headers.raw), *self._notes(is_known=response.is_success)]
+        return Outgoing(response.status_code, headers, body)
 
     async def _find(self) -> None:
         """Find the place in the log, and put back what the client dropped."""
@@ -127,9 +137,14 @@ class GatewayRequest:
             try:
                 found = await expanded(tx, self._original, sent.upstream, sent.family)
             except StateUnknown:
-                if self._upstream.holds_state:
-                    return  # it is the provider's alone
-                raise
+                if not self._upstream.holds_state:
+                    raise
+                # What came before is the provider's alone, and so would be a gap in the log.
+                self._problem = "The provider alone knows what this goes on from."
+                self._shared.counts.not_kept += 1
+                if self._shared.strict:
+                    raise NotKept(self._problem) from None
+                return
             asked = self._whole = found.asked
             sent = self._sent = replace(sent, asked=asked)
             place = await find_place(
@@ -141,7 +156,7 @@ class GatewayRequest:
                 return
             theirs = [each for each in asked.hidden if each.at < decides.ends]
             if chain(theirs) != decides.hidden_hash:
-                if not self._dialect.asks_hidden(asked.fields):
+                if not self._dialect.asks_hidden(asked.fields) or self._is_refused(decides):
                     return
                 ours = await hidden_until(tx, asked, decides)
                 if ours is None:
@@ -167,25 +182,34 @@ class GatewayRequest:
         if named is not None and named.strict:
             return named
         if found.thread is not None:
-            return NamedThread(found.thread, strict=True)
-        return NamedThread(found.call.thread_id, strict=False) if found.call else named
+            if len(found.thread) > _LONGEST_ID or not found.thread.isprintable():
+                raise StateUnknown(400, "", f"A conversation's id has at most {_LONGEST_ID} characters, all printable.")
+            return NamedThread(found.thread, strict=True, is_conversation=True)
+        return NamedThread(found.call.thread_id, strict=False, is_conversation=True) if found.call else named
+
+    def _is_refused(self, decides: GatewayCall) -> bool:
+        known = self._shared.refused
+        return bool(known) and (decides.thread_id, decides.n, _binding(self._whole.frame)) in known
 
     @property
     def _is_changed(self) -> bool:
         """Whether the hidden parts are others than the client's."""
         return self._sent.asked is not self._whole
 
-    async def _first(self) -> httpx.Response:
-        """Send the request: with its ids if the provider holds what they name, and whole otherwise."""
+    async def _first(self) -> tuple[httpx.Response, bytes | None]:
+        """Send the request: with its ids if the provider holds what they name, and whole otherwise. Return the answer,
+        and its body if that was read."""
         if self._whole is self._original:
-            return await self._send(self._sent.asked)
+            return await self._send(self._sent.asked), None
         if self._upstream.holds_state:
             response = await self._send(self._original)
-            if response.is_success or response.status_code not in _UNKNOWN:
-                return response
-            await response.aclose()
+            if response.status_code not in _UNKNOWN:
+                return response, None
+            body = await _read(response)
+            if not _NOT_FOUND.search(_decoded(body, response)):
+                return response, body
         self._incoming = replace(self._incoming, headers=without_state(self._incoming.headers))
-        return await self._send(self._sent.asked)
+        return await self._send(self._sent.asked), None
 
     async def _send(self, asked: Asked) -> httpx.Response:
         return await self._shared.connections.send(self._upstream, self._dialect.name, self._incoming, asked.body)
@@ -207,26 +231,31 @@ class GatewayRequest:
             tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
         for again in tries:
             response = await self._send(again.asked)
-            if response.is_success:
-                break
+            if response.is_success or again.asked is self._whole:
+                break  # what the client's own request gets is the client's
             await response.aclose()
         else:
             return first, body
-        self._shared.counts.repaired += 1
+        self._shared.counts.repaired += response.is_success
         self._sent = replace(again, base=0, base_ends=0)
         if gone and sent.base and self._place is not None:
             await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
         return response, None
 
     async def _mark_refused(self, thread_id: str, base: int, at: int) -> None:
-        """Note which replies' hidden parts the provider does not take, so that they are never restored."""
+        """Note which replies' hidden parts the provider does not take, so that they are never restored. Behind another
+        system prompt or other tools it may still take them."""
         try:
             async with self._shared.store.writing() as tx:
                 await log.position(tx, thread_id)
                 line = await calls.calls_until(tx, thread_id, base)
+                frame = await calls.find_frame(tx, thread_id, line[base].frame)
+                if _binding(frame) != _binding(self._whole.frame):
+                    self._shared.refused.add((thread_id, base, _binding(self._whole.frame)))
+                    return
                 await calls.refuse(tx, thread_id, [n for n in _line(line, base) if line[n].ends > at])
             self._original.recent.hidden.clear()
-        except StoreError as error:
+        except LongthreadError as error:
             self._not_kept(error)
 
     async def _streamed(self, response: httpx.Response) -> AsyncGenerator[bytes]:
@@ -244,8 +273,8 @@ class GatewayRequest:
             raise
         finally:
             await response.aclose()
-        reply = self._read(b"".join(copy), response, streamed=True)
-        await self._keep(reply, response.status_code)
+        if self._keeps:
+            await self._keep(self._read(b"".join(copy), response, streamed=True), response.status_code)
         if self._problem and not encoding:
             yield f": not kept: {self._problem}\n\n".encode()
         if rest := hold.end():
@@ -264,25 +293,28 @@ class GatewayRequest:
         if self._place is None or not self._keeps:
             return
         if reply is not None:
-            dropped = sum("dropped" in str(each.get("type")) for each in reply.head.get("input_transformations") or ())
+            told = reply.head.get("input_transformations")
+            dropped = sum("dropped" in str(each) for each in told) if isinstance(told, list) else 0
             self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
         took = int(1000 * (time.perf_counter() - self._began))
         try:
             await keep(self._shared.store, self._place, self._sent, Answered(reply, status, took), ttl=self._shared.ttl)
-        except StoreError as error:
+        except LongthreadError as error:
             self._not_kept(error)
+            if self._shared.strict:
+                raise NotKept(str(error)) from error
 
-    def _not_kept(self, error: StoreError) -> None:
+    def _not_kept(self, error: LongthreadError) -> None:
         self._problem = " ".join(str(error).split())
         self._shared.counts.not_kept += 1
         _log.error("A request is not kept: %s", error)
 
-    def _notes(self) -> list[tuple[bytes, bytes]]:
-        """Return our own headers."""
+    def _notes(self, *, is_known: bool = True) -> list[tuple[bytes, bytes]]:
+        """Return our own headers. `is_known`: the request is in the log."""
         notes = {"x-longthread-restored": self._sent.restored, "x-longthread-dropped": self._sent.dropped}
         found = [(name.encode(), str(count).encode()) for name, count in notes.items() if self._place is not None]
-        if self._place is not None and self._keeps:
-            thread = self._place.thread_id.encode("ascii", "backslashreplace")
+        if self._place is not None and self._keeps and (is_known or self._place.branch != "new"):
+            thread = self._place.thread_id.encode("utf-8", "replace")
             found += [(b"x-conversation-id", thread), (b"x-longthread-branch", self._place.branch.encode())]
         if self._problem:
             found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
@@ -298,6 +330,12 @@ def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:
         return list(asked.hidden)
     at = (refusal.item - asked.frame_count, refusal.place or 0)
     return [each for each in asked.hidden if (each.part.item, each.part.place) >= at] or list(asked.hidden)
+
+
+def _binding(frame: Mapping[str, str]) -> str:
+    """Return what hidden parts are bound to in a frame, as a hash."""
+    bound = "\n".join(f"{name} {frame.get(name)}" for name in _BINDING)
+    return blake2b(bound.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _line(line: Mapping[int, GatewayCall], n: int) -> Iterator[int]:

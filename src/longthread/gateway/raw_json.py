@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
+_TOKENS = frozenset({"authorization_token"})
+_OF_SERVERS = _TOKENS | {"authorization", "headers"}
+_CREDENTIALS = re.compile(r'"(?:authorization|authorization_token|headers)"', re.IGNORECASE)
 _decode = json.JSONDecoder(strict=False).raw_decode
 
 
@@ -123,3 +126,17 @@ def _after(text: str, at: int) -> int:
 def _expect(text: str, at: int, character: str) -> None:
     if text[at : at + 1] != character:
         raise ValueError(f"It is no JSON: {character} is missing at character {at}.")
+
+
+def without_credentials(raw: str) -> str:
+    """Return JSON without what servers are asked with: their tokens and headers."""
+    if not _CREDENTIALS.search(raw):
+        return raw
+
+    def hidden(value: Any) -> Any:
+        if isinstance(value, dict):
+            names = _OF_SERVERS if "server_url" in value or value.get("type") in ("mcp", "url") else _TOKENS
+            return {key: "***" if key.lower() in names else hidden(each) for key, each in value.items()}
+        return [hidden(each) for each in value] if isinstance(value, list) else value
+
+    return spelled(hidden(json.loads(raw, strict=False)))

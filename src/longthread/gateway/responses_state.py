@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import ThreadNotFound
@@ -97,10 +98,12 @@ async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCa
         thread = await log.find_thread(tx, thread_id, user_id=asked.user)
     except ThreadNotFound:
         return None
+    if thread.expires_at is not None and thread.expires_at <= datetime.now(UTC):
+        return None
     last, _ = await calls.position(tx, thread_id)
     own = (await calls.calls_until(tx, thread_id, last)).values()
     answered = [call for call in own if call.reply_end is not None and call.dialect == asked.dialect.name]
-    return max(answered, key=lambda call: (call.reply_end == thread.tip, call.n), default=None)
+    return max(answered, key=lambda call: call.n, default=None)
 
 
 async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mapping[str, str]:

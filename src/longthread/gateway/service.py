@@ -69,7 +69,11 @@ class Gateway:
         try:
             asked = Asked.read(dialect, self.options.user, incoming.body, self._recent)
         except ValueError:
-            return await self.relay(dialect, incoming)  # the provider says what is wrong with it
+            answer = await self.relay(dialect, incoming)  # the provider says what is wrong with it
+            answer.headers.append((b"x-longthread-not-kept", b"The request cannot be read."))
+            return answer
+        if incoming.header("x-longthread-keep") not in (None, "nothing"):
+            return refused(dialect, 400, "", "X-Longthread-Keep takes `nothing` alone.")
         found = await self._routes.find(dialect.name, asked.model)
         if found is None or found[0].problem:
             return _no_upstream(dialect, asked.model, found)

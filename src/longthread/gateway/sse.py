@@ -38,8 +38,9 @@ class FinalEvent:
         return piece
 
     def _take(self, data: bytes) -> bytes:
+        seen = max(0, len(self._rest) - 3)  # an end may lie across two pieces
         data = self._rest + data
-        ends = [found.end() for found in _END.finditer(data)]
+        ends = [found.end() for found in _END.finditer(data, seen)]
         if not ends:
             self._rest = data
             return b""

@@ -26,11 +26,13 @@ NEAR = 24
 @dataclass(frozen=True, slots=True)
 class NamedThread:
     """The thread that a request names. `strict`: the client chose it for this conversation; otherwise it is what the
-    client calls its session, which may hold several. `parent` is the thread above."""
+    client calls its session, which may hold several. `parent` is the thread above. `is_conversation`: the request goes
+    on from it by its id, and does not repeat it."""
 
     thread_id: str
     strict: bool
     parent: str | None = None
+    is_conversation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Place:
             of the conversation.
         decides: the call whose reply decides what is restored.
         joined: the number of the thread's call whose reply the request goes on from, or 0.
+        is_chosen: the request itself names the conversation, so it is part of it, whatever its tools.
     """
 
     thread_id: str
@@ -50,6 +53,7 @@ class Place:
     branch: str
     decides: GatewayCall | None
     joined: int = 0
+    is_chosen: bool = False
 
 
 async def find_place(
@@ -68,13 +72,14 @@ async def find_place(
         thread_id = joined.thread_id if joined else new_id()
     there = [node for node in found if node.thread_id == thread_id]
     n = joined.call if joined and joined.thread_id == thread_id else 0
-    last = max(there, key=lambda node: (node.call == n, depth[node.node], node.seq), default=None)
+    last = max(there, key=lambda node: (n > 0 and node.call == n, depth[node.node], node.seq), default=None)
     _, tools = await calls.position(tx, thread_id) if last else (0, 0)
-    if aside or is_aside(asked.tools, tools):
+    is_chosen = named is not None and named.is_conversation
+    if aside or (not is_chosen and is_aside(asked.tools, tools)):
         branch = "side"
     else:
         branch = "new" if last is None else "main" if last.seq == last.tip else "fork"
-    return Place(thread_id, parent, branch, decides, n)
+    return Place(thread_id, parent, branch, decides, n, is_chosen)
 
 
 async def _joined(

@@ -102,6 +102,10 @@ class Connections:
         """Send a request up; the response's body is not read. Raises httpx.HTTPError."""
         url = _parsed(upstream.url(dialect, asked.path, asked.query))
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
+        if asked.encoded is not None and body == asked.body:
+            body = asked.encoded
+        elif asked.encoded is not None:
+            headers = [(name, value) for name, value in headers if name != b"content-encoding"]
         request = httpx.Request(asked.method, url, headers=headers, content=body or None, extensions=_EXTENSIONS)
         response = await (self._given or self._transport(url)).handle_async_request(request)
         response.request = request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -32,6 +33,12 @@ Ttl = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse requests that cannot be kept.")]
 
+_KEPT = {
+    "all": "Everything is kept.",
+    "asked": "Everything is kept but what says store: false.",
+    "nothing": "Nothing is kept, and nothing is restored.",
+}
+
 gateway = typer.Typer(cls=lazy_group({"cleanup": "gateway_cleanup:cleanup"}), invoke_without_command=True)
 
 
@@ -52,6 +59,9 @@ def serve(
         return
     if keep not in ("all", "asked", "nothing"):
         raise InvalidInput(reason=f"--keep takes all, asked or nothing, and not {keep}.")
+    for name, url in (("--anthropic-url", anthropic_url), ("--openai-url", openai_url)):
+        if url and not _is_url(url):
+            raise InvalidInput(reason=f"{name} takes an http:// or https:// URL without a password, and not {url}.")
     settings = Settings.load(host=host, port=port, database=database)
     # Here and not above: other commands do not need it.
     from longthread.gateway.service import GatewayOptions
@@ -61,7 +71,7 @@ def serve(
         echo(f"Conversations are in  {described(settings.database)}")
         echo(f"Anthropic's clients   ANTHROPIC_BASE_URL={url}")
         echo(f"OpenAI's clients      OPENAI_BASE_URL={url}/v1")
-        echo("Ctrl-C stops it; everything is kept.")
+        echo("Ctrl-C stops it. " + _KEPT[keep])
         echo(f"The gateway is at     {url}")
 
     run(
@@ -71,3 +81,11 @@ def serve(
         openai_url=openai_url,
         on_ready=ready,
     )
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.password is None and parts.port != 0
+    except ValueError:
+        return False

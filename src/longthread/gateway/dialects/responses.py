@@ -217,7 +217,9 @@ def _fields(item: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of an item that are blocks of their own: the hidden ones, and what else a message has."""
     if item.get("type") == "reasoning":
         return
-    yield from (name for name in _HIDDEN_FIELDS if name in item)
+    # An item of the provider's own tools is told by its id alone.
+    hidden = _HIDDEN_FIELDS if _is_message(item) or "call_id" in item else ()
+    yield from (name for name in hidden if name in item)
     if _is_message(item):
         left_out = ("type", "content", *_HIDDEN_FIELDS, *(() if item["role"] == "developer" else ("role",)))
         yield from (name for name in item if name not in left_out)
@@ -286,7 +288,8 @@ def _item(number: int, place: int, item: Mapping[str, Any]) -> Part:
         return Part("assistant", "other", _marked(str(item["encrypted_content"])), None, number, place)
     if kind.endswith("_call") and item.get("call_id"):
         return _call(number, place, kind, item)
-    return Part(_FROM_CLIENT.get(kind, "assistant"), "other", _visible(item), None, number, place)
+    own = _canonical(item.get("id")).encode() + _visible(item)
+    return Part(_FROM_CLIENT.get(kind, "assistant"), "other", own, None, number, place)
 
 
 def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:

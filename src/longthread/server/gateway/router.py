@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.http import Incoming, Outgoing
+from longthread.gateway.http import Incoming, Outgoing, decoded
 from longthread.gateway.service import (
     ANTHROPIC,
     BODY_LIMIT,
@@ -24,6 +25,8 @@ from longthread.gateway.service import (
 )
 from longthread.server.origin import is_own_name, is_same_origin, own_names
 
+_ODD = re.compile(rb"%(?:2e|23|3f|5c|25|[01][0-9a-f]|7f)", re.IGNORECASE)
+"""Escapes in a path that the next server may read in another way."""
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
 _DIALECTS: Sequence[tuple[str, Dialect]] = (
@@ -48,21 +51,25 @@ class GatewayRouter:
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
-        if refusal := self._refusal(dialect, incoming):
-            await _send(refusal, send)
+        if refusal := self._refusal(dialect, incoming, scope.get("raw_path", b"")):
+            await _send(refusal, receive, send)
             return
         body = await _body(receive)
         if body is None:
             return  # the client is gone
-        if len(body) > BODY_LIMIT:
-            answer = too_large(dialect)
-        else:
-            answer = await self._answer(dialect, replace(incoming, body=body))
-        await _send(answer, send)
+        try:
+            read = decoded(replace(incoming, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
+        except ValueError:
+            read = None
+        answer = await self._answer(dialect, read) if read is not None else too_large(dialect)
+        await _send(answer, receive, send)
 
-    def _refusal(self, dialect: Dialect, incoming: Incoming) -> Outgoing | None:
+    def _refusal(self, dialect: Dialect, incoming: Incoming, raw_path: bytes) -> Outgoing | None:
         """Return what another site's page gets, and who asks for another path."""
-        if not incoming.path.startswith("/v1/") or ".." in incoming.path:
+        path = incoming.path
+        slashes = b"%2f" in raw_path.lower() and not path.startswith("/v1/models/")
+        odd = slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/"))
+        if odd or not path.startswith("/v1/"):
             return refused(dialect, 404, "", f"The gateway has no {incoming.path}: its endpoints begin with /v1/.")
         if self._names is None:
             return None
@@ -115,7 +122,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(pieces) if size <= BODY_LIMIT else bytes(BODY_LIMIT + 1)
 
 
-async def _send(answer: Outgoing, send: Send) -> None:
+async def _send(answer: Outgoing, receive: Receive, send: Send) -> None:
     headers = list(answer.headers)
     if answer.stream is None:
         headers.append((b"content-length", str(len(answer.body)).encode()))
@@ -123,7 +130,22 @@ async def _send(answer: Outgoing, send: Send) -> None:
     if answer.stream is None:
         await send({"type": "http.response.body", "body": answer.body})
         return
-    await _send_stream(answer.stream, answer.ping, send)
+    sending = asyncio.create_task(_send_stream(answer.stream, answer.ping, send))
+    gone = asyncio.create_task(_disconnected(receive))
+    try:
+        # A client that is gone wants nothing more from the provider either.
+        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        if not sending.done():
+            sending.cancel()
+        with suppress(asyncio.CancelledError):
+            await sending
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _send_stream(stream: AsyncGenerator[bytes], ping: bytes, send: Send) -> None:
