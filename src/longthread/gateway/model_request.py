@@ -26,7 +26,7 @@ from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, family_of
 from longthread.store import gateway as calls
 from longthread.store import log
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
 
 _STREAM = "text/event-stream"
@@ -132,49 +132,60 @@ class GatewayRequest:
 
     async def _find(self) -> None:
         """Find the place in the log, and put back what the client dropped."""
-        sent = self._sent
         async with self._shared.store.reading() as tx:
-            try:
-                found = await expanded(tx, self._original, sent.upstream, sent.family)
-            except StateUnknown:
-                if not self._upstream.holds_state:
-                    raise
-                # What came before is the provider's alone, and so would be a gap in the log.
-                self._problem = "The provider alone knows what this goes on from."
-                self._shared.counts.not_kept += 1
-                if self._shared.strict:
-                    raise NotKept(self._problem) from None
+            found = await self._expanded(tx)
+            if found is None:
                 return
-            asked = self._whole = found.asked
-            sent = self._sent = replace(sent, asked=asked)
-            place = await find_place(
-                tx, asked, self._named(found), sent.upstream, sent.family, aside=sent.client.is_aside
-            )
+            self._whole = found.asked
+            sent = self._sent = replace(self._sent, asked=found.asked)
+            aside = sent.client.is_aside
+            place = await find_place(tx, found.asked, self._named(found), sent.upstream, sent.family, aside=aside)
             self._place = place
-            decides = place.decides
-            if decides is None:
-                return
-            theirs = [each for each in asked.hidden if each.at < decides.ends]
-            if chain(theirs) != decides.hidden_hash:
-                if not self._dialect.asks_hidden(asked.fields) or self._is_refused(decides):
-                    return
-                ours = await hidden_until(tx, asked, decides)
-                if ours is None:
-                    return
-                changes = edits(asked.parts, ours, theirs, decides.ends)
-                asked = asked.with_text(edited(asked, changes))
-                now = [each for each in asked.hidden if each.at < decides.ends]
-                if _seals(theirs) - _seals(now) and not decides.dropped:
-                    # Another provider's reply, or one from before: the client dropped nothing. Unless the provider
-                    # refused it before, and the reply was made without it.
-                    return
-                if chain(now) != decides.hidden_hash:  # all of them or none
-                    _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
-                    return
-                sent = replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
-        own = decides.thread_id == place.thread_id
-        self._sent = replace(sent, base=decides.n if own else 0, base_ends=decides.ends if own else 0)
-        self._shared.counts.restored += bool(sent.restored)
+            restored = await self._restored(tx, place.decides) if place.decides else None
+        if restored is None or place.decides is None:
+            return
+        own = place.decides.thread_id == place.thread_id
+        base, ends = (place.decides.n, place.decides.ends) if own else (0, 0)
+        self._sent = replace(restored, base=base, base_ends=ends)
+        self._shared.counts.restored += bool(restored.restored)
+
+    async def _expanded(self, tx: Transaction) -> Expanded | None:
+        """Put in what the request names by ids; None if the provider alone knows it."""
+        try:
+            return await expanded(tx, self._original, self._sent.upstream, self._sent.family)
+        except StateUnknown:
+            if not self._upstream.holds_state:
+                raise
+        # The log would have a gap.
+        self._problem = "The provider alone knows what this goes on from."
+        self._shared.counts.not_kept += 1
+        if self._shared.strict:
+            raise NotKept(self._problem)
+        return None
+
+    async def _restored(self, tx: Transaction, decides: GatewayCall) -> SentRequest | None:
+        """Return the request with the hidden parts that a call carried and those of its reply; None if it stays as it
+        is, with others or without."""
+        sent = self._sent
+        theirs = [each for each in sent.asked.hidden if each.at < decides.ends]
+        if chain(theirs) == decides.hidden_hash:
+            return sent
+        if not self._dialect.asks_hidden(sent.asked.fields) or self._is_refused(decides):
+            return None
+        ours = await hidden_until(tx, sent.asked, decides)
+        if ours is None:
+            return None
+        changes = edits(sent.asked.parts, ours, theirs, decides.ends)
+        asked = sent.asked.with_text(edited(sent.asked, changes))
+        now = [each for each in asked.hidden if each.at < decides.ends]
+        if _seals(theirs) - _seals(now) and not decides.dropped:
+            # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it
+            # before, and the reply was made without it.
+            return None
+        if chain(now) != decides.hidden_hash:  # all of them or none
+            _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
+            return None
+        return replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
 
     def _named(self, found: Expanded) -> NamedThread | None:
         """Return the thread that the request names: by a header, or else by what it goes on from."""
