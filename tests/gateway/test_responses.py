@@ -288,4 +288,4 @@ async def test_a_request_of_another_form_is_for_the_provider_to_judge(
         await client.post(f"{provider.base_url}/responses", content=body)
     there, *_, straight = provider.requests  # one with reasoning that nobody reads is repaired
     assert there.raw == straight.raw == body
-    assert "x-longthread-not-kept" not in answer.headers
+    assert answer.headers.get("x-longthread-not-kept") in (None, "The request cannot be read.")
