@@ -124,7 +124,8 @@ async def test_sessions_are_threads(store: Driver, plain: Plain) -> None:
 async def test_conversation_state_tells_the_client_and_its_history_whole(store: Driver, plain: Plain) -> None:
     await talk(store, "t")
     await talk(store, "other")
-    plain("INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count) VALUES ('t', 'cursor', 'c2ln', 3)")
+    columns = "thread_id, client_type, last_signature, access_count"
+    plain(f"INSERT INTO thread_clients ({columns}) VALUES ('t', 'cursor', 'c2ln', 3)")
     plain("UPDATE threads SET expires_at = '2030-01-01T00:00:00+00:00' WHERE id = 't'")
     names = "client_type, last_signature, access_count, expires_at, authoritative_history"
     [row] = plain(f"SELECT {names} FROM conversation_state WHERE scid = 't'")
