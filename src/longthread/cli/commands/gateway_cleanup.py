@@ -15,7 +15,7 @@ from longthread.store.maintenance.expiry import Expired, expire
 
 
 def cleanup(as_json: options.AsJson = False, database: options.Database = None) -> None:
-    """Delete the conversations that have expired, and say how many. A server does it by itself.
+    """Delete the conversations that have expired, and say how many. `longthread gateway` does it by itself.
 
     `longthread db prune` deletes more, and returns the space.
     """
