@@ -28,6 +28,18 @@ def provider() -> Iterator[ProviderEmulator]:
         yield emulator
 
 
+OPENED: list[Any] = []
+"""Clients of SDKs that a test has opened."""
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    """Closes the clients of a test on its loop."""
+    yield
+    while OPENED:
+        await OPENED.pop().close()
+
+
 @asynccontextmanager
 async def gateway_of(
     store: Driver,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import openai
 import pytest
-from tests.gateway.conftest import Start
+from tests.gateway.conftest import OPENED, Start
 
 from longthread.testing import ProviderEmulator, ProviderRules
 
@@ -65,23 +65,12 @@ def exact(messages: Messages) -> Messages:
     return messages
 
 
-_OPEN: list[openai.AsyncOpenAI] = []
-
-
-@pytest.fixture(autouse=True)
-async def closed() -> AsyncIterator[None]:
-    """Closes the clients of a test on its loop."""
-    yield
-    while _OPEN:
-        await _OPEN.pop().close()
-
-
 class Talk:
     """A client that keeps its conversation, and sends it with `change`."""
 
     def __init__(self, url: str, change: Change = exact, *, streams: bool = False, **given: Any) -> None:
         self.client = openai.AsyncOpenAI(api_key="key", base_url=f"{url}/v1", max_retries=0)
-        _OPEN.append(self.client)
+        OPENED.append(self.client)
         self.messages: Messages = [{"role": "system", "content": "You tell the time."}]
         self.headers: Mapping[str, str] = {}
         self._change = change
@@ -125,7 +114,6 @@ def hidden(messages: Messages) -> list[Any]:
     ]
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("change", [lossy, respelled, half_lossy])

@@ -56,7 +56,6 @@ async def ask(client: httpx.AsyncClient, url: str, messages: Messages, **fields:
     return await client.post(url + PATH, json=body, headers={"authorization": "Bearer key"})
 
 
-@pytest.mark.one_backend
 async def test_every_request_is_passed_byte_for_byte(start: Start, client: httpx.AsyncClient) -> None:
     body = (
         b'{ "model":"m-1",\n "messages" : [ {"content":"\\u00e9\\ud83d \xc3\xa9","role":"user","x":1.0}, {"role":'
@@ -74,7 +73,6 @@ async def test_every_request_is_passed_byte_for_byte(start: Start, client: httpx
         assert through.headers["x-unknown"] == "1"
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("status", [400, 401, 413, 422, 429, 500])
 async def test_an_error_of_the_providers_is_passed_byte_for_byte(
     start: Start, client: httpx.AsyncClient, status: int
@@ -85,7 +83,6 @@ async def test_an_error_of_the_providers_is_passed_byte_for_byte(
     assert (answer.status_code, answer.content) == (status, body)
 
 
-@pytest.mark.one_backend
 async def test_each_signature_comes_back_to_its_own_call(start: Start, client: httpx.AsyncClient) -> None:
     said = {"tool_calls": [signed(1), call(2), signed(3)], "reasoning": "why", "reasoning_details": DETAILS}
     with PlainProvider(lambda _: completion(said)) as provider:
@@ -98,7 +95,6 @@ async def test_each_signature_comes_back_to_its_own_call(start: Start, client: h
     assert sent == {"role": "assistant", "content": ""} | said
 
 
-@pytest.mark.one_backend
 async def test_what_a_client_sends_half_becomes_whole(start: Start, client: httpx.AsyncClient) -> None:
     """One signature is dropped, one has a stand-in, and one is at another call."""
     said = {"content": "Let me see.", "tool_calls": [signed(1), signed(2), call(3)], "reasoning_content": "why"}
@@ -112,7 +108,6 @@ async def test_what_a_client_sends_half_becomes_whole(start: Start, client: http
         assert provider.requests[-1]["messages"][1] == {"role": "assistant"} | said
 
 
-@pytest.mark.one_backend
 async def test_a_stream_is_read_as_the_same_reply(start: Start, client: httpx.AsyncClient) -> None:
     stream = events(
         {"role": "assistant", "content": "", "reasoning": None},
@@ -140,7 +135,6 @@ async def test_a_stream_is_read_as_the_same_reply(start: Start, client: httpx.As
     assert sent == plain | hidden
 
 
-@pytest.mark.one_backend
 async def test_without_thinking_nothing_is_restored(start: Start, client: httpx.AsyncClient) -> None:
     with PlainProvider(lambda _: completion({"content": "noon", "reasoning_content": "why"})) as provider:
         url = await start(provider)
@@ -153,7 +147,6 @@ async def test_without_thinking_nothing_is_restored(start: Start, client: httpx.
         assert answer.headers["x-longthread-restored"] == "1"
 
 
-@pytest.mark.one_backend
 async def test_half_a_character_comes_back(start: Start, client: httpx.AsyncClient) -> None:
     """A stream that a limit ended within one: JSON can say it, and bytes cannot."""
     with PlainProvider(lambda _: events({"reasoning": "wh \ud83d"}, {"content": "n \ud83d"})) as provider:
@@ -165,7 +158,6 @@ async def test_half_a_character_comes_back(start: Start, client: httpx.AsyncClie
         assert provider.requests[-1]["messages"][1]["reasoning"] == "wh \ud83d"
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize(
     "message", ["property 'reasoning_content' is unsupported", "Invalid reasoning_content", "boom"]
@@ -188,7 +180,6 @@ async def test_restoring_never_makes_an_error_of_a_reply(
             messages += [{"role": "assistant", "content": "noon"}, USER_ASKS]
 
 
-@pytest.mark.one_backend
 async def test_a_client_with_a_sentinel_keeps_its_reply(start: Start, client: httpx.AsyncClient) -> None:
     """The provider has forgotten its signatures, and takes what stands in for them."""
 
@@ -211,7 +202,6 @@ async def test_a_client_with_a_sentinel_keeps_its_reply(start: Start, client: ht
         assert provider.requests[-1]["messages"] == messages
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize("finish", ["stop", None])
 async def test_a_stream_is_kept_when_it_says_that_it_is_whole(
@@ -227,7 +217,6 @@ async def test_a_stream_is_kept_when_it_says_that_it_is_whole(
     assert found.reply_seq == (2 if done or finish else None)
 
 
-@pytest.mark.one_backend
 async def test_usage_comes_after_the_end_of_the_first_of_several_choices(
     start: Start, store: Driver, client: httpx.AsyncClient
 ) -> None:
@@ -247,7 +236,6 @@ async def test_usage_comes_after_the_end_of_the_first_of_several_choices(
     assert (found.usage, found.head["finish_reason"]) == ({"prompt_tokens": 3, "completion_tokens": 2}, "stop")
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("gzip", [False, True])
 async def test_a_stream_in_single_bytes_is_passed_and_kept(
     start: Start, store: Driver, client: httpx.AsyncClient, gzip: bool
@@ -291,7 +279,6 @@ async def test_the_log_holds_what_was_said(start: Start, store: Driver, client: 
     assert (frame["temperature"], json.loads(frame["messages"])) == ("0.5", instructions)
 
 
-@pytest.mark.one_backend
 async def test_boilerplate_alone_joins_no_two_chats(start: Start, store: Driver, client: httpx.AsyncClient) -> None:
     """Aider begins every chat with the same messages, assistant's among them."""
     boilerplate: Messages = [{"role": "system", "content": "Act as an expert."}]
@@ -342,7 +329,6 @@ async def test_an_edit_wins_and_a_rewind_is_honoured(start: Start, store: Driver
         assert again == ([None, "why 1", None, "why 3", None, "why 5", None], thread_id, "fork")
 
 
-@pytest.mark.one_backend
 async def test_models_are_those_of_the_upstream_in_the_callers_dialect(start: Start, client: httpx.AsyncClient) -> None:
     with ProviderEmulator(None, models=["m-1", "meta/llama 3"]) as provider:
         url = await start(provider)
@@ -355,7 +341,6 @@ async def test_models_are_those_of_the_upstream_in_the_callers_dialect(start: St
         assert "anthropic" not in (await client.get(f"{url}/v1/models")).text
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("said", [{"content": "", "reasoning_content": "why"}, {"content": None}, {"refusal": "no"}])
 @pytest.mark.parametrize("asked", [[USER_ASKS], [{"role": "system", "content": "Say noon."}], []])
 async def test_a_reply_of_nothing_and_a_request_of_nothing_are_passed(
@@ -395,7 +380,6 @@ STRANGE = [
 ]
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize("streams", [False, True])
 async def test_replies_that_nobody_can_read_are_passed_byte_for_byte(
     start: Start, client: httpx.AsyncClient, streams: bool
@@ -415,7 +399,6 @@ async def test_replies_that_nobody_can_read_are_passed_byte_for_byte(
             assert (found.status_code, found.content) == (200, sent[-1])
 
 
-@pytest.mark.one_backend
 async def test_requests_that_nobody_can_read_are_passed_byte_for_byte(start: Start, client: httpx.AsyncClient) -> None:
     """The provider says what is wrong with them."""
     hi = b'"messages":[{"role":"user","content":"hi"}]'
@@ -442,7 +425,6 @@ async def test_requests_that_nobody_can_read_are_passed_byte_for_byte(start: Sta
             assert (got, through.status_code) == ([body, body], direct.status_code)
 
 
-@pytest.mark.one_backend
 async def test_models_are_asked_of_an_upstream_with_responses_alone(store: Driver) -> None:
     """Clients of OpenAI's have one list of models for both of its dialects."""
     with ProviderEmulator(None, models=["m-1"]) as provider:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anthropic
 import httpx
 import pytest
-from tests.gateway.conftest import USER, Start
+from tests.gateway.conftest import OPENED, USER, Start
 
 from longthread.store import gateway as calls
 from longthread.store import log
@@ -72,23 +72,12 @@ def exact(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 LOSSY = [stripped, unsigned, reordered, marked, parted]
 
 
-_OPEN: list[anthropic.AsyncAnthropic] = []
-
-
-@pytest.fixture(autouse=True)
-async def closed() -> AsyncIterator[None]:
-    """Closes the clients of a test on its loop."""
-    yield
-    while _OPEN:
-        await _OPEN.pop().close()
-
-
 class Talk:
     """A client that keeps its conversation, and sends it with `change`."""
 
     def __init__(self, url: str, change: Change = exact, *, streams: bool = False, **given: Any) -> None:
         self.client = anthropic.AsyncAnthropic(api_key="key", base_url=url, max_retries=0)
-        _OPEN.append(self.client)
+        OPENED.append(self.client)
         self.messages: list[dict[str, Any]] = []
         self.headers: httpx.Headers = httpx.Headers()
         self._change = change
@@ -375,7 +364,7 @@ async def test_the_tool_runner_of_the_sdk_keeps_its_conversation(
         return "12:00"
 
     client = anthropic.AsyncAnthropic(api_key="key", base_url=await start(provider), max_retries=0)
-    _OPEN.append(client)
+    OPENED.append(client)
     said: Any = [{"role": "user", "content": 'use the tool clock with {"zone": "UTC"}'}]
     runner = client.beta.messages.tool_runner(model=MODEL, max_tokens=50, tools=[clock], messages=said)
     last = await runner.until_done()

@@ -16,7 +16,6 @@ SCRIPT = [{"finish": "Yes."}]
 QUESTION = {"question": "Is it?"}
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8765", "LOCALHOST", "10.1.2.3:80", "localhost."])
 def test_names_of_this_server_are_known(serve: Any, host: str) -> None:
     assert serve(SCRIPT).client.get("/health", headers={"Host": host}).status_code == 200
@@ -35,7 +34,6 @@ def test_a_configured_name_is_known(serve: Any) -> None:
     assert running.client.get("/health", headers={"Host": "data.example:8765"}).status_code == 200
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "headers",
     [

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import uvicorn
 
@@ -29,7 +29,7 @@ class HttpServer(uvicorn.Server):
         listener: socket.socket,
         *,
         on_ready: Callable[[str], None] | None = None,
-        lifespan: str = "on",
+        lifespan: Literal["on", "off"] = "on",
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -37,7 +37,7 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            lifespan="on" if lifespan == "on" else "off",
+            lifespan=lifespan,
             ws="none",
         )
         super().__init__(config)

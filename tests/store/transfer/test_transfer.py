@@ -393,7 +393,7 @@ Steps = st.lists(
 
 
 @pytest.mark.sampled(2)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=Steps)
 async def test_a_tree_of_any_shape_survives(store: Driver, other: Driver, steps: Any) -> None:
     thread_id = new_id()

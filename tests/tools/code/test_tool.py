@@ -161,7 +161,6 @@ REACHES = {
 }
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", [*FILES, *REACHES])
 async def test_nothing_outside_is_reached(interpreters: Interpreters, runtime: str, what: str, tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
@@ -222,7 +221,6 @@ TOO_MUCH = {
 }
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", TOO_MUCH)
 async def test_what_takes_too_much_is_stopped(interpreters: Interpreters, runtime: str, what: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

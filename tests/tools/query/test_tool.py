@@ -140,7 +140,6 @@ async def test_the_documents_tool_runs_as_it_is_printed(main: Open) -> None:
     }
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("query", "found"), [("0%", [2]), ("a_b", [4]), ("\\", [6]), ("%", [2]), ("_", [4]), ("\\%", []), ("%%", [])]
 )
@@ -191,7 +190,6 @@ TEMPLATES = [
 ]
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("template", TEMPLATES)
 async def test_what_an_argument_says_is_never_sql(main: Open, template: str) -> None:
     source = await main()
@@ -203,14 +201,12 @@ async def test_what_an_argument_says_is_never_sql(main: Open, template: str) -> 
     assert ids(await ask(source, of("SELECT * FROM data"), query="")) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limit", ["1; DROP TABLE data", "1 UNION SELECT 1, 'x'", "ALL", "NULL", None, True, 1.5, [1]])
 async def test_a_limit_is_a_number(main: Open, limit: object) -> None:
     found = await ask(await main(), of(), query="", limit=limit)
     assert found["error"]["type"] == "arguments_invalid"
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [-1, 0, 2**63 - 1, 2**63, -(2**200)])
 async def test_odd_limits_are_answers_or_refusals(main: Open, limit: int) -> None:
     found = await ask(await main(), of(), query="", limit=limit)
@@ -219,7 +215,6 @@ async def test_odd_limits_are_answers_or_refusals(main: Open, limit: int) -> Non
         assert found["error"]["message"].startswith("The call of find_data was not made.")
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("query", ["nul\0nul", "\ud800", "x" * 1_000_000])
 async def test_a_text_that_cannot_be_sent_is_an_observation(main: Open, query: str) -> None:
     found = await ask(await main(), of(), query=query)

@@ -61,7 +61,7 @@ def serve(
         raise InvalidInput(reason=f"--keep takes all, asked or nothing, and not {keep}.")
     for name, url in (("--anthropic-url", anthropic_url), ("--openai-url", openai_url)):
         if url and not _is_url(url):
-            raise InvalidInput(reason=f"{name} takes an http:// or https:// URL without a password, and not {url}.")
+            raise InvalidInput(reason=f"{name} takes an http:// or https:// URL without a password.")
     settings = Settings.load(host=host, port=port, database=database)
     # Here and not above: other commands do not need it.
     from longthread.gateway.service import GatewayOptions
@@ -74,13 +74,15 @@ def serve(
         echo("Ctrl-C stops it. " + _KEPT[keep])
         echo(f"The gateway is at     {url}")
 
-    run(
+    counts = run(
         settings,
         GatewayOptions(settings.user, keep, strict, ttl),  # type: ignore[arg-type]  # it is one of them
         anthropic_url=anthropic_url,
         openai_url=openai_url,
         on_ready=ready,
     )
+    told = f"{counts.restored} restored, {counts.repaired} repaired, {counts.not_kept} not kept"
+    echo(f"Stopped after {counts.requests} requests: {told}.")
 
 
 def _is_url(text: str) -> bool:

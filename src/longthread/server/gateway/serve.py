@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from uvicorn.loops.auto import auto_loop_factory
 
+from longthread.gateway.model_request import Counts
 from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
@@ -28,28 +29,31 @@ def run(
     anthropic_url: str = "",
     openai_url: str = "",
     on_ready: Callable[[str], None] | None = None,
-) -> None:
-    """Serve until Ctrl-C or SIGTERM. `on_ready` gets the URL once it answers. Raises PortInUse, AddressUnavailable or
-    StoreError."""
+) -> Counts:
+    """Serve until Ctrl-C or SIGTERM; return what happened. `on_ready` gets the URL once it answers. Raises PortInUse,
+    AddressUnavailable or StoreError."""
 
-    async def serve() -> None:
+    async def serve() -> Counts:
         async with open_store(settings.database, read_only=settings.read_only) as store:
             gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
-            expiring = asyncio.create_task(expire_states(store, _EXPIRY_SECONDS))
-            indexing = asyncio.create_task(rebuild_in_background(store))
+            background: list[asyncio.Task[None]] = []
+            if not settings.read_only:
+                background.append(asyncio.create_task(expire_states(store, _EXPIRY_SECONDS)))
+                background.append(asyncio.create_task(rebuild_in_background(store)))
             try:
                 app = GatewayRouter(gateway, host=settings.host)
                 await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
             finally:
-                expiring.cancel()
-                indexing.cancel()
+                for task in background:
+                    task.cancel()
                 await gateway.close()
+        return gateway.counts
 
     # A client that tries a WebSocket first gets 426; uvicorn would advise to install a library for it.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     fast = auto_loop_factory()
     with listen(settings.host, settings.port) as listener, asyncio.Runner(loop_factory=fast) as runner:
-        runner.run(serve())
+        return runner.run(serve())
 
 
 def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:
