@@ -189,7 +189,6 @@ def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -
     assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", [["threads", "delete"], ["forget", "--thread"]], ids=" ".join)
 @pytest.mark.new_database
 def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, command: list[str]) -> None:

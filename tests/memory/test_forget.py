@@ -356,7 +356,6 @@ async def test_the_catalog_stays_and_says_no_more_who_made_it(store: Driver) -> 
     assert (kept.body, kept.by) == (body, None)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("alone", [False, True])
 async def test_the_planners_samples_hold_no_text_of_who_was_forgotten(
     store: Driver, store_address: str, alone: bool

@@ -27,7 +27,6 @@ async def _kill(warmed: Path, **plan: Any) -> int:
 
 
 # Primes: all kinds of boundaries have their turn.
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("scenario", "every", "first", "kills"), [("analyst", 11, 8, 17), ("graph", 11, 5, 10), ("approval", 31, 9, 7)]
 )

@@ -23,7 +23,6 @@ async def died(warmed: Path, what: str, source: str, target: str, stride: int) -
     return int(out)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("what", "stride"), [("copy", 16), ("import", 16), ("prune", 25)])
 async def test_what_was_killed_goes_on(
     other_address: str, tmp_path: Path, what: str, stride: int, warmed: Path
