@@ -221,7 +221,7 @@ class SaverMachine(RuleBasedStateMachine):
 @pytest.mark.postgres
 def test_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
     addresses = [str(tmp_path / "c.db"), postgres_url]
-    explore(lambda: SaverMachine(addresses), examples=4, steps=10)
+    explore(lambda: SaverMachine(addresses), examples=6, steps=10)
 
 
 @pytest.mark.slow
@@ -231,7 +231,6 @@ def test_many_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url
     explore(lambda: SaverMachine(addresses), examples=150, steps=25)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("durability", ["sync", "async"])
 async def test_what_tasks_write_while_the_next_checkpoint_is_stored_is_kept(store: Driver, durability: Any) -> None:
     wanted: list[list[str]] | None = None
