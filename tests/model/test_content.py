@@ -17,7 +17,7 @@ def beside(**fields: Any) -> str:
 
 
 def on_the_wire(*blocks: Any, text: str = "") -> str:
-    return extra_text(pack("any", [json.dumps(block) for block in blocks], text), text)
+    return extra_text(pack("anthropic", [json.dumps(block) for block in blocks], text), text)
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_of_the_wire_all_is_said_that_no_column_has(block: dict[str, Any]) -> No
 )
 def test_of_the_wire_nothing_hidden_is_said_and_nothing_twice(block: Any) -> None:
     assert on_the_wire(block, text="the walrus") == ""
-    assert extra_text(pack("any", ["{"], ""), "") == ""
+    assert extra_text(pack("anthropic", ["{"], ""), "") == ""

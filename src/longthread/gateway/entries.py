@@ -11,7 +11,7 @@ from longthread.gateway.parts import Part
 from longthread.messages.sanitize import storable
 from longthread.messages.tool_calls import as_json
 from longthread.model.entry import Draft, Role, ToolCall
-from longthread.model.ids import new_id
+from longthread.model.ids import local_id
 from longthread.model.wire import pack
 
 
@@ -71,7 +71,7 @@ def _draft(parts: Sequence[Part], dialect: str, raws: Sequence[str], fields: Map
     result = next((part.value for part in parts if part.kind == "result"), None)
     text = storable(result[1] if result else "".join(part.value for part in parts if part.kind == "text"))
     return Draft(
-        id=new_id(),
+        id=local_id(),
         role=parts[0].role,
         text=text,
         tool_calls=[_call(part.value) for part in parts if part.kind == "call"],

@@ -10,7 +10,7 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.parts import Anchored, Part, anchored, chain
 from longthread.gateway.raw_json import element_texts
 from longthread.model.entry import Entry
-from longthread.model.ids import new_id
+from longthread.model.ids import short_id
 from longthread.model.wire import unpack
 from longthread.store import gateway as calls
 from longthread.store.driver import Transaction
@@ -69,7 +69,7 @@ async def find_place(
     if named is not None and (named.strict or joined is None):
         thread_id, parent = named.thread_id, named.parent
     else:
-        thread_id = joined.thread_id if joined else new_id()
+        thread_id = joined.thread_id if joined else short_id()
     there = [node for node in found if node.thread_id == thread_id]
     n = joined.call if joined and joined.thread_id == thread_id else 0
     last = max(there, key=lambda node: (n > 0 and node.call == n, depth[node.node], node.seq), default=None)
