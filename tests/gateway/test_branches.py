@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.gateway.conftest import USER
@@ -38,13 +37,12 @@ moves = st.lists(
 
 
 class Provider:
-    """The emulator without a socket, behind a gateway."""
+    """The emulator behind a gateway."""
 
-    def __init__(self, store: Driver) -> None:
-        self.emulator = ProviderEmulator(None, rules=ProviderRules(signatures=True, binding=True))
-        routes = Routes({"emulated": Upstream("emulated", "http://provider", ["anthropic"])})
+    def __init__(self, store: Driver, emulator: ProviderEmulator) -> None:
+        self.emulator = emulator
+        routes = Routes({"emulated": Upstream("emulated", emulator.anthropic_url, ["anthropic"])})
         self.gateway = Gateway(store, routes, GatewayOptions(USER))
-        self.gateway._connections._given = httpx.ASGITransport(self.emulator.app)
 
     async def reply(self, messages: Messages, **given: Any) -> tuple[dict[str, Any], dict[str, str]]:
         body = {"model": MODEL, "max_tokens": 2000, "tools": [CLOCK], "messages": messages}
@@ -118,12 +116,14 @@ async def talked(provider: Provider, steps: list[tuple[str, int]]) -> list[Messa
 
 def run(address: str, work: Callable[[Driver, Provider], Awaitable[None]]) -> None:
     async def go() -> None:
+        rules = ProviderRules(signatures=True, binding=True)
         async with open_store(address) as store:
-            provider = Provider(store)
-            try:
-                await work(store, provider)
-            finally:
-                await provider.gateway.close()
+            with ProviderEmulator(None, rules=rules) as emulator:
+                provider = Provider(store, emulator)
+                try:
+                    await work(store, provider)
+                finally:
+                    await provider.gateway.close()
 
     asyncio.run(go())
 

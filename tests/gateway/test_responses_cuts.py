@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.gateway.conftest import USER
@@ -95,13 +94,12 @@ def seen(items: Sequence[dict[str, Any]]) -> list[Any]:
 
 
 class Behind:
-    """The emulator without a socket, behind a gateway."""
+    """The emulator behind a gateway."""
 
-    def __init__(self, store: Driver, rules: ProviderRules) -> None:
-        self.emulator = ProviderEmulator(reply, rules=rules)
-        routes = Routes({"emulated": Upstream("emulated", "http://provider", ["responses"])})
+    def __init__(self, store: Driver, emulator: ProviderEmulator) -> None:
+        self.emulator = emulator
+        routes = Routes({"emulated": Upstream("emulated", emulator.anthropic_url, ["responses"])})
         self.gateway = Gateway(store, routes, GatewayOptions(USER))
-        self.gateway._connections._given = httpx.ASGITransport(self.emulator.app)
 
     async def send(self, items: Items) -> Items:
         body = {"model": MODEL, "tools": [CLOCK], "input": items}
@@ -138,10 +136,11 @@ async def talk(behind: Behind, seeds: Sequence[tuple[int, int]]) -> None:
 def test_what_goes_up_is_what_went_up_before(store_address: str, seeds: list[tuple[int, int]], stored: bool) -> None:
     async def go() -> None:
         async with open_store(store_address) as store:
-            behind = Behind(store, ProviderRules(stored=stored))
-            try:
-                await talk(behind, seeds)
-            finally:
-                await behind.gateway.close()
+            with ProviderEmulator(reply, rules=ProviderRules(stored=stored)) as emulator:
+                behind = Behind(store, emulator)
+                try:
+                    await talk(behind, seeds)
+                finally:
+                    await behind.gateway.close()
 
     asyncio.run(go())

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-import httpx
+import aiohttp
 
 from longthread.errors import LongthreadError
 from longthread.gateway.asked import Asked
@@ -23,7 +23,7 @@ from longthread.gateway.restore import edited, edits, without
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.state import Expanded, StateUnknown, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
-from longthread.gateway.upstream import Connections, Upstream, family_of
+from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -107,7 +107,7 @@ class GatewayRequest:
         Raises:
             NotKept: the store failed, and nothing is asked without it.
             StateUnknown: the request names a response that is not kept, and the provider holds none.
-            httpx.HTTPError: the provider cannot be reached.
+            aiohttp.ClientError: the provider cannot be reached.
         """
         try:
             if self._keeps or self._restores:
@@ -117,18 +117,18 @@ class GatewayRequest:
             if self._shared.strict:
                 raise NotKept(str(error)) from error
         response, refused = await self._first()
-        if refused is None and response.status_code in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
+        if refused is None and response.status in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
             response, refused = await self._again(response)
-        streams = _STREAM in response.headers.get("content-type", "")
+        streams = _STREAM in (response.header("content-type") or "")
         if refused is None and response.is_success and streams:
-            ping = b"" if response.headers.get("content-encoding") else self._dialect.ping
-            headers = [*for_client(response.headers.raw), *self._notes()]
-            return Outgoing(response.status_code, headers, stream=self._streamed(response), ping=ping)
-        body = await _read(response) if refused is None else refused
+            ping = b"" if response.header("content-encoding") else self._dialect.ping
+            headers = [*for_client(response.headers), *self._notes()]
+            return Outgoing(response.status, headers, stream=self._streamed(response), ping=ping)
+        body = await response.read() if refused is None else refused
         if response.is_success and self._keeps:
-            await self._keep(self._read(body, response, streamed=False), response.status_code)
-        headers = [*for_client(response.headers.raw), *self._notes(is_known=response.is_success)]
-        return Outgoing(response.status_code, headers, body)
+            await self._keep(self._read(body, response, streamed=False), response.status)
+        headers = [*for_client(response.headers), *self._notes(is_known=response.is_success)]
+        return Outgoing(response.status, headers, body)
 
     async def _find(self) -> None:
         """Find the place in the log, and put back what the client dropped."""
@@ -207,30 +207,30 @@ class GatewayRequest:
         """Whether the hidden parts are others than the client's."""
         return self._sent.asked is not self._whole
 
-    async def _first(self) -> tuple[httpx.Response, bytes | None]:
+    async def _first(self) -> tuple[UpstreamResponse, bytes | None]:
         """Send the request: with its ids if the provider holds what they name, and whole otherwise. Return the answer,
         and its body if that was read."""
         if self._whole is self._original:
             return await self._send(self._sent.asked), None
         if self._upstream.holds_state:
             response = await self._send(self._original)
-            if response.status_code not in _UNKNOWN:
+            if response.status not in _UNKNOWN:
                 return response, None
-            body = await _read(response)
+            body = await response.read()
             if not _NOT_FOUND.search(_decoded(body, response)):
                 return response, body
         self._incoming = replace(self._incoming, headers=without_state(self._incoming.headers))
         return await self._send(self._sent.asked), None
 
-    async def _send(self, asked: Asked) -> httpx.Response:
+    async def _send(self, asked: Asked) -> UpstreamResponse:
         return await self._shared.connections.send(self._upstream, self._dialect.name, self._incoming, asked.body)
 
-    async def _again(self, first: httpx.Response) -> tuple[httpx.Response, bytes | None]:
+    async def _again(self, first: UpstreamResponse) -> tuple[UpstreamResponse, bytes | None]:
         """Ask once more without the hidden parts that the provider refused, or else without what was put in.
 
         Return the answer, and its body if that was read: the first one's, if nothing else helps.
         """
-        body = await _read(first)
+        body = await first.read()
         sent, gone = self._sent, list[Anchored]()
         tries: list[SentRequest] = []
         refusal = self._dialect.refusal(_decoded(body, first))
@@ -238,13 +238,13 @@ class GatewayRequest:
             gone = _behind(sent.asked, refusal)
             text = edited(sent.asked, without(gone))
             tries.append(replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone)))
-        if self._is_changed and first.status_code != 404:
+        if self._is_changed and first.status != 404:
             tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
         for again in tries:
             response = await self._send(again.asked)
             if response.is_success or again.asked is self._whole:
                 break  # what the client's own request gets is the client's
-            await response.aclose()
+            response.close()
         else:
             return first, body
         self._shared.counts.repaired += response.is_success
@@ -269,29 +269,29 @@ class GatewayRequest:
         except LongthreadError as error:
             self._not_kept(error)
 
-    async def _streamed(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+    async def _streamed(self, response: UpstreamResponse) -> AsyncGenerator[bytes]:
         """Yield a stream as it comes. Its final event waits until the reply is in the log."""
-        encoding = response.headers.get("content-encoding")
+        encoding = response.header("content-encoding")
         decode, hold = Decoder(encoding), FinalEvent(self._dialect.final, is_encoded=bool(encoding))
         copy: list[bytes] = []
         try:
-            async for piece in response.aiter_raw():
+            while piece := await response.piece():
                 copy.append(decode(piece))
                 if shown := hold(piece, copy[-1]):
                     yield shown
-        except httpx.HTTPError:
-            await self._keep(None, response.status_code)
+        except aiohttp.ClientError:
+            await self._keep(None, response.status)
             raise
         finally:
-            await response.aclose()
+            response.close()
         if self._keeps:
-            await self._keep(self._read(b"".join(copy), response, streamed=True), response.status_code)
+            await self._keep(self._read(b"".join(copy), response, streamed=True), response.status)
         if self._problem and not encoding:
             yield f": not kept: {self._problem}\n\n".encode()
         if rest := hold.end():
             yield rest
 
-    def _read(self, body: bytes, response: httpx.Response, *, streamed: bool) -> Reply | None:
+    def _read(self, body: bytes, response: UpstreamResponse, *, streamed: bool) -> Reply | None:
         """Read a reply; None if it is not whole or cannot be read."""
         try:
             reply = self._dialect.streamed(body) if streamed else self._dialect.reply(_decoded(body, response))
@@ -365,13 +365,5 @@ def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
     return sum((each.at, each.key) not in there for each in some)
 
 
-async def _read(response: httpx.Response) -> bytes:
-    """Read a body as it comes, without decoding it."""
-    try:
-        return b"".join([piece async for piece in response.aiter_raw()])
-    finally:
-        await response.aclose()
-
-
-def _decoded(body: bytes, response: httpx.Response) -> bytes:
-    return Decoder(response.headers.get("content-encoding"))(body)
+def _decoded(body: bytes, response: UpstreamResponse) -> bytes:
+    return Decoder(response.header("content-encoding"))(body)

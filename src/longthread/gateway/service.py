@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote
 
-import httpx
+import aiohttp
 
 from longthread.errors import StoreError
 from longthread.gateway.asked import Asked
@@ -89,7 +88,7 @@ class Gateway:
             return refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
         except StateUnknown as error:
             return refused(dialect, error.status, error.code, str(error))
-        except httpx.HTTPError as error:
+        except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
 
     async def stored_response(self, incoming: Incoming) -> Outgoing:
@@ -109,9 +108,9 @@ class Gateway:
         if answer is None:
             return await self.relay(RESPONSES, incoming)
         if incoming.method == "DELETE":
-            with suppress(httpx.HTTPError):  # it is gone here, and the provider forgets it in time
+            with suppress(aiohttp.ClientError):  # it is gone here, and the provider forgets it in time
                 response = await self._connections.send(found[0], RESPONSES.name, incoming, b"")
-                await response.aclose()
+                response.close()
         return answer
 
     async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
@@ -125,9 +124,9 @@ class Gateway:
         try:
             asked = _renamed(incoming, found[1])
             response = await self._connections.send(found[0], dialect.name, asked, asked.body)
-        except httpx.HTTPError as error:
+        except aiohttp.ClientError as error:
             return _unreachable(dialect, found[0], error)
-        return Outgoing(response.status_code, for_client(response.headers.raw), stream=_pieces(response))
+        return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
 
     def _keeps(self, asked: Asked, incoming: Incoming) -> bool:
         if self.options.keep == "nothing" or incoming.header("x-longthread-keep") == "nothing":
@@ -157,8 +156,8 @@ def _no_upstream(dialect: Dialect, model: str, found: tuple[Upstream, str] | Non
     return refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
 
 
-def _unreachable(dialect: Dialect, upstream: Upstream, error: httpx.HTTPError) -> Outgoing:
-    status = 504 if isinstance(error, httpx.TimeoutException) else 502
+def _unreachable(dialect: Dialect, upstream: Upstream, error: aiohttp.ClientError) -> Outgoing:
+    status = 504 if isinstance(error, TimeoutError) else 502
     said = str(error) or type(error).__name__
     return refused(dialect, status, "", f"The upstream {upstream.name} cannot be reached: {said}")
 
@@ -178,11 +177,3 @@ def _renamed(incoming: Incoming, model: str) -> Incoming:
     if not incoming.path.startswith(_MODELS):
         return incoming
     return replace(incoming, path=_MODELS + quote(model, safe="/:@"))
-
-
-async def _pieces(response: httpx.Response) -> AsyncGenerator[bytes]:
-    try:
-        async for piece in response.aiter_raw():
-            yield piece
-    finally:
-        await response.aclose()

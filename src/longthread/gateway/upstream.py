@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
-from urllib.parse import urlsplit
+from functools import cache, lru_cache
+from typing import Any
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import httpx
+import aiohttp
+import certifi
+from yarl import URL
 
-from longthread.gateway.http import Incoming, for_upstream
+from longthread.gateway.http import Incoming, for_upstream, header_of
 
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60)
-_EXTENSIONS = {"timeout": httpx.Timeout(600, connect=15).as_dict()}
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=600)
 """Seconds. Providers think for minutes before the first byte of a reply that is not streamed."""
+_IDLE_SECONDS = 60
+_HEADER_LIMIT = 64 * 1024
+"""Bytes of a header of a response."""
+_AT_ONCE = 256 * 1024
+"""Bytes of a body that are sent in one piece."""
+_UNESCAPED = "/:@!$&'()*+,;=~%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class Upstream:
         base = self.base_url.rstrip("/")
         own = urlsplit(base).path
         has_version = own.endswith("/v1") if dialect == "anthropic" else bool(own)
-        address = base + (path.removeprefix("/v1") if has_version else path)
+        address = base + quote(path.removeprefix("/v1") if has_version else path, safe=_UNESCAPED)
         return f"{address}?{query.decode('latin-1')}" if query else address
 
     def credentials(self, dialect: str) -> list[tuple[bytes, bytes]]:
@@ -86,56 +96,139 @@ class Routes:
         return next(((upstream, model) for upstream in general), None)
 
 
+class UpstreamResponse:
+    """A provider's answer: its status and headers, and a body as it comes: encoded, in any pieces. Read it to its end
+    or close it."""
+
+    def __init__(self, found: aiohttp.ClientResponse) -> None:
+        self._found = found
+        self.status = found.status
+        self.headers = [(name.lower(), value) for name, value in found.raw_headers]
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    def header(self, name: str) -> str | None:
+        return header_of(self.headers, name)
+
+    async def piece(self) -> bytes:
+        """Wait until something has come, and return all of it; nothing at the end. Raises aiohttp.ClientError: the
+        connection is lost."""
+        return await self._found.content.readany()
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """Yield the body. Raises aiohttp.ClientError: the connection is lost."""
+        try:
+            while piece := await self.piece():
+                yield piece
+        finally:
+            self.close()
+
+    async def read(self) -> bytes:
+        """Return the whole body. Raises aiohttp.ClientError: the connection is lost."""
+        try:
+            return await self._found.content.read()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop the provider, if it has not ended."""
+        self._found.close()
+
+
 class Connections:
-    """Connections to upstreams, shared by all requests. Close them when done.
+    """Connections to upstreams, shared by all requests of one event loop. Close them when done. Proxies are those of
+    the environment."""
 
-    They are httpx's transports, without its client: that takes longer than all else about a request, and what it adds,
-    such as cookies and redirects, is the caller's own business here. Proxies are those of the environment.
-    """
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self._given = transport
-        self._of_hosts: dict[tuple[str, str], httpx.AsyncBaseTransport] = {}
-        self._of_proxies: dict[str | None, httpx.AsyncBaseTransport] = {}
-
-    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> httpx.Response:
-        """Send a request up; the response's body is not read. Raises httpx.HTTPError."""
-        url = _parsed(upstream.url(dialect, asked.path, asked.query))
+    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
+        """Send a request up; the response's body is not read. Raises aiohttp.ClientError."""
+        try:
+            url = _parsed(upstream.url(dialect, asked.path, asked.query))
+        except ValueError as error:
+            raise aiohttp.InvalidURL(upstream.base_url, str(error)) from error
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
         if asked.encoded is not None and body == asked.body:
             body = asked.encoded
         elif asked.encoded is not None:
             headers = [(name, value) for name, value in headers if name != b"content-encoding"]
-        request = httpx.Request(asked.method, url, headers=headers, content=body or None, extensions=_EXTENSIONS)
-        response = await (self._given or self._transport(url)).handle_async_request(request)
-        response.request = request
-        return response
+        if len(body) > _AT_ONCE:
+            headers.append((b"content-length", str(len(body)).encode()))
+        found = await self._opened().request(
+            asked.method,
+            url,
+            headers=[(name.decode(), _text(value)) for name, value in headers],
+            data=_slices(body) if len(body) > _AT_ONCE else body or None,
+            allow_redirects=False,
+            **self._way(url.scheme, url.host or ""),
+        )
+        return UpstreamResponse(found)
 
-    def _transport(self, url: httpx.URL) -> httpx.AsyncBaseTransport:
-        key = (url.scheme, url.host)
-        if key not in self._of_hosts:
-            proxies = {} if proxy_bypass(url.host) else getproxies()
-            proxy = proxies.get(url.scheme) or proxies.get("all")
-            if proxy not in self._of_proxies:
-                self._of_proxies[proxy] = httpx.AsyncHTTPTransport(limits=_LIMITS, proxy=proxy)
-            self._of_hosts[key] = self._of_proxies[proxy]
-        return self._of_hosts[key]
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
+                timeout=_TIMEOUT,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
+                max_line_size=_HEADER_LIMIT,
+                max_field_size=_HEADER_LIMIT,
+            )
+        return self._session
+
+    def _way(self, scheme: str, host: str) -> dict[str, Any]:
+        """Return aiohttp's arguments about the proxy and the certificates for a host. Raises aiohttp.InvalidURL: the
+        proxy is no HTTP proxy."""
+        if (scheme, host) not in self._ways:
+            proxies = {} if proxy_bypass(host) else getproxies()
+            proxy = proxies.get(scheme) or proxies.get("all")
+            if proxy and not proxy.startswith(("http://", "https://")):
+                raise aiohttp.InvalidURL(proxy, "It is no HTTP proxy.")
+            is_secure = scheme == "https" or (proxy or "").startswith("https:")
+            self._ways[scheme, host] = {"proxy": proxy, "ssl": _certificates() if is_secure else True}
+        return self._ways[scheme, host]
 
     async def close(self) -> None:
-        for transport in self._of_proxies.values():
-            await transport.aclose()
+        if self._session is not None:
+            await self._session.close()
+
+
+async def _slices(body: bytes) -> AsyncGenerator[bytes]:
+    """Yield a large body in pieces: other requests go on while it is sent."""
+    for at in range(0, len(body), _AT_ONCE):
+        yield body[at : at + _AT_ONCE]
+
+
+def _text(value: bytes) -> str:
+    """Return a header's value for aiohttp, which writes UTF-8. Other bytes, which no known client sends, are read as
+    Latin-1."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 @lru_cache(256)
-def _parsed(url: str) -> httpx.URL:
-    """Raises httpx.UnsupportedProtocol: it is no address of a server."""
-    try:
-        found = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise httpx.UnsupportedProtocol(f"{url}: {error}") from error
+def _parsed(url: str) -> URL:
+    """Raises ValueError: it is no address of a server."""
+    found = URL(url, encoded=True)
     if found.scheme not in ("http", "https") or not found.host:
-        raise httpx.UnsupportedProtocol(f"{url} is no address that begins with http:// or https://.")
-    return found
+        raise ValueError("It is no address that begins with http:// or https://.")
+    return found.with_user(None)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return whom to trust: those of `SSL_CERT_FILE` or `SSL_CERT_DIR`, or else of the package certifi."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or folder:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def family_of(model: str) -> str:
