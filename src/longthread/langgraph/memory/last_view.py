@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
 
 from longthread.context.window import as_answered
 from longthread.langgraph.memory.message_view import KeptView as Kept
 from longthread.langgraph.memory.message_view import StateMessages
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.store import log
+from longthread.langgraph.saver.delta_history import delta_messages
+from longthread.langgraph.saver.thread_cache import CONVERSATION
+from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
 from longthread.view.manifest import shown
 from longthread.view.tokens import estimate, family_of
@@ -37,7 +42,7 @@ async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView 
     if kept is None:
         return None
     family = family_of(kept.model)
-    spots = as_answered(StateMessages().spots(values.get("messages", ())))
+    spots = as_answered(StateMessages().spots(await _messages(store, saver, thread_id, values, user_id=user_id)))
     summary = values.get("memory_summary") or {}
     segments = [each for each in kept.past(spots, "").segments if each.last > 0]
     async with store.reading() as tx:
@@ -57,3 +62,19 @@ async def last_view(store: Driver, thread_id: str, *, user_id: str) -> LastView 
             tier, told = (2 if spot.entry.seq <= edge else 3), item.text if part.text is None else part.text
             entries.append(ViewEntry(seq, spot.entry.role, part.how, None, tier, part.tokens, told))
     return LastView(thread_id, kept.model, kept.estimated, kept.reported, entries)
+
+
+async def _messages(
+    store: Driver, saver: AsyncLongthreadSaver, thread_id: str, values: Mapping[str, Any], *, user_id: str
+) -> Sequence[BaseMessage]:
+    """Return the messages of the thread's state, which a delta channel has on earlier checkpoints."""
+    ns, channel = CONVERSATION
+    if isinstance(values.get(channel), list):
+        found: Sequence[BaseMessage] = values[channel]
+        return found
+    async with store.reading() as tx:
+        thread = await checkpoints.lock(tx, thread_id, user_id=user_id)
+        row = await checkpoints.find(tx, thread_id, ns, None) if thread is not None else None
+        if thread is None or row is None:
+            return ()
+        return await delta_messages(tx, row, channel, saver.serde, thread.first_seq) or ()

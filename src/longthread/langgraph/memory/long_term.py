@@ -12,7 +12,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend
-from longthread.langgraph.saver.delta_history import has_delta_messages
 from longthread.llm.embedders import embedder_of
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.pruner import Pruner
@@ -34,26 +33,18 @@ _LOOP_SECONDS = 0.5
 _ROUNDS = 2
 """Passes that are waited for: one that is under way may have begun when the state was much shorter."""
 
-NOT_LOGGED = (
-    "The messages of this agent are in a delta channel (DeltaChannel, as deepagents has it), and Longthread's log does "
-    "not hold those yet: its threads keep every message in their checkpoints, and views fit their window, but nothing "
-    "is summarised or recalled."
-)
-
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class StateSummary:
     """The summary that is valid for a state, and how many of its oldest messages it covers.
-    `stale`: a summary exists, of another branch. `missing`: the log has no such thread. `delta`: the thread's
-    messages are in a delta channel, not in the log."""
+    `stale`: a summary exists, of another branch. `missing`: the log has no such thread."""
 
     kept: ThreadSummary | None = None
     covered: int = 0
     stale: bool = False
     missing: bool = False
-    delta: bool = False
 
 
 class LongTermMemory:
@@ -73,8 +64,6 @@ class LongTermMemory:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
                 return StateSummary(missing=True)
-            if not thread.entry_count and await has_delta_messages(tx, thread_id):
-                return StateSummary(delta=True)
             kept = await summaries.find(tx, thread_id)
             if kept is None or not ids:
                 return StateSummary()
@@ -169,12 +158,13 @@ class LongTermMemory:
     ) -> None:
         """Prune a thread in the background and wait for it. Cancelling the wait does not stop the pass."""
         done = asyncio.Event()
-        count, last = len(ids) - found.covered, ids[-1]
+        count = len(ids) - found.covered
 
         async def work() -> None:
             try:
+                # Nothing is waited for: what is before a question is in the log, or will not be.
                 await self.keep_up(
-                    thread_id, count=count, hidden=0, first_shown=None, last=last, found=found, model=model, loop=loop
+                    thread_id, count=count, hidden=0, first_shown=None, last=None, found=found, model=model, loop=loop
                 )
             finally:
                 done.set()

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, expect_backed
-from longthread.langgraph.memory.long_term import NOT_LOGGED, LongTermMemory, StateSummary
+from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import KeptView, StateMessages, as_sent
 from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
 from longthread.langgraph.saver.saver import LongthreadSaver
@@ -39,8 +39,6 @@ Response = ModelResponse[Any]
 _CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
 _TIMES = 2
 """How many times its maximum the messages before a question may number before it waits for their summary."""
-_UNLOGGED = 1024
-"""How many threads are remembered whose messages are not in the log."""
 MOST_PATIENCE = 86_400
 """Seconds: a day."""
 _NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
@@ -156,7 +154,6 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._factors: dict[str, float] = {}
         self._memory: LongTermMemory | None = None
         self._has_warned = False
-        self._unlogged: set[str] = set()
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], Response]) -> ExtendedModelResponse[Any]:
         """Show the model its view; WindowTooSmall if prompt and tools leave no room for messages."""
@@ -193,7 +190,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         config = _configured()
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is the thread's own graph's, not a subgraph's.
-        is_whole = thread_id is not None and "|" not in ns and str(thread_id) not in self._unlogged
+        is_whole = thread_id is not None and "|" not in ns
         return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
@@ -215,15 +212,6 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 "middleware=[MemoryMiddleware(saver)])."
             )
 
-    def _go_without(self, call: _Call) -> None:
-        """Use no log for a thread whose messages are not in it, so that no turn waits for them."""
-        if not self._unlogged:
-            _logger.warning(NOT_LOGGED)
-        if len(self._unlogged) >= _UNLOGGED:
-            self._unlogged.clear()
-        self._unlogged.add(call.thread_id)
-        call.memory = None
-
     def _is_kept_elsewhere(self, call: _Call) -> bool:
         """Whether another checkpointer, or none, stores this thread. Its class does not say: it may wrap ours."""
         ours = isinstance(_configured().get(_CHECKPOINTER), LongthreadSaver)
@@ -240,9 +228,6 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if self._is_kept_elsewhere(call):
             self._warn_once()
             call.memory = None
-            return {}
-        if call.before and call.found is not None and call.found.delta:
-            self._go_without(call)
             return {}
         found, most = call.found or StateSummary(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)

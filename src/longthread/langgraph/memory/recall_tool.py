@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from typing import Any
 
 from langchain.tools import ToolRuntime
@@ -15,15 +14,13 @@ from longthread.builtin import recall as recalling
 from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, expect_backed
-from longthread.langgraph.memory.long_term import NOT_LOGGED
-from longthread.langgraph.saver.delta_history import has_delta_messages
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.index.recall import Scope
-from longthread.tools.tool import Observation, failed, succeeded
+from longthread.tools.tool import Observation, failed
 
 SCOPES = ("thread", "user")
 """What may be offered. Threads of LangGraph's have no agent."""
@@ -87,13 +84,11 @@ class _Lookup:
         self._scopes = scopes
 
     async def find(
-        self, thread_id: str | None, question_id: str | None, goes_on: bool, room: PageRoom, arguments: dict[str, Any]
+        self, thread_id: str | None, question_id: str | None, room: PageRoom, arguments: dict[str, Any]
     ) -> Observation:
         if thread_id is None:
             return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
         scope = Scope(self._backing.user_id, thread_id)
-        if goes_on and await self._has_delta(thread_id):
-            return succeeded({"found": [], "warnings": [NOT_LOGGED]})
         before = await self._question(thread_id, question_id)
         tool = recalling.recall_tool(
             self._recaller,
@@ -106,14 +101,6 @@ class _Lookup:
             room=lambda: room,
         )
         return await tool.call(arguments)
-
-    async def _has_delta(self, thread_id: str) -> bool:
-        """Whether the thread's messages are in a delta channel, so that the log has none of them."""
-        async with self._backing.store.reading() as tx:
-            with suppress(ThreadNotFound):
-                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
-                return not thread.entry_count and await has_delta_messages(tx, thread_id)
-        return False
 
     async def _question(self, thread_id: str, question_id: str | None) -> EntryPlace | None:
         """Return the place of the question that the agent answers; after all entries if it is not stored yet."""
@@ -130,15 +117,14 @@ class _Lookup:
                 return EntryPlace(thread_id, thread.entry_count + 1)
 
 
-def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, bool, PageRoom]:
-    """Return the thread, the id of the message to answer, whether others precede it, and the room for a page."""
+def _asked(runtime: ToolRuntime) -> tuple[str | None, str | None, PageRoom]:
+    """Return the thread, the id of the message to answer, and the room for a page."""
     thread_id = runtime.config.get("configurable", {}).get("thread_id")
     state: Any = runtime.state  # of whatever kind the application's is
     messages = state.get("messages", ()) if isinstance(state, dict) else getattr(state, "messages", ())
     budget = state.get("memory_room", 0) if isinstance(state, dict) else getattr(state, "memory_room", 0)
     asked = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
-    goes_on = asked is not None and next(iter(messages)) is not asked
-    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, goes_on, PageRoom(budget)
+    return (str(thread_id) if thread_id is not None else None), asked.id if asked else None, PageRoom(budget)
 
 
 def _told(observation: Observation) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from longthread.errors import ValueDamaged
 from longthread.langgraph.saver.channel_values import ChannelValue
-from longthread.langgraph.saver.load import LogMessages, filled, merged_tasks, source_of
+from longthread.langgraph.saver.delta_messages import DeltaWrite, applied, holds_messages
+from longthread.langgraph.saver.load import filled, merged_tasks, source_of
 from longthread.langgraph.saver.record import StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
@@ -20,12 +24,6 @@ from longthread.store.driver import Transaction
 _PAGE = 64
 DELTA_COUNTERS = "counters_since_delta_snapshot"
 """Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
-
-
-async def has_delta_messages(tx: Transaction, thread_id: str) -> bool:
-    """Whether the thread's newest checkpoint has its messages in a delta channel."""
-    row = await checkpoints.find(tx, thread_id, "", None)
-    return row is not None and "messages" in (row.about.get(DELTA_COUNTERS) or ())
 
 
 async def ancestors(tx: Transaction, row: CheckpointRow) -> AsyncIterator[tuple[CheckpointRow, list[WriteRow]]]:
@@ -60,7 +58,9 @@ async def _writes(tx: Transaction, page: Sequence[CheckpointRow]) -> dict[str, l
 
 @dataclass(slots=True)
 class _Channel:
-    writes: list[tuple[str, ChannelValue]]
+    """What a delta channel is made of: a value, and what was written later, newest first, each with its place."""
+
+    writes: list[tuple[str, str, ChannelValue]]
     seed: ChannelValue | None = None
 
 
@@ -68,33 +68,91 @@ async def channel_history(
     tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol, first_seq: int
 ) -> Mapping[str, DeltaChannelHistory]:
     """Return the writes to channels up to this checkpoint since each last had a value.
-    Messages before `first_seq` were deleted by retention."""
+
+    Messages before `first_seq` were deleted by retention. What LangGraph makes messages of, such as `("user", "…")`,
+    has its id from the log in a channel of messages.
+    """
+    histories: dict[str, DeltaChannelHistory] = {}
+    for channel, (seed, tasks, writes) in (await _read(tx, row, channels, serde, first_seq)).items():
+        has_messages = holds_messages([DeltaWrite("", _content(value)) for value in seed]) or holds_messages(writes)
+        values = [write.identified() if has_messages else write.value for write in writes]
+        histories[channel] = {"writes": [(task, channel, each) for task, each in zip(tasks, values, strict=True)]}
+        if seed:
+            histories[channel]["seed"] = seed[0]
+    return histories
+
+
+async def messages_at(
+    tx: Transaction, row: CheckpointRow, channel: str, serde: SerializerProtocol, first_seq: int
+) -> list[BaseMessage] | None:
+    """Return the messages of a delta channel at a checkpoint where it has no value; None if it holds anything else."""
+    seed, _, writes = (await _read(tx, row, [channel], serde, first_seq))[channel]
+    content = _content(seed[0]) if seed else []
+    base = DeltaWrite(f"{row.id}:{channel}", content).messages() if isinstance(content, list) else None
+    return applied(base, writes) if base is not None else None
+
+
+async def delta_messages(
+    tx: Transaction, row: CheckpointRow, channel: str, serde: SerializerProtocol, first_seq: int
+) -> list[BaseMessage] | None:
+    """Return the messages of a channel at a checkpoint if it is a delta channel of messages, else None."""
+    cell = StoredCheckpoint.from_row(row, serde).cells.get(channel)
+    if cell is None:
+        is_delta = channel in row.about.get(DELTA_COUNTERS, ())
+        return await messages_at(tx, row, channel, serde, first_seq) if is_delta else None
+    whole = await filled(tx, row, channel, cell)
+    source = await source_of(tx, row.thread_id, [whole], first_seq, serde)
+    with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
+        value = whole.value(serde, source)
+    if not isinstance(value, _DeltaSnapshot) or not isinstance(value.value, list):
+        return None
+    return DeltaWrite(f"{row.id}:{channel}", value.value).messages()
+
+
+_Parts = tuple[list[Any], list[str], list[DeltaWrite]]
+"""A channel's value, if it had one; and oldest first, who wrote later and what."""
+
+
+async def _read(
+    tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol, first_seq: int
+) -> dict[str, _Parts]:
+    found = await _found(tx, row, channels, serde)
+    cells = [cell for each in found.values() for *_, cell in each.writes]
+    cells += [each.seed for each in found.values() if each.seed is not None]
+    source = await source_of(tx, row.thread_id, cells, first_seq, serde)
+    parts: dict[str, _Parts] = {}
+    with Decoding(row.thread_id, "a checkpoint before", row.id, ValueDamaged):
+        for channel, each in found.items():
+            seed = [] if each.seed is None else [each.seed.value(serde, source)]
+            oldest_first = list(reversed(each.writes))
+            writes = [DeltaWrite(place, cell.value(serde, source)) for _, place, cell in oldest_first]
+            parts[channel] = seed, [task_id for task_id, *_ in oldest_first], writes
+    return parts
+
+
+async def _found(
+    tx: Transaction, row: CheckpointRow, channels: Sequence[str], serde: SerializerProtocol
+) -> dict[str, _Channel]:
     found = {channel: _Channel([]) for channel in channels}
     open_ = set(channels)
     async for ancestor, rows in ancestors(tx, row):
         stored = StoredCheckpoint.from_row(ancestor, serde)
-        for task_id, _, channel, cell in reversed(in_order(merged_tasks(stored, rows, ancestor.thread_id).values())):
+        tasks = merged_tasks(stored, rows, ancestor.thread_id).values()
+        for task_id, index, channel, cell in reversed(in_order(tasks)):
             if channel in open_:
-                found[channel].writes.append((task_id, cell))
+                found[channel].writes.append((task_id, place_of(ancestor.id, task_id, index), cell))
         for channel in sorted(open_ & stored.cells.keys()):
             found[channel].seed = await filled(tx, ancestor, channel, stored.cells[channel])
             open_.discard(channel)
         if not open_:
             break
-    cells = [cell for each in found.values() for _, cell in each.writes]
-    cells += [each.seed for each in found.values() if each.seed is not None]
-    source = await source_of(tx, row.thread_id, cells, first_seq, serde)
-    with Decoding(row.thread_id, "a checkpoint before", row.id, ValueDamaged):
-        return _histories(found, serde, source)
+    return found
 
 
-def _histories(
-    found: Mapping[str, _Channel], serde: SerializerProtocol, source: LogMessages
-) -> dict[str, DeltaChannelHistory]:
-    histories: dict[str, DeltaChannelHistory] = {}
-    for channel, each in found.items():
-        writes = [(task_id, channel, cell.value(serde, source)) for task_id, cell in reversed(each.writes)]
-        histories[channel] = {"writes": writes}
-        if each.seed is not None:
-            histories[channel]["seed"] = each.seed.value(serde, source)
-    return histories
+def place_of(checkpoint_id: str, task_id: str, index: int) -> str:
+    """Name a write for good."""
+    return f"{checkpoint_id}:{task_id}:{index}"
+
+
+def _content(value: Any) -> Any:
+    return value.value if isinstance(value, _DeltaSnapshot) else value

@@ -7,9 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import RowDamaged, ValueDamaged
+from longthread.langgraph.message_codec import draft_of
+from longthread.langgraph.saver.delta_history import delta_messages
 from longthread.langgraph.saver.load import filled, list_of
 from longthread.langgraph.saver.record import StoredCheckpoint
 from longthread.langgraph.saver.retention import CheckpointKeeper
@@ -77,24 +80,40 @@ async def delete_for_runs(tx: Transaction, thread: Locked, run_ids: Iterable[str
     rows = [row for run_id in run_ids for row in await checkpoints.of_run(tx, thread_id, run_id)]
     if not rows:
         return
-    end = await _end(tx, thread_id, serde)
+    end = await _end(tx, thread, serde)
     await checkpoints.delete(tx, rows)
     await checkpoints.renew(tx, thread)
     for ns in sorted({row.ns for row in rows}):
         await _tidy(tx, thread_id, ns, serde)
-    before = await _end(tx, thread_id, serde)
+    before = await _end(tx, thread, serde)
     tip, _ = await log.position(tx, thread_id)
     if end == tip and before is not None and before != tip:
         await log.set_tip(tx, thread_id, before)
 
 
-async def _end(tx: Transaction, thread_id: str, serde: SerializerProtocol) -> int | None:
+async def _end(tx: Transaction, thread: Locked, serde: SerializerProtocol) -> int | None:
+    """Return the entry of the last message at the newest checkpoint; None if it has none."""
     ns, channel = CONVERSATION
-    row = await checkpoints.find(tx, thread_id, ns, None)
-    cell = StoredCheckpoint.from_row(row, serde).cells.get(channel) if row is not None else None
-    whole = await filled(tx, row, channel, cell) if row is not None and cell is not None else None
-    runs = list_of(whole) if whole is not None else None
-    return runs[-1][1] if runs else None
+    row = await checkpoints.find(tx, thread.id, ns, None)
+    if row is None:
+        return None
+    cell = StoredCheckpoint.from_row(row, serde).cells.get(channel)
+    runs = list_of(await filled(tx, row, channel, cell)) if cell is not None else None
+    if runs is not None:
+        return runs[-1][1] if runs else None
+    messages = await delta_messages(tx, row, channel, serde, thread.first_seq)
+    return await _on_branch(tx, thread, messages[-1]) if messages else None
+
+
+async def _on_branch(tx: Transaction, thread: Locked, message: BaseMessage) -> int | None:
+    """Return the last entry of the active branch that holds this message."""
+    at, text = thread.tip, draft_of(message).text
+    while at >= thread.first_seq and (page := await log.branch(tx, thread.id, at, limit=_PAGE)):
+        for entry in reversed(page):
+            if log.sent_id(entry) == message.id and entry.text == text:
+                return entry.seq
+        at = page[0].parent_seq
+    return None
 
 
 async def _tidy(tx: Transaction, thread_id: str, ns: str, serde: SerializerProtocol) -> None:

@@ -10,6 +10,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import NotAsExpected
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
+from longthread.langgraph.saver.delta_lists import DeltaList, DeltaLists
 from longthread.langgraph.saver.load import filled, kept_on_branch
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList
 from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
@@ -35,16 +36,23 @@ class CheckpointPut:
     """What tasks of the checkpoint that this one goes on from have written, to be stored with it."""
     placed: dict[CheckpointName, tuple[MessageList | None, PlacedList]] = field(default_factory=dict)
     given: dict[CheckpointName, list[BaseMessage]] = field(default_factory=dict)
+    """Lists that were handed over whole."""
+    unwritten: list[tuple[CheckpointName, str]] = field(default_factory=list)
+    """Delta channels that have the same messages as at their checkpoint's parent, whose id stands beside."""
+    ids: dict[int, str] = field(default_factory=dict)
+    """The ids of a snapshot's messages that had none, by `id()`."""
     stored: StoredCheckpoint | None = None
     parent_n: int | None = None
+    _rows: list[TaskWrites] | None = None
 
     async def put(self, given: PutRequest) -> None:
         """Store the checkpoint and its new entries; ThreadConflict if another writer extended the conversation."""
         parent_id = given.parent_id
         base = await self._parent(parent_id)
-        await self._place_lists(given)
-        settled = await self._settled(parent_id)
         number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
+        await self._place_lists(given)
+        await self._place_delta_lists(given, base, number)
+        settled = await self._settled(parent_id)
         cells = self._cells(given, settled.stored if settled is not None else base, number)
         stored = StoredCheckpoint(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
@@ -68,16 +76,25 @@ class CheckpointPut:
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
             kept = placed.kept(current if current is base else None)
-            kept.hold(self.given[name])
+            kept.hold(self.given.get(name, ()))
             self.memory.lists.put(name, kept)
         if self.head is not None:
             self.memory.tasks.pop((self.ns, self.head.id))
         stored = self.stored
         if stored is not None:
+            self._remember_delta(stored.id)
             for channel, cell in stored.cells.items():
                 if cell.stored_by is not None and not cell.has_inline:
                     stored.cells[channel] = stub(cell.stored_by)
             self.memory.newest.put(self.ns, stored)
+
+    def _remember_delta(self, checkpoint_id: str) -> None:
+        for name, parent_id in self.unwritten:
+            if (kept := self.memory.delta_list(name, parent_id)) is not None:
+                self.memory.delta.put(name, (checkpoint_id, kept, len(kept)))
+        for name in self.placed.keys() - self.given.keys():
+            if (kept := self.memory.lists.get(name)) is not None:
+                self.memory.delta.put(name, (checkpoint_id, kept, len(kept)))
 
     async def _parent(self, parent_id: str | None) -> StoredCheckpoint | None:
         parent = self._newest(parent_id)
@@ -109,6 +126,50 @@ class CheckpointPut:
             if all(message.id for message in rest):
                 self.given[name] = messages
                 self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(rest, count)
+
+    async def _place_delta_lists(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> None:
+        thread_id = self.growth.thread.id
+        delta = DeltaLists(self.growth.tx, self.memory, self.serde, thread_id, self.ns, self.ids)
+        lists, open_ = delta.snapshots(given), delta.named(given)
+        if parent is not None and open_:
+            tasks = await self._written_on(parent)
+            row = CheckpointRow(thread_id, self.ns, number, given.id, parent.id, "", b"")
+            lists |= await delta.after(row, open_, tasks)
+            written = {channel for task in tasks for channel in task.channels()}
+            self.unwritten = [((self.ns, channel), parent.id) for channel in open_ if channel not in written]
+        for channel in sorted(lists, key=lambda channel: (self.ns, channel) != CONVERSATION):
+            await self._place_delta_list((self.ns, channel), lists[channel])
+
+    async def _place_delta_list(self, name: CheckpointName, found: DeltaList) -> None:
+        leads, kept = name == CONVERSATION, self.memory.lists.get(name)
+        if found.known is not None:
+            placement = ListPlacement(self.growth, found.known, leads)
+            self.placed[name] = found.known, await placement.place(found.rest, len(found.known))
+            return
+        known = kept
+        if known is None:
+            thread = self.growth.thread
+            known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(found.rest), self.serde)
+        count = known.equal(found.rest)
+        self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(found.rest[count:], count)
+
+    async def _written_on(self, parent: StoredCheckpoint) -> list[TaskWrites]:
+        """Return what all tasks of the parent have written."""
+        tasks: dict[str, TaskWrites] = {}
+        for task in (*(await self._body_of(parent)).tasks.values(), *await self._tasks(parent), *self.tasks):
+            there = tasks.get(task.id)
+            tasks[task.id] = task
+            if there is not None:
+                tasks[task.id] = TaskWrites(task.id, task.path, dict(there.items))
+                tasks[task.id].merge(task)
+        return list(tasks.values())
+
+    async def _body_of(self, parent: StoredCheckpoint) -> StoredCheckpoint:
+        """Return the parent with the tasks that its body has now: another process may have stored some there."""
+        if self.head is None or self.head.id != parent.id or self.head.writes == parent.writes:
+            return parent
+        row = await checkpoints.find(self.growth.tx, self.growth.thread.id, self.ns, parent.id)
+        return StoredCheckpoint.from_row(row, self.serde) if row is not None else parent
 
     def _cells(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> dict[str, ChannelValue]:
         """Build the checkpoint's values; unchanged ones are the parent's."""
@@ -199,24 +260,28 @@ class CheckpointPut:
         """Return the rows of the parent's tasks, by any process; the cached one where it is equal, for its messages."""
         if not self.place.tasks:
             return []
+        if self._rows is not None:
+            return self._rows
         known = self.memory.tasks.get((self.ns, parent.id)) or {}
         rows = await checkpoints.writes(self.growth.tx, self.growth.thread.id, self.ns, parent.id)
-        return [
+        self._rows = [
             known[row.task_id]
             if row.task_id in known and known[row.task_id].row(self.ns, parent.id) == row
             else TaskWrites.from_row(row, self.growth.thread.id)
             for row in rows
         ]
+        return self._rows
 
     def _seq_of(self, inline: InlineMessage) -> int | None:
         """Return the entry of an inline message, whose id may have been assigned since."""
         message, fields = inline.message, inline.fields
-        if message is None or fields is None or not message.id or fields["id"] not in (None, message.id):
+        message_id = (message.id or self.ids.get(id(message))) if message is not None else None
+        if message is None or fields is None or not message_id or fields["id"] not in (None, "", message_id):
             return None
-        found = self.growth.new.get(message.id) or self._known(message.id)
+        found = self.growth.new.get(message_id) or self._known(message_id)
         if found is None or found.odd is not None or found.type is not type(message):
             return None
-        return found.seq if alike(found.fields, {**fields, "id": message.id}) else None
+        return found.seq if alike(found.fields, {**fields, "id": message_id}) else None
 
     def _known(self, message_id: str) -> CachedMessage | None:
         for _, kept in self.memory.lists.items():

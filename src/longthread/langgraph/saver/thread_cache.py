@@ -47,9 +47,17 @@ class CachedThread:
     """By namespace, the checkpoint that this process put there last."""
     tasks: LRU[CheckpointName, dict[str, TaskWrites]] = field(default_factory=lambda: LRU(OPEN))
     """By namespace and checkpoint, what this process has stored of the writes of its tasks."""
+    delta: LRU[CheckpointName, tuple[str, MessageList, int]] = field(default_factory=lambda: LRU(LISTS))
+    """Of a delta channel, the checkpoint that was stored last, its list of messages, and how many these were."""
 
     def keep_task(self, name: CheckpointName, task: TaskWrites) -> None:
         self.tasks.put(name, {**(self.tasks.get(name) or {}), task.id: task})
+
+    def delta_list(self, name: CheckpointName, checkpoint_id: str) -> MessageList | None:
+        """Return the messages of a delta channel at a checkpoint, if they are known."""
+        known_id, kept, count = self.delta.get(name) or ("", None, 0)
+        is_it = known_id == checkpoint_id and kept is self.lists.get(name) and kept is not None and len(kept) == count
+        return kept if is_it else None
 
     def drop_before(self, seq: int) -> None:
         """Drop the lists with entries before `seq`, which retention has deleted."""
