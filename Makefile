@@ -78,7 +78,7 @@ eval: $(VENV)/.dev
 
 lock:
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install --upgrade pip
-	@$(VENV)/lock/bin/python -m pip --quiet install . && $(VENV)/lock/bin/python -m pip freeze --exclude longthread > requirements/run.txt
+	@$(VENV)/lock/bin/python -m pip --quiet install '.[app]' && $(VENV)/lock/bin/python -m pip freeze --exclude longthread > requirements/run.txt
 	@$(VENV)/lock/bin/python -m pip --quiet install --group dev hatchling editables && $(VENV)/lock/bin/python -m pip freeze --exclude longthread > requirements/dev.txt
 	@rm -rf $(VENV)/lock
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PACKAGES = ("langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "openai")
 MISSING = f"import sys\nsys.modules.update(dict.fromkeys({PACKAGES}))\n"
@@ -61,3 +64,68 @@ def test_what_needs_them_says_how_to_install_them(code: str, extra: str, tmp_pat
     told = python(MISSING + "from longthread.settings import Settings" + TELL.format(code), tmp_path)
     assert "pip install 'langchain" in told
     assert f"'{extra}<" in told
+
+
+APP_MISSING = "import sys\nfrom longthread.extras import APP_MODULES\nsys.modules.update(dict.fromkeys(APP_MODULES))\n"
+AGENT = """
+from langchain.agents import create_agent
+from longthread import LongthreadSaver, MemoryMiddleware, recall_tool
+from longthread.testing import ScriptedChatModel
+with LongthreadSaver.from_conn_string('c.db') as saver:
+    model = ScriptedChatModel([{'action': 'recall_memory', 'args': {'query': 'goldfish'}}, {'finish': 'Rex'}])
+    agent = create_agent(model, [recall_tool(saver)], checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    agent.invoke({'messages': [('user', 'What is my goldfish called?')]}, {'configurable': {'thread_id': 't'}})
+"""
+
+
+def test_langgraph_and_the_log_need_no_app(tmp_path: Path) -> None:
+    python(APP_MISSING + AGENT, tmp_path)
+    store = ["--database", str(tmp_path / "c.db")]
+    assert "goldfish" in python(APP_MISSING + RUN.format(["threads", "list", *store]), tmp_path)
+    assert "goldfish" in python(APP_MISSING + RUN.format(["recall", "goldfish", *store]), tmp_path)
+    assert "The last view" in python(APP_MISSING + RUN.format(["view", "t", *store]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from longthread import Analyst",
+        "from longthread import Catalog",
+        "from longthread import create_app",
+        "from longthread.testing import ProviderEmulator",
+    ],
+)
+def test_what_needs_the_app_says_how_to_install_it(code: str, tmp_path: Path) -> None:
+    told = python(APP_MISSING + TELL.format(code), tmp_path)
+    assert "which is not installed: pip install " in told
+    assert "'fastapi<" in told
+
+
+@pytest.mark.parametrize("command", ["ask", "demo", "gateway"])
+def test_a_command_that_needs_the_app_says_how_to_install_it(command: str, tmp_path: Path) -> None:
+    arguments = [command, "How many?"] if command == "ask" else [command]
+    ended = subprocess.run(
+        [sys.executable, "-c", APP_MISSING + RUN.format([*arguments, "--database", "c.db"])],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
+    )
+    assert f"`longthread {command}` needs the Python package" in " ".join(ended.stderr.split())
+
+
+def test_langgraph_installs_few_packages() -> None:
+    assert len(closure("longthread", "langgraph")) <= 60
+
+
+def closure(name: str, extra: str = "") -> set[str]:
+    """The packages that pip installs for one, by what the installed ones require here."""
+    found, waiting = set[tuple[str, str]](), {(name, extra)}
+    while waiting:
+        package, wanted = one = waiting.pop()
+        found.add(one)
+        for each in map(Requirement, requires(package) or ()):
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", wanted)):
+                waiting |= {(canonicalize_name(each.name), more) for more in ("", *each.extras)} - found
+    return {package for package, _ in found}

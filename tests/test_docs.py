@@ -116,7 +116,8 @@ def test_an_extra_is_installed_as_it_can_be_from_a_clone() -> None:
 
 
 def test_what_running_needs_is_pinned() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = project["dependencies"] + project["optional-dependencies"]["app"]
     pinned = (ROOT / "requirements/run.txt").read_text("utf-8").lower().replace("_", "-").splitlines()
     names = {line.split("==")[0] for line in pinned}
     assert {re.split(r"[\[<>=]", each)[0].lower() for each in declared} - names == set()

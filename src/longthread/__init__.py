@@ -72,7 +72,16 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("longthread.errors")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    try:
+        module = importlib.import_module(_MODULES[name])
+    except ModuleNotFoundError as error:
+        from longthread.errors import ExtraMissing
+        from longthread.extras import is_of_app
+
+        if not is_of_app(error):
+            raise
+        raise ExtraMissing(what=f"longthread.{name}", package=str(error.name), extra="app") from error
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
+APP_MODULES = frozenset(
+    (
+        "ag_ui",
+        "chardet",
+        "duckdb",
+        "fastapi",
+        "httptools",
+        "jsonschema",
+        "pypinyin",
+        "python_calamine",
+        "sqlglot",
+        "starlette",
+        "uvicorn",
+        "uvloop",
+    )
+)
+"""What the extra `app` brings: the analyst, the agent server and the gateway need it."""
+
+
+def is_of_app(error: ModuleNotFoundError) -> bool:
+    """Whether an import failed for want of the extra `app`."""
+    return (error.name or "").partition(".")[0] in APP_MODULES
+
 
 def install_command(extra: str) -> str:
     """The command that installs what an extra needs, whether Longthread comes from a clone or from a wheel."""

@@ -15,7 +15,8 @@ from longthread import __version__
 from longthread.cli.lazy import lazy_group
 from longthread.cli.screen import Console, echo, make_logs_visible
 from longthread.cli.terminal import print_line
-from longthread.errors import LongthreadError
+from longthread.errors import ExtraMissing, LongthreadError
+from longthread.extras import is_of_app
 
 _COMMANDS = {
     "demo": "serve:demo",
@@ -70,11 +71,22 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
     """Ask your database in natural language, in a conversation that is never lost."""
 
 
+def _run() -> None:
+    """Run a command. Raises `ExtraMissing` where it needs the extra `app`."""
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if not is_of_app(error):
+            raise
+        command = next((each for each in sys.argv[1:] if each in _COMMANDS), "")
+        raise ExtraMissing(what=f"`longthread {command}`", package=str(error.name), extra="app") from error
+
+
 def main() -> None:
     """Run the command line; every error that Longthread raises becomes one line and its exit code."""
     make_logs_visible()
     try:
-        app()
+        _run()
     except LongthreadError as error:
         if "--json" in sys.argv:
             print_line({"type": "failed", "error": error.described()})

@@ -8,21 +8,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from longthread.testing.emulator import (
-    Dropped,
-    ProviderEmulator,
-    ProviderRules,
-    RecordedRequest,
-    Refused,
-    Slow,
-    StreamError,
-    broken_call,
-)
+from longthread.errors import ExtraMissing
+from longthread.extras import is_of_app
 from longthread.testing.failpoints import Failpoints, KillAt
 from longthread.testing.scripted import ModelCall, ScriptedModel, ScriptExhausted
 
 if TYPE_CHECKING:
     from longthread.testing.contract import StoreContract
+    from longthread.testing.emulator import (
+        Dropped,
+        ProviderEmulator,
+        ProviderRules,
+        RecordedRequest,
+        Refused,
+        Slow,
+        StreamError,
+        broken_call,
+    )
     from longthread.testing.langchain import ScriptedChatModel
 
 __all__ = [
@@ -44,11 +46,31 @@ __all__ = [
 ]
 
 
-_LAZY = {"StoreContract": "longthread.testing.contract", "ScriptedChatModel": "longthread.testing.langchain"}
-"""Names that need pytest, and LangChain."""
+_EMULATOR = (
+    "Dropped",
+    "ProviderEmulator",
+    "ProviderRules",
+    "RecordedRequest",
+    "Refused",
+    "Slow",
+    "StreamError",
+    "broken_call",
+)
+_LAZY = {
+    "StoreContract": "longthread.testing.contract",
+    "ScriptedChatModel": "longthread.testing.langchain",
+    **dict.fromkeys(_EMULATOR, "longthread.testing.emulator"),
+}
+"""Names that need pytest, LangChain, and the extra `app`."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    try:
+        module = importlib.import_module(_LAZY[name])
+    except ModuleNotFoundError as error:
+        if not is_of_app(error):
+            raise
+        raise ExtraMissing(what=f"longthread.testing.{name}", package=str(error.name), extra="app") from error
+    return getattr(module, name)
