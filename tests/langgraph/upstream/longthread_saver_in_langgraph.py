@@ -12,14 +12,9 @@ A pytest plugin, for a copy of LangGraph's repository; nothing of it is kept her
         tests/test_prune.py tests/test_delta_pagination.py tests/test_delta_plain_value_seed.py
         tests/test_conformance_delta.py --saver-of postgres
 
-Either folder's tests run on either backend. `--saver-of` is `sqlite` or `postgres`; the server of
+Either folder's tests run on either backend. `--saver-of` is `sqlite`, `postgres` or `stock`; the server of
 LONGTHREAD_TEST_POSTGRES_URL is needed for both. The tests of conformance need the copy's libs/checkpoint-conformance in
-front of the released one. Left out is
-
-- what makes a stock saver over a connection, looks into its tables and statements, or expects its wording of an error;
-- what only one of the stock savers does: a filter by a path with dots, `writes` kept in the metadata, a None that was
-  stored and is taken for nothing, the tasks of checkpoints of LangGraph before 0.5 (an import brings them over);
-- that threads with delta channels are not pruned: ours are.
+front of the released one. `LEFT_OUT` names what is not run, and why. `stock` changes nothing.
 """
 
 from __future__ import annotations
@@ -36,26 +31,45 @@ from longthread_in_langgraph import _address
 from longthread.langgraph import LongthreadSaver
 
 NAMES = ("SqliteSaver", "AsyncSqliteSaver", "PostgresSaver", "AsyncPostgresSaver")
-OF_THE_STOCK = (
-    *("shallow", "[pool", "[pipe", "aio_pool", "aio_pipe", "_cursor", "nonnull_migrations", "no_channel_values"),
-    *("by_primary_key", "nothing_newer", "saved_meanwhile", "saved_while", "after_the_batch", "after_the_thread"),
-    *("metadata_predicate", "search_sql_injection", "informative_async_errors", "from_another_thread_only"),
-    *("search_where", "hyphens_and_digits", "SqliteSaver::test_combined", "SqliteSaver::test_search"),
-    *("SqliteSaver::test_asearch", "inline_primitive_seed", "pending_sends", "pre_v4", "refuses_a_batch"),
-)
+LEFT_OUT = {
+    "makes a stock saver over a connection or a pool": (
+        "shallow",
+        "[pool",
+        "[pipe",
+        "aio_pool",
+        "aio_pipe",
+    ),
+    "looks into the tables and statements of a stock saver": (
+        *("_cursor", "nonnull_migrations", "by_primary_key", "nothing_newer", "saved_meanwhile", "saved_while"),
+        *("after_the_batch", "after_the_thread", "metadata_predicate", "search_sql_injection", "search_where"),
+        "inline_primitive_seed",
+    ),
+    "expects the stock saver's wording of an error": ("informative_async_errors", "from_another_thread_only"),
+    "only SqliteSaver does so: a filter by a path with dots, `writes` kept in the metadata": (
+        *("hyphens_and_digits", "SqliteSaver::test_combined", "SqliteSaver::test_search", "SqliteSaver::test_asearch"),
+    ),
+    "only PostgresSaver does so: a None that was stored is taken for nothing": ("no_channel_values",),
+    "tasks of checkpoints of LangGraph before 0.5: an import brings them over": ("pending_sends", "pre_v4"),
+    "threads with delta channels are not pruned by the stock saver: ours are": ("refuses_a_batch",),
+}
+"""What is not run, by its cause: parts of the tests' names."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--saver-of", choices=["sqlite", "postgres"], default="sqlite")
+    parser.addoption("--saver-of", choices=["sqlite", "postgres", "stock"], default="sqlite")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if any(name in item.nodeid for name in OF_THE_STOCK)]
+    names = [name for names in LEFT_OUT.values() for name in names]
+    left_out = [item for item in items if any(name in item.nodeid for name in names)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
-    ours = {name: _in_place_of(name, config.getoption("--saver-of")) for name in NAMES}
     if "tests.conftest" in sys.modules:
         sys.modules["tests.conftest"].__dict__["DEFAULT_URI"] = os.environ["LONGTHREAD_TEST_POSTGRES_URL"]
+    if config.getoption("--saver-of") == "stock":
+        _point_at_the_server(items)
+        return
+    ours = {name: _in_place_of(name, config.getoption("--saver-of")) for name in NAMES}
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         for name in ours.keys() & module.__dict__.keys():
             setattr(module, name, ours[name])
@@ -69,6 +83,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             },
         }
         module.__dict__.update(opened.get(module.__name__, {}))
+
+
+def _point_at_the_server(items: list[pytest.Item]) -> None:
+    for module in {item.module for item in items if isinstance(item, pytest.Function)}:
+        for name in ("DEFAULT_URI", "DEFAULT_POSTGRES_URI") & module.__dict__.keys():
+            setattr(module, name, os.environ["LONGTHREAD_TEST_POSTGRES_URL"])
 
 
 def _open(saver: Any) -> Any:
