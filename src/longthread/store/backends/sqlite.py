@@ -45,6 +45,16 @@ SMALL = 65_536
 """A statement is quick up to this many characters or bytes per value."""
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """A statement's errors; the latter where SQLite quotes damaged text in its message."""
+_SETTLE = (
+    # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
+    # pages so badly that a file of them is a quarter larger.
+    "PRAGMA page_size=8192",
+    "PRAGMA auto_vacuum=INCREMENTAL",
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA secure_delete=ON",
+)
 _FAILED = "a statement of the transaction failed; nothing of it was written."
 _PATIENCE = f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}"
 QUICK_SECONDS = 0.0015
@@ -190,9 +200,7 @@ class SqliteDriver:
                 writer = await _connect(path, opened, refuse_foreign if creates and migrates else require_store)
                 found = await (_migrate if migrates else schema_version)(writer, str(path))
                 _be_impatient(writer.database)
-                readers = [await _connect(path, opened) for _ in range(READERS)]
-                for reader in readers:
-                    reader.database.execute("PRAGMA query_only=ON")
+                readers = [await _connect_reader(path, opened) for _ in range(READERS)]
                 opened.pop_all()  # they stay open
         except (*ERRORS, OSError) as error:
             remedy = _REMEDY if _code(error) in _UNWRITABLE and await asyncio.to_thread(path.is_file) else ""
@@ -301,42 +309,39 @@ def _be_impatient(database: sqlite3.Connection) -> None:
 
 
 async def _connect(
-    path: Path,
-    opened: AsyncExitStack,
-    first: Callable[[StoreConnection, Path], Awaitable[None]] | None = None,
+    path: Path, opened: AsyncExitStack, first: Callable[[StoreConnection, Path], Awaitable[None]]
 ) -> StoreConnection:
+    """Return a connection that may write; `first` looks at the file before anything is changed."""
     connection = await StoreConnection.open(path)
     opened.push_async_callback(connection.close)
     await prepare(connection)
-    if first is not None:
-        await first(connection, path)
-    # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
-    # pages so badly that a file of them is a quarter larger.
-    for pragma in (
-        "page_size=8192",
-        "auto_vacuum=INCREMENTAL",
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "secure_delete=ON",
-    ):
-        await _patiently(connection, f"PRAGMA {pragma}")
+    await first(connection, path)
+    await _patiently(connection, _SETTLE)
+    return connection
+
+
+async def _connect_reader(path: Path, opened: AsyncExitStack) -> StoreConnection:
+    """Return a connection that only reads. It reads the schema when it is first used."""
+    connection = await StoreConnection.open(path)
+    opened.push_async_callback(connection.close)
+    await prepare(connection)
+    connection.database.execute("PRAGMA query_only=ON")
     return connection
 
 
 async def prepare(connection: StoreConnection) -> None:
-    """Set what every connection needs."""
-    await connection.execute(_PATIENCE)
+    """Set what every connection needs. Neither statement reads the file."""
+    connection.database.execute(_PATIENCE)
     # SQLite's `lower` handles only ASCII; a search must fold its text and the columns alike.
     connection.database.create_function("lower", 1, _lower, deterministic=True)
 
 
-async def _patiently(connection: StoreConnection, sql: str) -> None:
-    """Retry a statement that SQLite refuses at once while another process has the file, such as the switch to WAL."""
+async def _patiently(connection: StoreConnection, statements: Iterable[str]) -> None:
+    """Retry statements that SQLite refuses at once while another process has the file, such as the switch to WAL."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            await connection.execute(sql)
+            await connection.apart(lambda database: [database.execute(sql).fetchall() for sql in statements])
             return
         except sqlite3.OperationalError as error:
             if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
