@@ -29,6 +29,8 @@ def likely(sources: Sequence[SourceDefinition], questions: Sequence[str]) -> lis
     taught: list[Term | Example] = []
     for source in sources:
         taught += [*source.terms, *source.examples]
+    if not taught:
+        return []  # a question may be long
     bags = {str(n): Bag.of(_text(each)) for n, each in enumerate(taught)}
     found: dict[int, None] = {}
     for question in questions:

@@ -50,6 +50,7 @@ _DATES = (
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? (?:the )?{_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)
 _DAY_FIRST = re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th|\.)?(?: of)? ({_MONTH})\b", re.IGNORECASE)
 _NUMBER_OF = {month[:3]: number for number, month in enumerate(MONTHS, 1)}
+_DIGIT = re.compile(r"\d")
 _DAY_SIGN = re.compile(r"(?<!\d)([12]?\d|3[01])[号號](?![楼樓线線门門馆館院机機])")
 
 
@@ -66,7 +67,7 @@ def with_day_signs(text: str) -> str:
 
 def days(text: str) -> list[str]:
     """Return the days that a text names as `4月27日`, one term for every language and order."""
-    if not any(char.isdigit() for char in text):
+    if _DIGIT.search(text) is None:
         return []
     found = [(int(date[1]), int(date[2])) for form in _DATES for date in form.finditer(text)]
     found += [(_NUMBER_OF[date[1][:3].lower()], int(date[2])) for date in _MONTH_FIRST.finditer(text)]
