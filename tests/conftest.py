@@ -14,14 +14,17 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
 
 import certifi
 import psycopg
 import pytest
-from hypothesis import settings
+import uvicorn.server
+from hypothesis import is_hypothesis_test, settings
 from tests import mysqlserver
+from tests.examples import THOROUGH, is_thorough
 from tests.lending import Databases, database
 from tests.warm import warm
 
@@ -29,7 +32,9 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.tools.analysis.url import SourceUrl
 
-settings.register_profile("longthread", deadline=None)  # no test depends on how busy the machine is
+# Without a deadline: no test depends on how busy the machine is.
+settings.register_profile("longthread", deadline=None, max_examples=25)
+settings.register_profile(THOROUGH, deadline=None, max_examples=100)
 settings.load_profile("longthread")
 
 pytest_plugins = ["tests.analysts"]
@@ -49,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     own: whenever a run begins, pytest closes the one that all share, also to a PostgreSQL that runs as another user.
     """
     gc.disable()  # until all is imported
+    if "slow" in config.option.markexpr.replace("not slow", ""):
+        settings.load_profile(THOROUGH)
     worker = hasattr(config, "workerinput")
     if not worker:
         _trust_little(config)
@@ -72,7 +79,8 @@ def _trust_little(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What `sampled(n)` and `one_backend` leave out is slow: pytest deselects it after this.
+    """What `sampled(n)` and `one_backend` leave out is slow: pytest deselects it after this. So is a test of random
+    examples, where those that are slow run: it has more examples then.
 
     Each value of a parameter has a number. A test runs where the numbers of all its values have a sum that leaves a
     certain remainder by n. So each value has its turn, if anything else has at least n values. The test's name decides
@@ -80,6 +88,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     numbers: defaultdict[tuple[str, int], dict[str, int]] = defaultdict(dict)
     for item in items:
+        if is_thorough() and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("slow")
         n = _sample(item)
         if n > 1:
             test, total = item.nodeid.partition("[")[0], 0
@@ -151,6 +161,19 @@ async def store(store_address: str) -> AsyncIterator[Driver]:
     """An empty store."""
     async with open_store(store_address) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session", autouse=True)
+def soon_stopped() -> Iterator[None]:
+    """Uvicorn looks ten times a second whether it shall stop, and waits as long for what it has open. A thousand
+    servers stop in the suite: here it looks a hundred times a second."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds / 10)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(uvicorn.server, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": sleep}))
+        yield
 
 
 @pytest.fixture(scope="session")

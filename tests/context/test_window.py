@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages.tool import invalid_tool_call, tool_call
+from tests.examples import examples
 from tests.view.files import documents, noise
 
 from longthread.context.overflow_digest import told
@@ -89,7 +90,7 @@ def stored(fitted: FittedView) -> PreviousCall:
     return PreviousCall([Segment.from_json(each) for each in told], fitted.view.summary.text)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(conversations(), st.integers(300, 12_000), st.sampled_from(["any", "o200k", "claude"]), st.text(max_size=50))
 def test_a_process_goes_on_with_the_prompt_of_another(
     spots: list[WindowMessage], budget: int, family: str, summary: str

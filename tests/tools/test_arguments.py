@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from longthread.errors import ArgumentsInvalid, ToolInvalid
 from longthread.tools.arguments import Arguments
@@ -156,7 +157,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.dictionaries(st.sampled_from(["query", "limit", "kind", "where", "x"]), JSON))
 def test_whatever_comes_is_an_answer_or_a_refusal(given: dict[str, Any]) -> None:
     try:

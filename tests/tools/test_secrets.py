@@ -13,6 +13,7 @@ from urllib.parse import quote, quote_plus, urlencode
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from longthread.errors import SecretUnusable, ToolInvalid
 from longthread.settings import tool_secrets
@@ -118,7 +119,7 @@ def test_without_secrets_nothing_changes() -> None:
     assert Secrets({}).scrubbed({"a": "***"}) == {"a": "***"}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.text(min_size=8, max_size=40).map(str.strip).filter(lambda key: len(key) >= 8 and key.isprintable()), st.data()
 )

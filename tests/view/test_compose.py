@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
@@ -36,8 +38,10 @@ def threads(draw: st.DrawFn) -> list[ViewItem]:
             calls = tuple(name.format(n) for n in range(draw(st.sampled_from([1, 1, 2, 3, 30, 200]))))
             add("assistant", draw(TEXTS), calls=calls, extra=draw(st.sampled_from([0, 50, 50_000])))
             answered = draw(st.integers(0, 10))
+            # To draw each of 200 results takes longer than what is tested.
+            results = cycle(draw(st.lists(TEXTS, min_size=1, max_size=7)))
             for call in calls[: len(calls) - 1 if answered == 0 else len(calls)]:
-                add("tool", draw(TEXTS), answers=call)
+                add("tool", next(results), answers=call)
         if draw(st.booleans()):
             add("assistant", draw(TEXTS))
     return items
@@ -47,7 +51,7 @@ def shown(parts: Sequence[ViewPart]) -> list[ViewPart]:
     return [part for part in parts if part.how != "left out"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_fits_and_is_whole(items: list[ViewItem], budget: int) -> None:
     parts = compose(items, budget).parts
@@ -204,7 +208,7 @@ def test_tokens_of_chinese_are_about_its_characters_and_of_english_its_words() -
     assert estimate("x" * 10_000) >= 1_000
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(threads(), st.integers(LEAST, 20_000))
 def test_a_view_of_messages_without_a_question_fits_too(items: list[ViewItem], budget: int) -> None:
     view = shown(compose([item for item in items if item.role != "user"], budget).parts)

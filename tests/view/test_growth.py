@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.view.test_compose import threads
 from tests.view.test_manifest import turns
 
@@ -32,7 +33,7 @@ def ends(items: Sequence[ViewItem]) -> list[int]:
     return [n for n in range(1, len(items) + 1) if n == len(items) or items[n].answers is None]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(threads(), st.integers(LEAST, 30_000), st.text(max_size=400), st.integers(1, 12))
 def test_each_view_begins_with_the_one_before_or_is_planned_anew(
     items: list[ViewItem], budget: int, summary: str, recent: int
@@ -53,7 +54,7 @@ def test_each_view_begins_with_the_one_before_or_is_planned_anew(
             assert all(part.how == "whole" for part in view.shown[len(last.shown) :])
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(threads(), st.integers(LEAST, 20_000), st.text(max_size=3_000), st.lists(st.text(max_size=20), max_size=9))
 def test_what_stands_for_messages_keeps_to_its_share(
     items: list[ViewItem], budget: int, text: str, topics: list[str]
@@ -64,7 +65,7 @@ def test_what_stands_for_messages_keeps_to_its_share(
     assert view.recalled.tokens <= budget / 10
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=3_000), st.lists(st.text(min_size=1, max_size=20), max_size=20), st.integers(0, 700))
 def test_tier_1_keeps_to_its_budget(summary: str, topics: list[str], budget: int) -> None:
     assert tier1_of(summary, topics, budget, ANY).tokens <= budget

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.view.test_compose import threads
 from tests.view.test_growth import after, ends, told
 
@@ -76,7 +77,7 @@ def _older(view: View, recent: int, pinned: str) -> int:
     return total
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(threads(), st.integers(300, 20_000), st.integers(1, 3_000), st.integers(1, 8))
 def test_it_is_kept_to_and_told_by_the_manifest(items: list[ViewItem], budget: int, most: int, recent: int) -> None:
     config = ViewConfig(full_recent=recent, max_length=most)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.view.test_compose import threads
 
 from longthread.model.manifest import Segment, Why
@@ -33,7 +34,7 @@ def parts_of(items: Sequence[ViewItem], budget: int, stale: int = 0) -> list[tup
     return parts
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(threads(), st.integers(LEAST, 20_000), st.integers(0, 12))
 def test_each_part_is_told_again_from_the_segments(items: list[ViewItem], budget: int, stale: int) -> None:
     parts = parts_of(items, budget, stale)
@@ -55,7 +56,7 @@ def test_each_part_is_told_again_from_the_segments(items: list[ViewItem], budget
     assert sum(segment.tokens for segment in told) == sum(part.tokens for _, part, _ in parts)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(threads(), st.integers(LEAST, 20_000))
 def test_units_stay_as_they_are_without_what_was_left_out(items: list[ViewItem], budget: int) -> None:
     shown_parts = [part.item for part in compose(items, budget).parts if part.how != "left out"]

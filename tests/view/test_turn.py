@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.view.test_growth import after
 from tests.view.test_manifest import turns
 
@@ -60,7 +61,7 @@ def test_what_is_in_no_turn_any_more_goes_without_its_thinking() -> None:
     assert ways["call20"] == "condensed"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     question=st.integers(0, 3_000),
     thinking=st.sampled_from([0, 30, 300, 3_000]),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.memory.threads import turn
 
 from longthread.memory.summary.digest import Digest, cut_to, digest_entries, fitted, joined, json_of, merged, tokens_of
@@ -231,7 +232,7 @@ def conversations(draw: st.DrawFn) -> list[Entry]:
     return entries(*drafts)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 @given(conversations(), conversations(), st.integers(1, 800))
 def test_a_digest_fits_its_limit_and_is_read_back(one: list[Entry], other: list[Entry], limit: int) -> None:
     old, new = digest_entries(one), digest_entries(other)
