@@ -66,10 +66,15 @@ def test_a_code_is_the_name_of_its_class_unless_it_is_given() -> None:
     assert (MadeUp.code, MadeUp.exit_code) == ("made_up", StoreConflict.exit_code)
 
 
+def test_every_error_is_imported_from_one_place() -> None:
+    ours = {each.__name__ for each in classes() if each.__module__.startswith(errors.__name__)}
+    assert ours == set(errors.__all__)
+
+
 def test_a_code_is_that_of_one_class_or_of_those_below_it() -> None:
     first: dict[str, type[LongthreadError]] = {}
     for each in classes():
-        if each.__module__ == errors.__name__:
+        if each.__module__.startswith(errors.__name__):
             assert re.fullmatch(r"[a-z]+(_[a-z]+)*", each.code)
             assert issubclass(each, first.setdefault(each.code, each))
 
@@ -109,9 +114,9 @@ def test_a_class_declares_what_its_message_names() -> None:
 
 
 def test_each_place_that_raises_gives_the_fields_of_its_class() -> None:
-    kinds = {each.__name__: each for each in classes() if each.__module__ == errors.__name__}
+    kinds = {each.__name__: each for each in classes() if each.__module__.startswith(errors.__name__)}
     checked = 0
-    for path in Path(errors.__file__).parent.rglob("*.py"):
+    for path in Path(errors.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
                 given = [keyword.arg for keyword in node.keywords if keyword.arg is not None]

@@ -1,0 +1,70 @@
+"""What every error has: a message, the fields that it names, a code and an exit code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from string import Formatter
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+from longthread.extras import install_command
+
+
+@dataclass_transform(kw_only_default=True)
+class _WithFields(Exception):
+    """An exception whose message names its fields."""
+
+    message: ClassVar[str] = ""
+    """What happened and what to do. Each `{name}` is a field of the error."""
+    code: ClassVar[str]
+    """The `type` of an observation and of an HTTP problem; by default the class's name, as `thread_not_found`."""
+    exit_code: ClassVar[int] = 1
+    """What the command line exits with."""
+    reason = ""
+    _optional: ClassVar[frozenset[str]] = frozenset()
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, *, code: str = "", exit_code: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.message = " ".join(cls.message.split())
+        cls.code = code or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
+        cls._optional |= inspect.get_annotations(cls).keys() & vars(cls).keys()
+        named = [name for _, name, _, _ in Formatter().parse(cls.message) if name]
+        cls._fields = tuple(dict.fromkeys([*named, *sorted(cls._optional)]))
+
+    def __init__(self, **details: Any) -> None:
+        if wrong := sorted((details.keys() - self._fields) | ({*self._fields} - self._optional - details.keys())):
+            raise TypeError(f"{type(self).__name__} has the fields {sorted(self._fields)}; wrong: {', '.join(wrong)}")
+        vars(self).update(details)
+        super().__init__(self._text())
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The values of the fields."""
+        return {name: getattr(self, name) for name in self._fields}
+
+    def described(self) -> dict[str, Any]:
+        """The error for programs: its code, its message, and those of its fields that are text or numbers."""
+        params = {name: value for name, value in self.details.items() if isinstance(value, (str, int, float))}
+        return {"type": self.code, "message": str(self), "params": params}
+
+    def _text(self) -> str:
+        return " ".join(self.message.format_map(self.details).split())
+
+
+class LongthreadError(_WithFields, code="error"):
+    message = "Longthread could not do this. {reason}"
+    if TYPE_CHECKING:
+        reason: str = ""  # for mypy, every error may have one; when it is raised, those whose message names it must
+
+
+class ExtraMissing(LongthreadError, exit_code=2):
+    message = "{what} needs the Python package {package}, which is not installed: {command}"
+    what: str
+    package: str
+    command: str
+
+    def __init__(self, *, what: str, package: str, extra: str) -> None:
+        _WithFields.__init__(self, what=what, package=package, command=install_command(extra))

@@ -1,0 +1,123 @@
+"""Errors of sources and of SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from longthread.errors.base import LongthreadError
+from longthread.errors.input import InvalidInput
+
+
+class SourceError(LongthreadError, exit_code=3):
+    message = "A source failed. {reason}"
+
+
+class SourceFailed(SourceError, code="source_error"):
+    message = "The source {source} failed: {reason}"
+    source: str
+
+
+class SourceNotFound(SourceFailed):
+    message = """There is no source at {source}. Give a database file, a CSV or Parquet file, a folder of them, a
+    SQLAlchemy URL such as postgresql://host/db or mysql://host/db, or `demo`."""
+
+
+class SourceUnreadable(SourceFailed):
+    message = "The source {source} cannot be read: {reason}"
+
+
+class SourceUnsupported(SourceFailed):
+    message = "The source {source} is of a kind that is not read: {reason}"
+
+
+class SourceUnreachable(SourceFailed):
+    message = """The database server of {source} cannot be reached: {reason} Check host, port, user and password, and
+    that it runs."""
+
+
+class SourceLoginFailed(SourceUnreachable):
+    message = """The database server of {source} did not let us in: {reason} A conversation keeps no password: apply a
+    source of this address to the catalog, with its password as a secret, or give it again with --source, or set
+    {variable}, or write it into {file}."""
+    variable: str
+    file: str
+
+
+class SourceEmpty(SourceFailed):
+    message = "The source {source} has no tables. Give one that has, or try `--source demo`."
+
+
+class SourceLocked(SourceFailed):
+    message = "The source {source} is locked by another program. Close that program or wait, then ask again."
+
+
+class SourceNotAllowed(SourceFailed):
+    message = """The source {source} may not be asked through this server, for it listens beyond this machine and has no
+    login yet. Allowed are: {allowed}. Its operator can start it with another --source, or on 127.0.0.1."""
+    allowed: str
+
+
+class TableNotFound(SourceError, code="unknown_table"):
+    message = "There is no table {table}. {nearest}"
+    table: str
+    nearest: str
+
+
+class ColumnNotFound(SourceError, code="unknown_column"):
+    message = "There is no column {column}. {nearest}"
+    column: str
+    nearest: str
+
+
+class SqlRefused(SourceError):
+    message = "This SQL is not run: {reason} Send one read-only SELECT."
+
+
+class SqlFailed(SourceError):
+    message = "The database refused the query: {reason}"
+
+
+class SqlTooLarge(SqlFailed):
+    message = "The query was stopped, for it takes more than it may: {reason}"
+
+
+class SqlTimeout(SourceError):
+    message = """The query was stopped after {seconds} s. Narrow it with WHERE or LIMIT, or raise the limit with
+    LONGTHREAD_SQL_TIMEOUT."""
+    seconds: str
+
+
+class ResultNotFound(InvalidInput):
+    message = "The conversation has no result {label}. Its results: {labels}."
+    label: str
+    labels: str
+
+
+class ResultTooLong(InvalidInput):
+    message = "A sheet holds {most} rows, and the result has more. Write it as CSV or Parquet."
+    most: str
+
+
+class PoliciesInvalid(InvalidInput):
+    message = "The policies in {where} cannot be read: {reason} docs/guide/sql.md shows them."
+    where: Path | str
+
+
+class PolicyUnusable(SourceError):
+    message = """The policy of this source cannot be kept, so nothing is read: {reason} Whoever runs Longthread can
+    correct it."""
+
+
+class SourceWithoutPolicy(SourceFailed):
+    message = """The source {source} may not be asked: policies are set, and name no such source. Whoever runs
+    Longthread can add it to them."""
+
+
+class SourceCrashed(SourceError):
+    message = """The process that ran the query ended. {reason} Ask for less at once: filter or aggregate first. The
+    next query runs in a new process."""
+
+
+class WorkerFailed(SourceError):
+    message = """There is no process that could run the query: {reason} LONGTHREAD_SQL_ISOLATED=false runs queries in
+    this process, where they can be stopped less surely."""

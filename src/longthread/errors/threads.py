@@ -1,0 +1,90 @@
+"""Errors of threads, their runs and memories."""
+
+from __future__ import annotations
+
+from longthread.errors.base import LongthreadError
+
+
+class ThreadNotFound(LongthreadError, exit_code=2):
+    message = "There is no thread {thread}. `longthread threads list` shows those there are."
+    thread: str
+
+
+class ThreadBegunAnew(ThreadNotFound, code="thread_not_found"):
+    message = """Thread {thread} was deleted since this began, and another of its id was begun: nothing of this is in
+    that one. Run again, and it goes on from what is there."""
+
+
+class ThreadTaken(LongthreadError, exit_code=2):
+    message = """There already is a thread {thread}, of this user or of another one of the store. Give an id that is not
+    in use: one with the user's name in it, say."""
+    thread: str
+
+
+class EntryNotFound(LongthreadError, exit_code=2):
+    message = "Thread {thread} has no entry {entry}."
+    thread: str
+    entry: int | str
+
+
+class MemoryNotFound(LongthreadError, exit_code=2):
+    message = "There is no memory {memory}. `longthread memories list` shows those there are."
+    memory: str
+
+
+class TooManyMemories(LongthreadError, exit_code=2):
+    message = """There are {count} memories already, and no more are kept. Forget some: `longthread memories list` shows
+    them, the least important last."""
+    count: str
+
+
+class ThreadConflict(LongthreadError, exit_code=4):
+    message = """Thread {thread} was extended by another writer in the meantime: nothing of this was written, and what
+    was acknowledged before stays. Read the thread again and repeat what is not in it."""
+    thread: str
+
+
+class RunInProgress(LongthreadError, exit_code=4):
+    message = "Thread {thread} already has a run in progress ({run}). Wait for it, or stop it, and ask again."
+    thread: str
+    run: str
+
+
+class RunWaiting(RunInProgress):
+    message = """Run {run} on thread {thread} waits until somebody has decided about its calls. See `longthread approve
+    {thread}` and `longthread reject {thread}`."""
+
+
+class NotPending(LongthreadError, exit_code=2):
+    message = """Thread {thread} has no call {call} that waits for a decision: it was decided, or there never was one.
+    {hint}"""
+    thread: str
+    call: str
+    hint: str
+
+
+class LeaseLost(LongthreadError, exit_code=4):
+    message = """Run {run} on thread {thread} is no longer this process's: it was taken over or ended by another, or the
+    thread was deleted. Nothing more was written."""
+    run: str
+    thread: str
+
+
+class RunNotFound(LongthreadError, exit_code=2):
+    message = "Thread {thread} has no run {run}."
+    thread: str
+    run: str
+
+
+class RunElsewhere(RunInProgress):
+    message = "Run {run} on thread {thread} is executed by another process: stop it there, or end that process."
+
+
+class NothingToResume(LongthreadError, exit_code=2):
+    message = """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread
+    ask --thread {thread}`."""
+    thread: str
+
+
+class NothingToStop(NothingToResume):
+    message = "Thread {thread} has no run to stop: none is being executed, and none waits for approval."
