@@ -56,7 +56,7 @@ def agrees(wanted: list[tuple[Any, ...]], rows: list[list[Any]] | None) -> bool:
     return True
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "first"), parts())
 async def test_questions_are_answered_from_the_right_rows(
     name: str, first: int, talk: Callable[[str], Awaitable[Any]], database: Callable[[str], Path | str], tmp_path: Path

@@ -18,10 +18,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
 from longthread.testing.contract import StoreContract
 from longthread.testing.contract.concurrency import ConcurrencyContract
-from longthread.testing.contract.recall import RecallContract
 from longthread.testing.contract.text import TextContract
 from longthread.testing.contract.transactions import TransactionContract
-from longthread.testing.contract.transfer import TransferContract
 from longthread.testing.wrapper import DriverWrapper
 
 Lend = Callable[[], AbstractContextManager[str]]
@@ -145,7 +143,7 @@ def lend(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Lend:
     return file if backend == "sqlite" else request.getfixturevalue("databases").lent
 
 
-# The contract runs once more for it. On SQLite that is soon done; what PostgreSQL alone is asked, the next test sees.
+# The contract runs once more for it. On SQLite that is soon done.
 @pytest.mark.parametrize(
     "backend",
     ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])],
@@ -159,19 +157,6 @@ async def test_every_query_is_asked_for_by_the_contract(backend: str, lend: Lend
     there = set(queries(backend))
     assert sorted(there - asked - NOT_ASKED.keys()) == [], "the contract asks for none of these"
     assert sorted(NOT_ASKED.keys() & asked) == [], "the contract asks for these, and is said not to"
-
-
-@pytest.mark.parametrize("backend", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
-async def test_every_query_that_postgresql_alone_has_is_asked_for(backend: str, lend: Lend, tmp_path: Path) -> None:
-    wanted = set(queries("postgres")) - set(queries("sqlite")) - NOT_ASKED.keys()
-    asked: set[str] = set()
-    first = (TransferContract, RecallContract)  # what they look at is where the backends differ most
-    for name, given in sorted(features(), key=lambda each: not any(hasattr(part, each[0]) for part in first)):
-        if wanted <= asked:
-            break
-        with lend() as address:
-            await run(name, given, address, asked, tmp_path)
-    assert sorted(wanted - asked) == [], "the contract asks for none of these"
 
 
 def test_the_exceptions_are_queries() -> None:

@@ -15,6 +15,10 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.space import reclaim
 from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
+from longthread.store.queries import queries
+
+BRIEFLY = {"sqlite": "PRAGMA busy_timeout = 100", "postgres": "SET LOCAL lock_timeout = '100ms'"}
+"""Less than users wait."""
 
 
 async def emptied(store: Driver) -> int:
@@ -42,7 +46,10 @@ async def test_what_was_deleted_is_given_back(store: Driver) -> None:
     assert (await status_of(store)).bytes < after.bytes + 100_000
 
 
-async def test_what_others_look_at_is_given_back_later(store: Driver, store_address: str) -> None:
+async def test_what_others_look_at_is_given_back_later(
+    store: Driver, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(queries(store.dialect), "wait_briefly", BRIEFLY[store.dialect])
     async with open_store(store_address) as other:
         await emptied(store)
         async with other.reading() as tx:

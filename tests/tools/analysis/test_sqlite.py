@@ -95,6 +95,7 @@ async def test_keys_and_comments_come_from_the_ddl(opened: Opened, ask: Any, mak
     assert (await ask(source, "sample_rows", table="broken"))["error"]["type"] == "sql_failed"
 
 
+@pytest.mark.slow  # test_policy.py and test_sql_judge.py run them too
 async def test_the_gold_queries_run(shared_data: Path, ask: Any) -> None:
     """Every gold query that SQLite itself can run gives, through the tools, the rows that SQLite gives."""
     failed: list[str] = []
