@@ -29,7 +29,16 @@ _MESSAGE = st.one_of(
 
 
 def _seen(asked: Asked) -> Any:
-    return asked.fields, asked.items, asked.parts, asked.digests, asked.hidden, asked.frame_count
+    return (
+        asked.fields,
+        asked.items,
+        asked.parts,
+        asked.digests,
+        asked.nodes,
+        asked.hidden,
+        asked.frame_count,
+        asked.frame,
+    )
 
 
 def _body(messages: Any, before: str = "") -> bytes:
@@ -82,7 +91,8 @@ def test_another_user_has_other_digests() -> None:
 
 
 def test_what_is_known_does_not_grow_without_end() -> None:
-    recent = Recent(3_000)
-    for number in range(200):
+    recent = Recent(30_000)
+    for number in range(2_000):
         Asked.read(DIALECTS[0], "ada", _body([{"role": "user", "content": f"{number} " * 40}]), recent)
-    assert sum(len(read.text) for read in recent._reads) <= 3_000
+    assert sum(len(read.cut.items) for read in recent._reads) <= 30_000
+    assert recent._reads

@@ -3,78 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import blake2b
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Anchored, Part, anchored, digests, node_of, root_of, visible_parts
-from longthread.gateway.raw_json import Value, elements, members, without_credentials
+from longthread.gateway.body import Cut, cut, list_in
+from longthread.gateway.dialects.dialect import Dialect, RequestFields
+from longthread.gateway.frame import Frame
+from longthread.gateway.indexed import IndexedParts
+from longthread.gateway.parts import Anchored, Part, root_of
+from longthread.gateway.raw_json import replaced
 from longthread.gateway.recent import ReadItems, Recent
-
-_WITH_TOOLS = frozenset({"tools", "mcp_servers"})
-"""Fields that may hold the credentials of servers."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A model's request, with the place of each value in its text.
+    """A model's request.
 
     Attributes:
-        fields: those of the request, a repeated one as its last.
-        items: the conversation's messages or items, without the instructions before them.
-        parts: theirs, in order; `item` counts in `items`.
+        says: what it says beside its conversation.
+        conversation: its messages or items, as they were read.
     """
 
     dialect: Dialect
     user: str
-    text: str
-    fields: Mapping[str, Value]
-    items: Sequence[Value]
-    parts: Sequence[Part]
     body: bytes = field(repr=False)
-    root: bytes = field(repr=False)
+    says: Frame = field(repr=False)
+    conversation: ReadItems = field(repr=False)
     recent: Recent = field(repr=False)
-    digests: Sequence[bytes] = field(repr=False)
-    """Those of the visible parts: each stands for its part and all before it."""
-    nodes: Sequence[int] = field(repr=False)
-    """The digests as they are looked up."""
-    frame_count: int = 0
-    """How many messages before `items` are instructions."""
 
     @classmethod
     def read(cls, dialect: Dialect, user: str, body: bytes, recent: Recent | None = None) -> Asked:
         """Read a request's body. Raises ValueError: it is no request of this dialect."""
-        return cls._read(dialect, user, body.decode("utf-8"), body, recent or Recent(0))
-
-    @classmethod
-    def _read(cls, dialect: Dialect, user: str, text: str, body: bytes, recent: Recent) -> Asked:
-        root = root_of(user, dialect.name)
-        known: dict[int, ReadItems | None] = {}
-
-        def read_list(text: str, at: int) -> Value:
-            found = known[at] = recent.find(root, text, at)
-            return elements(text, at, found.items_at(at) if found else ())
-
+        recent = recent or Recent(0)
         try:
-            fields = dict(members(text, lists=frozenset({dialect.items}), read_list=read_list))
-            every = dialect.items_of(fields)
-            start = fields[dialect.items].start if every else 0
-            read = _parts(dialect, root, text[start : every[-1].end] if every else "", start, every, known.get(start))
+            says, read = _read(dialect, root_of(user, dialect.name), body, recent)
         except (RecursionError, TypeError, AttributeError) as error:
             raise ValueError("It is nested too deeply, or has values of other types.") from error
         recent.put(read)
-        items, count = every[read.frame_count :], read.frame_count
-        return cls(dialect, user, text, fields, items, read.parts, body, root, recent, read.digests, read.nodes, count)
+        return cls(dialect, user, body, says, read, recent)
+
+    def with_body(self, body: bytes) -> Asked:
+        """Return another request of the same client's."""
+        return Asked.read(self.dialect, self.user, body, self.recent)
+
+    def with_field(self, name: str, text: str) -> Asked:
+        """Return the request with another value of a field that it has, as a JSON text."""
+        place, pieces, new = self.fields[name], self.conversation.cut, text.encode()
+        if not pieces.head:
+            return self.with_body(replaced(self.body, [(place.start, place.end, new)]))
+        head, tail = pieces.head, pieces.tail
+        if place.start >= 0:
+            head = replaced(head, [(place.start, place.end, new)])
+        else:
+            tail = replaced(tail, [(len(tail) + place.start, len(tail) + place.end, new)])
+        return self._with(replace(self.conversation, cut=replace(pieces, head=head, tail=tail)))
+
+    def with_items(self, items: bytes, known: ReadItems | None = None) -> Asked:
+        """Return the request with another list. `known` are its first items, as they were read before."""
+        old = self.conversation.cut
+        body = b"".join((old.head, items, old.tail))
+        pieces, values = cut(body, old.head, known=known.cut if known else None, tail=old.tail)
+        read = _parts(self.dialect, self.conversation.owner, pieces, values, known)
+        return replace(self, body=body, conversation=read)
+
+    def _with(self, read: ReadItems) -> Asked:
+        says = _frame(self.dialect, read.cut, read.frame_count, self.recent)
+        return replace(self, body=read.cut.body, says=says, conversation=read)
+
+    @property
+    def fields(self) -> RequestFields:
+        return self.says.fields
 
     def value(self, name: str) -> Any:
         found = self.fields.get(name)
         return found.value if found else None
 
-    def with_text(self, text: str) -> Asked:
-        """Return the request with another text."""
-        return Asked._read(self.dialect, self.user, text, text.encode(), self.recent)
+    def raw(self, name: str) -> str:
+        """Return the JSON text of a field."""
+        found = self.fields[name]
+        return self.body[found.start : found.end].decode()
+
+    @property
+    def items(self) -> list[str]:
+        """The JSON texts of the messages or items behind the instructions."""
+        pieces = self.conversation.cut
+        return [pieces.item(number) for number in range(self.frame_count, len(pieces.spans))]
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Those of the items; `item` counts in them."""
+        return self.indexed.parts
+
+    @property
+    def indexed(self) -> IndexedParts:
+        return self.conversation.parts
+
+    @property
+    def frame_count(self) -> int:
+        """How many messages before `items` are instructions."""
+        return self.conversation.frame_count
 
     @property
     def model(self) -> str:
@@ -84,48 +111,77 @@ class Asked:
     def streams(self) -> bool:
         return self.value("stream") is True
 
-    @cached_property
-    def visible(self) -> list[Part]:
-        return visible_parts(self.parts)
+    @property
+    def hidden(self) -> Sequence[Anchored]:
+        return self.indexed.hidden
 
-    @cached_property
-    def hidden(self) -> list[Anchored]:
-        return anchored(self.parts)
+    @property
+    def digests(self) -> Sequence[bytes]:
+        return self.indexed.digests
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        """The digests as they are looked up."""
+        return self.indexed.nodes
+
+    @property
+    def root(self) -> bytes:
+        return self.indexed.root
 
     @property
     def end(self) -> bytes:
         """The root of what follows."""
-        return self.digests[-1] if self.digests else self.root
+        return self.indexed.end
 
-    @cached_property
-    def frame(self) -> dict[str, str]:
+    @property
+    def frame(self) -> Mapping[str, str]:
         """What the request says beside its messages, as JSON texts."""
-        frame = self.dialect.frame(self.fields, self.text)
-        return {name: without_credentials(raw) if name in _WITH_TOOLS else raw for name, raw in frame.items()}
+        return self.says.texts
 
-    @cached_property
+    @property
     def tools(self) -> int:
         """A hash of the names of its tools; 0 without any."""
-        names = sorted(self.dialect.tool_names(self.fields))
-        listed = "\n".join(names).encode("utf-8", "surrogatepass")
-        return int.from_bytes(blake2b(listed, digest_size=7).digest(), "big") if names else 0
+        return self.says.tools
 
     def blocks(self, item: int) -> list[str]:
         """Return the JSON texts of a message's blocks."""
-        found = self.items[item]
-        return self.dialect.blocks(self.text[found.start : found.end])
+        return self.dialect.blocks(self.conversation.cut.item(self.frame_count + item))
 
 
-def _parts(
-    dialect: Dialect, root: bytes, text: str, start: int, every: Sequence[Value], known: ReadItems | None
-) -> ReadItems:
-    """Read the parts of a list's items that are not known. `text` is the list's, from its `start` to the last item."""
-    count = dialect.frame_items(every)
-    if known is None or known.frame_count != count:
-        known = ReadItems(root, "", start, (), count, (), (), ())
-    old = len(known.items)
-    begin = max(old, count)
-    new = [part._replace(item=part.item + begin - count) for part in dialect.parts(every[begin:])]
-    made = digests(known.digests[-1] if known.digests else root, visible_parts(new))
-    nodes = [*known.nodes, *map(node_of, made)]
-    return ReadItems(root, text, start, every, count, [*known.parts, *new], [*known.digests, *made], nodes)
+def _read(dialect: Dialect, owner: bytes, body: bytes, recent: Recent) -> tuple[Frame, ReadItems]:
+    like = recent.like(owner, body)
+    reader = None if like else list_in(body, dialect.items)
+    if like is None and reader is None:
+        says = Frame.read(dialect, b"", body)
+        found = dialect.unlisted(says.fields)
+        whole = Cut(b"", body, b"", [(each.start, each.end) for each in found])
+        return says, _parts(dialect, owner, whole, [each.value for each in found], None)
+    head = like.head if like else body[: reader.place] if reader else b""
+    known = recent.find(owner, body, len(head))
+    tail = known.cut.tail if known else like.tail if like else b""
+    pieces, values = cut(body, head, reader=reader, known=known.cut if known else None, tail=tail)
+    read = _parts(dialect, owner, pieces, values, known)
+    return _frame(dialect, pieces, read.frame_count, recent), read
+
+
+def _parts(dialect: Dialect, owner: bytes, pieces: Cut, values: Sequence[Any], known: ReadItems | None) -> ReadItems:
+    """Read items, of which the first ones are known. `values` are the others."""
+    count = known.frame_count if known else dialect.frame_items(values)
+    begin = len(known.cut.spans) - count if known else 0
+    new = dialect.parts(values if known else values[count:])
+    new = [part._replace(item=part.item + begin) for part in new] if begin else new
+    parts = (known.parts if known else IndexedParts(owner)).followed_by(new)
+    return ReadItems(owner, pieces, count, parts, known.restored if known else None)
+
+
+def _frame(dialect: Dialect, pieces: Cut, count: int, recent: Recent) -> Frame:
+    """Read what stands around a list, and the first items, which are instructions."""
+    instructions = pieces.items[: pieces.spans[count - 1][1]] if count else b""
+    key = (dialect.name, pieces.head, pieces.tail, instructions)
+    found = recent.frames.get(key)
+    if found is None:
+        found = Frame.read(dialect, pieces.head, pieces.tail)
+        if count:
+            found = found.with_instructions(dialect, [pieces.item(number) for number in range(count)])
+        recent.frames.put(key, found, len(pieces.head) + len(pieces.tail) + len(instructions))
+    return found

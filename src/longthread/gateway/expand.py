@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.responses_state import expanded_response
-from longthread.gateway.restore import edited, without
+from longthread.gateway.restore import edited
 from longthread.gateway.state import Expanded, expanded_thread
 from longthread.store.driver import Transaction
 
@@ -23,6 +23,4 @@ async def expanded(tx: Transaction, asked: Asked, upstream: str, family: str) ->
     call = found.call
     if call is None or (call.upstream, call.family) == (upstream, family):
         return found
-    whole = found.asked
-    foreign = [each for each in whole.hidden if each.at < call.ends]
-    return Expanded(whole.with_text(edited(whole, without(foreign))), call)
+    return Expanded(edited(found.asked, found.asked.indexed.hidden_before(call.ends)), call)

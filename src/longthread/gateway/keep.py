@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
+from itertools import count
 
 from longthread.errors import ThreadNotFound
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
-from longthread.gateway.parts import anchored, chain, digests, name_node, node_of, visible_parts
+from longthread.gateway.parts import anchored, digests, name_node, node_of, visible_parts
 from longthread.gateway.tree import NEAR, Place, hidden_part, is_aside
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
@@ -82,7 +82,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             # What came before was no part of the conversation, such as a request for its title.
             await log.rename_thread(tx, thread_id, title, user_id=asked.user)
         start = await _start(tx, place, asked)
-        groups = grouped(asked.parts[_after(asked, start.covered) :], start.covered)
+        groups = grouped(asked.parts[asked.indexed.behind(start.covered) :], start.covered)
         replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
         aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, tools))
@@ -100,7 +100,18 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         )
         if ttl is not None:
             await calls.expire_after(tx, thread_id, ttl)
+    _remember(place, call, asked, answered.reply)
     return call.n
+
+
+def _remember(place: Place, call: GatewayCall, asked: Asked, reply: Reply | None) -> None:
+    """Keep in memory what the next request is restored from."""
+    base = place.decides if call.base else None
+    before = asked.recent.hidden_until(base) if base else ()
+    if reply is None or before is None:
+        return
+    own = [hidden_part(each, reply.raws[each.part.item][each.part.place]) for each in anchored(reply.parts, call.asked)]
+    asked.recent.put_hidden(call, [*before, *call.hidden, *own], base)
 
 
 async def _delete_expired(tx: Transaction, thread_id: str, user_id: str) -> None:
@@ -116,26 +127,13 @@ async def _start(tx: Transaction, place: Place, asked: Asked) -> _Start:
     found = await calls.thread_nodes(tx, place.thread_id, asked.nodes[-NEAR:])
     if not (place.joined and any(node.call == place.joined for node in found)):
         found += await calls.thread_nodes(tx, place.thread_id, asked.nodes[:-NEAR])
-    depth = {node: number for number, node in enumerate(asked.nodes, start=1)}
+    depth = dict(zip(asked.nodes, count(1)))
     best = max(
         found,
         key=lambda node: (place.joined > 0 and node.call == place.joined, depth[node.node], node.seq),
         default=None,
     )
     return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
-
-
-def _after(asked: Asked, covered: int) -> int:
-    """Return the place among all parts behind the first `covered` visible ones and the hidden ones that follow them."""
-    if not covered:
-        return 0
-    behind = {id(each.part) for each in asked.hidden if each.at < covered}
-    count = 0
-    for number, part in enumerate(asked.parts):
-        if count == covered and id(part) not in behind:
-            return number
-        count += part.visible is not None
-    return len(asked.parts)
 
 
 def _replies(groups: Sequence[EntryParts], asked: Asked, answered: Answered) -> list[Draft]:
@@ -170,8 +168,8 @@ def _call(
     replied: Sequence[int],
 ) -> GatewayCall:
     asked, reply = sent.asked, answered.reply
-    count = len(asked.nodes)
-    hidden = [*asked.hidden, *(anchored(reply.parts, count) if reply else ())]
+    parts = len(asked.nodes)
+    own = anchored(reply.parts, parts) if reply else []
     return GatewayCall(
         thread_id=thread_id,
         n=n,
@@ -180,18 +178,18 @@ def _call(
         upstream=sent.upstream,
         family=sent.family,
         model=sent.model,
-        frame=frame_id(asked),
+        frame=asked.says.id,
         tools=asked.tools,
         status=answered.status,
         asked_seq=seqs[-1] if seqs else start.seq,
         reply_seq=replied[0] if replied else None,
         reply_end=replied[-1] if replied else None,
-        asked=count,
-        ends=count + (len(visible_parts(reply.parts)) if reply else 0),
+        asked=parts,
+        ends=parts + (len(visible_parts(reply.parts)) if reply else 0),
         previous=start.previous,
         base=sent.base,
         hidden=_hidden_beyond(asked, sent.base_ends),
-        hidden_hash=chain(hidden),
+        hidden_hash=asked.indexed.hash_with(own),
         restored=sent.restored,
         dropped=sent.dropped,
         usage=reply.usage if reply else {},
@@ -201,16 +199,9 @@ def _call(
     )
 
 
-def frame_id(asked: Asked) -> str:
-    digest = blake2b(digest_size=8)
-    for name, raw in sorted(asked.frame.items()):
-        digest.update(f"{len(name)} {len(raw)} {name}{raw}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 def _hidden_beyond(asked: Asked, ends: int) -> list[HiddenPart]:
     """Return the hidden parts of a request from visible part `ends` on."""
-    found = [each for each in asked.hidden if each.at >= ends]
+    found = asked.hidden[len(asked.indexed.hidden_before(ends)) :]
     return [hidden_part(each, asked.blocks(each.part.item)[each.part.place]) for each in found]
 
 
@@ -249,6 +240,6 @@ def _last_signature(reply: Reply | None) -> str | None:
 
 def _title(asked: Asked) -> str | None:
     """Return the first text of the user's that is no reminder of the client's to the model."""
-    texts = (part.value for part in asked.visible if part.kind == "text" and part.role == "user")
+    texts = (part.value for part in asked.parts if part.kind == "text" and part.role == "user")
     said = next((text for text in texts if not text.lstrip().startswith("<")), "")
     return storable(" ".join(said.split())[:_TITLE]) or None

@@ -18,8 +18,8 @@ from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
 from longthread.gateway.expand import expanded
 from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
-from longthread.gateway.parts import Anchored, chain
-from longthread.gateway.restore import edited, edits, without
+from longthread.gateway.parts import Anchored
+from longthread.gateway.restore import edited, restored
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.state import Expanded, StateUnknown, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
@@ -141,13 +141,13 @@ class GatewayRequest:
             aside = sent.client.is_aside
             place = await find_place(tx, found.asked, self._named(found), sent.upstream, sent.family, aside=aside)
             self._place = place
-            restored = await self._restored(tx, place.decides) if place.decides else None
-        if restored is None or place.decides is None:
+            whole = await self._restored(tx, place.decides) if place.decides else None
+        if whole is None or place.decides is None:
             return
         own = place.decides.thread_id == place.thread_id
         base, ends = (place.decides.n, place.decides.ends) if own else (0, 0)
-        self._sent = replace(restored, base=base, base_ends=ends)
-        self._shared.counts.restored += bool(restored.restored)
+        self._sent = replace(whole, base=base, base_ends=ends)
+        self._shared.counts.restored += bool(whole.restored)
 
     async def _expanded(self, tx: Transaction) -> Expanded | None:
         """Put in what the request names by ids; None if the provider alone knows it."""
@@ -167,22 +167,20 @@ class GatewayRequest:
         """Return the request with the hidden parts that a call carried and those of its reply; None if it stays as it
         is, with others or without."""
         sent = self._sent
-        theirs = [each for each in sent.asked.hidden if each.at < decides.ends]
-        if chain(theirs) == decides.hidden_hash:
+        if sent.asked.indexed.hash_before(decides.ends) == decides.hidden_hash:
             return sent
         if not self._dialect.asks_hidden(sent.asked.fields) or self._is_refused(decides):
             return None
         ours = await hidden_until(tx, sent.asked, decides)
         if ours is None:
             return None
-        changes = edits(sent.asked.parts, ours, theirs, decides.ends)
-        asked = sent.asked.with_text(edited(sent.asked, changes))
-        now = [each for each in asked.hidden if each.at < decides.ends]
+        asked = restored(sent.asked, ours, decides.ends)
+        theirs, now = (each.indexed.hidden_before(decides.ends) for each in (sent.asked, asked))
         if _seals(theirs) - _seals(now) and not decides.dropped:
             # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it
             # before, and the reply was made without it.
             return None
-        if chain(now) != decides.hidden_hash:  # all of them or none
+        if asked.indexed.hash_before(decides.ends) != decides.hidden_hash:  # all of them or none
             _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
             return None
         return replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
@@ -236,8 +234,7 @@ class GatewayRequest:
         refusal = self._dialect.refusal(_decoded(body, first))
         if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
-            text = edited(sent.asked, without(gone))
-            tries.append(replace(sent, asked=sent.asked.with_text(text), dropped=sent.dropped + len(gone)))
+            tries.append(replace(sent, asked=edited(sent.asked, gone), dropped=sent.dropped + len(gone)))
         if self._is_changed and first.status != 404:
             tries.append(replace(sent, asked=self._whole, restored=0, dropped=0))
         for again in tries:
@@ -265,7 +262,7 @@ class GatewayRequest:
                     self._shared.refused.add((thread_id, base, _binding(self._whole.frame)))
                     return
                 await calls.refuse(tx, thread_id, [n for n in _line(line, base) if line[n].ends > at])
-            self._original.recent.hidden.clear()
+            self._original.recent.forget_hidden()
         except LongthreadError as error:
             self._not_kept(error)
 

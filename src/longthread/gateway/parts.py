@@ -7,14 +7,16 @@ a hidden one (thinking, a signature, encrypted reasoning) has an anchor: the vis
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from longthread.model.entry import Role
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
-PartKind = Literal["text", "call", "result", "other"]
+PartKind = Literal["text", "call", "result", "reference", "other"]
 
 
 class Part(NamedTuple):
@@ -63,40 +65,39 @@ def visible_parts(parts: Iterable[Part]) -> list[Part]:
     return [part for part in parts if part.visible is not None]
 
 
-def anchored(parts: Sequence[Part], start: int = 0) -> list[Anchored]:
+def anchored(parts: Iterable[Part], start: int = 0) -> list[Anchored]:
     """Return the hidden parts with their anchors. `start` is the number of the first visible part.
 
-    A hidden part belongs to the next visible part of its run of one role; at the end of a run, to the one before.
+    A hidden part belongs to the next visible part of its run of one role; at the end of a run, to the one before. In a
+    run without any it belongs to the next one.
     """
     found: list[Anchored] = []
     number = start
-    for index, part in enumerate(parts):
-        if part.visible is not None:
-            number += 1
-        elif part.hidden is not None:
-            after = number > start and not _is_followed(parts, index)
-            found.append(Anchored(number - after, after, part.hidden, part))
+    for _, run in groupby(parts, key=attrgetter("role")):
+        first, waiting = number, list[Part]()
+        for part in run:
+            if part.visible is None:
+                waiting.append(part)
+            else:
+                found += _anchored(waiting, number, after=False)
+                waiting.clear()
+                number += 1
+        found += _anchored(waiting, number, after=number > first)
     return found
 
 
-def _is_followed(parts: Sequence[Part], index: int) -> bool:
-    """Whether a visible part of the same role follows, or no visible part of this role went before."""
-    role = parts[index].role
-    for part in parts[index + 1 :]:
-        if part.role != role:
-            break
-        if part.visible is not None:
-            return True
-    before = next((part for part in reversed(parts[:index]) if part.visible is not None), None)
-    return before is None or before.role != role
+def _anchored(parts: Iterable[Part], number: int, *, after: bool) -> list[Anchored]:
+    return [Anchored(number - after, after, part.hidden, part) for part in parts if part.hidden is not None]
 
 
 def chain(hidden: Iterable[Anchored]) -> bytes:
     """Return the hash of hidden parts in their order, at their places."""
-    pieces: list[bytes] = []
-    for each in hidden:
-        pieces += (b"%d %d %d " % (each.at, each.after, len(each.key)), each.key)
-    return blake2b(b"".join(pieces), digest_size=16).digest()
+    return blake2b(b"".join(map(chained, hidden)), digest_size=16).digest()
+
+
+def chained(each: Anchored) -> bytes:
+    """Return what the hash of hidden parts takes of one."""
+    return b"%d %d %d %s" % (each.at, each.after, len(each.key), each.key)
 
 
 def digests(root: bytes, parts: Iterable[Part]) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKENS = frozenset({"authorization_token"})
@@ -34,31 +34,31 @@ def members(
     The value of a list under a name in `lists` is a list of `Value`: `read_list` reads it, or else `elements`. Raises
     ValueError: it is no JSON object.
     """
-    at = _after(text, start)
-    _expect(text, at, "{")
-    at = _after(text, at + 1)
+    at = skip_blank(text, start)
+    expect(text, at, "{")
+    at = skip_blank(text, at + 1)
     while text[at : at + 1] != "}":
-        _expect(text, at, '"')
-        name, _, at = _value(text, at)
-        at = _after(text, at)
-        _expect(text, at, ":")
-        at = _after(text, at + 1)
+        expect(text, at, '"')
+        name, _, at = value_at(text, at)
+        at = skip_blank(text, at)
+        expect(text, at, ":")
+        at = skip_blank(text, at + 1)
         is_listed = name in lists and text[at : at + 1] == "["
-        found = (read_list or elements)(text, at) if is_listed else _value(text, at)
+        found = (read_list or elements)(text, at) if is_listed else value_at(text, at)
         yield name, found
-        at = _next(text, found.end, "}")
+        at = next_place(text, found.end, "}")
 
 
 def elements(text: str, start: int = 0, known: Sequence[Value] = ()) -> Value:
     """Return the list at `start`, with each element as a `Value`. The first ones may be `known`. Raises ValueError: it
     is no JSON list."""
-    begin = _after(text, start)
-    _expect(text, begin, "[")
+    begin = skip_blank(text, start)
+    expect(text, begin, "[")
     found = [*known]
-    at = _next(text, found[-1].end, "]") if found else _after(text, begin + 1)
+    at = next_place(text, found[-1].end, "]") if found else skip_blank(text, begin + 1)
     while text[at : at + 1] != "]":
-        found.append(_value(text, at))
-        at = _next(text, found[-1].end, "]")
+        found.append(value_at(text, at))
+        at = next_place(text, found[-1].end, "]")
     return Value(found, begin, at + 1)
 
 
@@ -84,13 +84,15 @@ def with_members(text: str, changes: Mapping[str, str | None]) -> str:
     return "{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in kept.items() if raw is not None) + "}"
 
 
-def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """Return a text with other texts at places that do not overlap."""
-    pieces, at = [], 0
+def replaced(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
+    """Return a text, or bytes, with others at places that do not overlap."""
+    pieces: list[AnyStr] = []
+    at = 0
     for start, end, new in sorted(changes, key=lambda change: change[0]):
         pieces += [text[at:start], new]
         at = end
-    return "".join([*pieces, text[at:]])
+    pieces.append(text[at:])
+    return text[:0].join(pieces)
 
 
 def spelled(value: Any) -> str:
@@ -103,27 +105,30 @@ def spelled(value: Any) -> str:
     return text
 
 
-def _value(text: str, at: int) -> Value:
+def value_at(text: str, at: int) -> Value:
+    """Read the value at a place. Raises ValueError."""
     value, end = _decode(text, at)
     return Value(value, at, end)
 
 
-def _next(text: str, at: int, closing: str) -> int:
+def next_place(text: str, at: int, closing: str) -> int:
     """Return the place of the next member or element, or of the closing bracket."""
-    at = _after(text, at)
+    at = skip_blank(text, at)
     if text[at : at + 1] == closing:
         return at
-    _expect(text, at, ",")
-    return _after(text, at + 1)
+    expect(text, at, ",")
+    return skip_blank(text, at + 1)
 
 
-def _after(text: str, at: int) -> int:
+def skip_blank(text: str, at: int) -> int:
+    """Return the place of the next character that is no blank."""
     blank = _BLANK.match(text, at)
     assert blank is not None  # it matches nothing, too
     return blank.end()
 
 
-def _expect(text: str, at: int, character: str) -> None:
+def expect(text: str, at: int, character: str) -> None:
+    """Raises ValueError: another character is there."""
     if text[at : at + 1] != character:
         raise ValueError(f"It is no JSON: {character} is missing at character {at}.")
 

@@ -3,64 +3,74 @@ is parsed, hashed or restored anew. Nothing depends on it but time."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Generic, TypeVar
 
-from longthread.gateway.parts import Part
-from longthread.gateway.raw_json import Value
-from longthread.store.gateway import HiddenPart
+from longthread.gateway.body import Cut
+from longthread.gateway.frame import Frame
+from longthread.gateway.indexed import IndexedParts
+from longthread.gateway.parts import Anchored
+from longthread.store.gateway import GatewayCall, HiddenPart
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Kept = TypeVar("_Kept")
 
-CHARACTERS = 4_000_000
-"""How much text is kept. With what was read of it, it takes about six times as many bytes."""
+BYTES = 4_000_000
+"""How much of requests is kept. With what was read of it, it takes several times as many bytes."""
+_LEAST = 4_096
+"""Bytes that a request counts at least."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadItems:
     """The messages or items of a request.
 
     Attributes:
         owner: whose they are: a user's, in a dialect.
-        text: the list's JSON text up to the end of the last item.
-        start: where the list began in the request's text, which the places of the items count in.
         frame_count: how many items at the beginning are instructions, and no parts.
-        digests, nodes: those of the visible parts.
+        restored: what was put into the first ones.
     """
 
     owner: bytes
-    text: str
-    start: int
-    items: Sequence[Value]
+    cut: Cut
     frame_count: int
-    parts: Sequence[Part]
-    digests: Sequence[bytes]
-    nodes: Sequence[int]
+    parts: IndexedParts
+    restored: Restored | None = None
 
-    def items_at(self, start: int) -> Sequence[Value]:
-        """Return the items as they are in a text in which the list begins at `start`."""
-        moved = start - self.start
-        return [Value(item, begin + moved, end + moved) for item, begin, end in self.items] if moved else self.items
+    @property
+    def size(self) -> int:
+        own = len(self.cut.items) + (len(self.restored.items.cut.items) if self.restored else 0)
+        return max(own, _LEAST)
 
     def first(self, count: int) -> ReadItems:
         """Return the first items."""
-        if count == len(self.items):
+        if count == len(self.cut.spans):
             return self
-        parts = self.parts[: bisect_left(self.parts, count - self.frame_count, key=attrgetter("item"))]
-        visible = sum(part.visible is not None for part in parts)
-        return replace(
-            self,
-            text=self.text[: self.items[count - 1].end - self.start],
-            items=self.items[:count],
-            parts=parts,
-            digests=self.digests[:visible],
-            nodes=self.nodes[:visible],
-        )
+        parts = self.parts.first(bisect_left(self.parts.parts, count - self.frame_count, key=attrgetter("item")))
+        restored = self.restored if self.restored and self.restored.count <= count else None
+        return ReadItems(self.owner, self.cut.first(count), self.frame_count, parts, restored)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The first items of a request with other hidden parts.
+
+    Attributes:
+        count: how many items.
+        ours, theirs: the hidden parts that were put in, and those that stood there before.
+        items: the whole request's after that.
+        end: where the first items end in its list.
+    """
+
+    count: int
+    ours: Sequence[HiddenPart]
+    theirs: Sequence[Anchored]
+    items: ReadItems
+    end: int
 
 
 class Latest(Generic[_Key, _Kept]):
@@ -97,44 +107,66 @@ class Recent:
     """What is known of recent requests. Of the oldest it knows nothing any more.
 
     Attributes:
-        hidden: the hidden parts up to the end of a reply, by their hash.
-        edited: messages with hidden parts put in, by dialect, message and hidden parts.
+        frames: what requests said beside their conversation, by dialect, head, tail and instructions.
     """
 
-    def __init__(self, characters: int = CHARACTERS) -> None:
-        self._limit = characters
+    def __init__(self, size: int = BYTES) -> None:
+        self._limit = size
         self._reads: list[ReadItems] = []
-        self.hidden: Latest[bytes, Sequence[HiddenPart]] = Latest(characters)
-        self.edited: Latest[Hashable, str] = Latest(characters)
+        self._hidden: Latest[tuple[str, int, bytes | None], Sequence[HiddenPart]] = Latest(size)
+        self.frames: Latest[tuple[str, bytes, bytes, bytes], Frame] = Latest(size)
 
-    def find(self, owner: bytes, text: str, start: int) -> ReadItems | None:
-        """Return the first items of the list at `start` in a text, as many as are known."""
+    def like(self, owner: bytes, body: bytes) -> Cut | None:
+        """Return a request that begins as a body does, up to the list."""
+        own = (each.cut for each in reversed(self._reads) if each.owner == owner)
+        return next(
+            (each for each in own if body.startswith(each.head) and body.startswith(b"[", len(each.head))), None
+        )
+
+    def find(self, owner: bytes, body: bytes, start: int) -> ReadItems | None:
+        """Return the first items of the list at `start` of a body, as many as are known."""
         own = [read for read in self._reads if read.owner == owner]
-        whole = [read for read in own if text.startswith(read.text, start)]
+        whole = [read for read in own if body.startswith(read.cut.items, start)]
         if whole:
-            return max(whole, key=lambda read: len(read.text))
-        counts = [(_common(read, text, start), number) for number, read in enumerate(own)]
+            return max(whole, key=lambda read: len(read.cut.items))
+        counts = [(read.cut.common(body, start), number) for number, read in enumerate(own)]
         count, number = max(counts, default=(0, 0))
         return own[number].first(count) if count and own[number].frame_count < count else None
 
+    def hidden_until(self, call: GatewayCall) -> Sequence[HiddenPart] | None:
+        """Return the hidden parts that a call carried, and those of its reply."""
+        return self._hidden.get(_key(call))
+
+    def put_hidden(self, call: GatewayCall, found: Sequence[HiddenPart], base: GatewayCall | None) -> None:
+        """Keep the hidden parts of a call, in the place of those that its `base` carried."""
+        if base is not None:
+            self._hidden.pop(_key(base))
+        self._hidden.put(_key(call), found, sum(len(each[-1]) for each in found))
+
+    def forget_hidden(self) -> None:
+        self._hidden.clear()
+
     def put(self, read: ReadItems) -> None:
         """Keep what was read, in the place of what it goes on from."""
-        if not read.text.endswith("}"):
-            return  # there is none, or it is a number, of which one could not tell where it ends
-        kept = [each for each in self._reads if not (each.owner == read.owner and read.text.startswith(each.text))]
+        items = read.cut.items
+        if not read.cut.head or not items.endswith(b"}") or read.frame_count == len(read.cut.spans):
+            return  # there is no list, or its last item is a number, of which one could not tell where it ends
+        kept = [each for each in self._reads if not (each.owner == read.owner and items.startswith(each.cut.items))]
         kept.append(read)
-        size = sum(len(each.text) for each in kept)
-        while size > self._limit:
-            size -= len(kept.pop(0).text)
         self._reads = kept
+        self._shrink()
+
+    def note(self, read: ReadItems, restored: Restored) -> None:
+        """Keep with what was read what was put into it."""
+        read.restored = restored
+        self._shrink()
+
+    def _shrink(self) -> None:
+        size = sum(each.size for each in self._reads)
+        while size > self._limit:
+            size -= self._reads.pop(0).size
 
 
-def _common(read: ReadItems, text: str, start: int) -> int:
-    """Return how many of the first items a text has."""
-    if not text.startswith(read.text[: read.items[0].end - read.start], start):
-        return 0
-
-    def differs(number: int) -> bool:
-        return not text.startswith(read.text[: read.items[number - 1].end - read.start], start)
-
-    return bisect_right(range(1, len(read.items)), False, key=differs)
+def _key(call: GatewayCall) -> tuple[str, int, bytes | None]:
+    """Return what a call is known by: another thread of the same name has others."""
+    return call.thread_id, call.n, call.hidden_hash

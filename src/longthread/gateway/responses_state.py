@@ -10,6 +10,7 @@ from typing import Any
 from longthread.errors import ThreadNotFound
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
+from longthread.gateway.dialects.responses import is_reference
 from longthread.gateway.parts import name_node
 from longthread.gateway.raw_json import element_texts, elements
 from longthread.gateway.state import Expanded, StateUnknown, blocks_of, messages_until, named_call, rebuilt
@@ -42,15 +43,15 @@ async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
             raise _no_previous(previous)
     elif thread:
         call = await _last_call(tx, asked, thread)
-    given = input_items(asked)
-    referred = [item["id"] for item, _ in given if _is_reference(item)]
-    if call is None and not referred:
+    if call is None and all(part.kind != "reference" for part in asked.parts):
         return Expanded(asked, thread=thread)
+    given = input_items(asked)
+    referred = [item["id"] for item, _ in given if is_reference(item)]
     there = await _referred(tx, asked, referred) if referred else {}
     before = await items_until(tx, asked.dialect, call, call.reply_end or 0) if call else []
     if before is None:
         raise _no_previous(previous or str(thread))
-    items = [*before, *(there[item["id"]] if _is_reference(item) else raw for item, raw in given)]
+    items = [*before, *(there[item["id"]] if is_reference(item) else raw for item, raw in given)]
     fields = {"input": f"[{','.join(items)}]"}
     gone = ("previous_response_id", "conversation") if call else ()
     return Expanded(rebuilt(asked, fields, leave_out=gone), call, thread)
@@ -71,13 +72,11 @@ def _conversation(value: Any) -> str | None:
 
 def input_items(asked: Asked) -> list[tuple[Any, str]]:
     """Return the items of a request's input, each parsed and as its JSON text; a text is one message."""
-    found = asked.fields.get("input")
-    if found is None or not found.value:
-        return []
-    if isinstance(found.value, str):
-        message = f'{{"type":"message","role":"user","content":{asked.text[found.start : found.end]}}}'
-        return [(json.loads(message, strict=False), message)]
-    return [(item.value, asked.text[item.start : item.end]) for item in found.value]
+    pieces = asked.conversation.cut
+    texts = [pieces.item(number) for number in range(len(pieces.spans))]
+    if isinstance(asked.value("input"), str):
+        texts = [f'{{"type":"message","role":"user","content":{text}}}' for text in texts]
+    return [(json.loads(text, strict=False), text) for text in texts]
 
 
 async def frame_items(tx: Transaction, call: GatewayCall) -> list[str]:
@@ -127,10 +126,3 @@ async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mappin
 def _by_id(raws: Iterable[str]) -> dict[str, str]:
     parsed = elements(f"[{','.join(raws)}]").value
     return {str(item.value["id"]): raw for item, raw in zip(parsed, raws, strict=True) if item.value.get("id")}
-
-
-def _is_reference(item: Any) -> bool:
-    """Whether an item is a reference; its type may be left out."""
-    if not isinstance(item, dict) or not _text(item.get("id")):
-        return False
-    return item.get("type") == "item_reference" or item.keys() == {"id"}

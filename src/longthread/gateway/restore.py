@@ -6,49 +6,97 @@ before its end go the hidden parts that its own call carried, and then its own. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Edit
-from longthread.gateway.parts import Anchored, Part
-from longthread.gateway.raw_json import replaced
+from longthread.gateway.parts import Anchored
+from longthread.gateway.recent import ReadItems, Restored
 from longthread.store.gateway import HiddenPart
 
 
-def edits(parts: Sequence[Part], ours: Sequence[HiddenPart], theirs: Iterable[Anchored], ends: int) -> dict[int, Edit]:
-    """Return the changes that make the hidden parts before visible part `ends` exactly `ours`, by message."""
-    visible = [part for part in parts if part.visible is not None]
-    found = without(each for each in theirs if each.at < ends)
-    for at, after, raw in ours:
-        anchor = visible[at]
+def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
+    """Return a request whose hidden parts before visible part `ends` are exactly `ours`.
+
+    What was restored of the conversation before is not restored anew.
+    """
+    theirs = asked.indexed.hidden_before(ends)
+    known = _known(asked, ours, theirs)
+    first, begin = (known.count, known.items.cut.items[: known.end]) if known else (0, b"")
+    changes = (
+        _edits(asked, ours[len(known.ours) :], theirs[len(known.theirs) :]) if known else _edits(asked, ours, theirs)
+    )
+    last = max(first, _finished(asked, ends))
+    begin += _items(asked, changes, first, last)
+    items = begin + _items(asked, changes, last, len(asked.conversation.cut.spans))
+    found = asked.with_items(items, _first(known.items, items) if known else None)
+    if last:
+        before = bisect_left(theirs, last - asked.frame_count, key=lambda each: each.part.item)
+        asked.recent.note(asked.conversation, Restored(last, ours, theirs[:before], found.conversation, len(begin)))
+    return found
+
+
+def edited(asked: Asked, hidden: Iterable[Anchored]) -> Asked:
+    """Return a request without some hidden parts. All else stays as it is, byte for byte."""
+    return asked.with_items(_items(asked, _edits(asked, (), hidden), 0, len(asked.conversation.cut.spans)))
+
+
+def _known(asked: Asked, ours: Sequence[HiddenPart], theirs: Sequence[Anchored]) -> Restored | None:
+    """Return the first items as they were restored before, if they would be the same now."""
+    found = asked.conversation.restored
+    if found is None:
+        return None
+    put, dropped, count = len(found.ours), len(found.theirs), found.count - asked.frame_count
+    is_same = ours[:put] == found.ours and theirs[:dropped] == found.theirs
+    others = [_item(asked, at) for at, _, _ in ours[put : put + 1]]
+    others += [each.part.item for each in theirs[dropped : dropped + 1]]
+    return found if is_same and all(item >= count for item in others) else None
+
+
+def _item(asked: Asked, visible: int) -> int:
+    """Return the number of the item that has a visible part."""
+    return asked.parts[asked.indexed.places[visible]].item
+
+
+def _finished(asked: Asked, ends: int) -> int:
+    """Return how many items, the instructions included, are before visible part `ends`; 0 if one goes on behind it."""
+    if not ends:
+        return 0
+    last = _item(asked, ends - 1)
+    goes_on = ends < len(asked.nodes) and _item(asked, ends) == last
+    return 0 if goes_on else asked.frame_count + last + 1
+
+
+def _first(read: ReadItems, items: bytes) -> ReadItems | None:
+    """Return the first ones of what was read that a list has, too."""
+    count = read.cut.common(items, 0)
+    return read.first(count) if count > read.frame_count else None
+
+
+def _edits(asked: Asked, puts: Iterable[HiddenPart], drops: Iterable[Anchored]) -> dict[int, Edit]:
+    """Return the changes that put hidden parts in and take others out, by item."""
+    found: dict[int, Edit] = {}
+    for each in drops:
+        found.setdefault(each.part.item, Edit()).drops.add(each.part.place)
+    for at, after, raw in puts:
+        anchor = asked.parts[asked.indexed.places[at]]
         found.setdefault(anchor.item, Edit()).puts.append((anchor.place, after, raw))
     return found
 
 
-def without(hidden: Iterable[Anchored]) -> dict[int, Edit]:
-    """Return the changes that take these hidden parts out, by message."""
-    found: dict[int, Edit] = {}
-    for each in hidden:
-        found.setdefault(each.part.item, Edit()).drops.add(each.part.place)
-    return found
-
-
-def edited(asked: Asked, changes: dict[int, Edit]) -> str:
-    """Return a request's text with changed messages; all others stay as they are, byte for byte."""
-    text, items = asked.text, asked.items
-    new = {
-        number: _message(asked, text[items[number].start : items[number].end], changes[number]) for number in changes
-    }
-    if all(new.values()):
-        return replaced(text, [(items[number].start, items[number].end, raw) for number, raw in new.items()])
-    kept = [new.get(number, text[item.start : item.end]) for number, item in enumerate(items)]
-    return replaced(text, [(items[0].start, items[-1].end, ",".join(raw for raw in kept if raw))])
-
-
-def _message(asked: Asked, raw: str, edit: Edit) -> str:
-    key = (asked.dialect.name, raw, frozenset(edit.drops), tuple(edit.puts))
-    found = asked.recent.edited.get(key)
-    if found is None:
-        found = asked.dialect.edited(raw, edit)
-        asked.recent.edited.put(key, found, len(raw) + len(found))
-    return found
+def _items(asked: Asked, changes: Mapping[int, Edit], first: int, last: int) -> bytes:
+    """Return a list's items from `first` to the one before `last`, with the changed ones changed. One that has nothing
+    left goes, with its comma."""
+    items, spans = asked.conversation.cut.items, asked.conversation.cut.spans
+    pieces = [] if first else [items[: spans[0][0]] if spans else items]
+    has_before = first > 0
+    for number in range(first, last):
+        start, end = spans[number]
+        edit = changes.get(number - asked.frame_count)
+        item = items[start:end]
+        new = asked.dialect.edited(item.decode(), edit).encode() if edit else item
+        if new:
+            pieces += [items[spans[number - 1][1] : start], new] if has_before else [new]
+            has_before = True
+    return b"".join(pieces)

@@ -19,7 +19,7 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
-from longthread.gateway.raw_json import replaced, spelled
+from longthread.gateway.raw_json import spelled
 from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
@@ -78,8 +78,7 @@ class Gateway:
             return _no_upstream(dialect, asked.model, found)
         upstream, model = found
         if model != asked.model:
-            at = asked.fields["model"]
-            asked = asked.with_text(replaced(asked.text, [(at.start, at.end, spelled(model))]))
+            asked = asked.with_field("model", spelled(model))
         keeps = self._keeps(asked, incoming)
         exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
         try:

@@ -63,14 +63,14 @@ async def expanded_thread(tx: Transaction, asked: Asked) -> Expanded:
         raise StateUnknown(404, "thread_not_found", f"No thread was found for `previous_message_id` {previous}.")
     frame = await calls.find_frame(tx, call.thread_id, call.frame)
     own = {name: frame[name] for name in ("system", "tools") if name in frame and name not in asked.fields}
-    messages = [*said, *(asked.text[item.start : item.end] for item in asked.items)]
+    messages = [*said, *asked.items]
     return Expanded(rebuilt(asked, own | {"messages": f"[{','.join(messages)}]"}, leave_out=("thread",)), call)
 
 
 def rebuilt(asked: Asked, fields: dict[str, str], leave_out: Sequence[str] = ()) -> Asked:
     """Return a request with other JSON texts for some fields, and without some."""
-    raws = {name: asked.text[found.start : found.end] for name, found in asked.fields.items() if name not in leave_out}
-    return asked.with_text("{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in (raws | fields).items()) + "}")
+    raws = {name: asked.raw(name) for name in asked.fields if name not in leave_out} | fields
+    return asked.with_body(("{" + ",".join(f"{spelled(name)}:{raw}" for name, raw in raws.items()) + "}").encode())
 
 
 def without_state(headers: Headers) -> Headers:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
-from longthread.gateway.parts import Anchored, Part, anchored, chain
+from longthread.gateway.parts import Anchored, Part, anchored
 from longthread.gateway.raw_json import element_texts
 from longthread.model.entry import Entry
 from longthread.model.ids import short_id
@@ -62,7 +63,7 @@ async def find_place(
     """Find where a request belongs: the thread that it chose, or that of its longest prefix that holds a reply, or the
     one that it names, or a new one."""
     found = await _known(tx, asked)
-    depth = {node: number for number, node in enumerate(asked.nodes)}
+    depth = dict(zip(asked.nodes, count()))
     joined = await _joined(tx, asked, found, depth, named.thread_id if named else None)
     decides = await _deciding(tx, joined, upstream, family) if joined else None
     parent = None
@@ -99,7 +100,7 @@ async def _joined(
     among = sorted((newest[each] for each in siblings), key=lambda node: (node.thread_id != own, known.index(node)))
     for node in among[:_SIBLINGS]:
         call = await calls.find_call(tx, node.thread_id, node.call)
-        if call and chain(each for each in asked.hidden if each.at < call.ends) == call.hidden_hash:
+        if call and asked.indexed.hash_before(call.ends) == call.hidden_hash:
             return node
     return known[0]
 
@@ -138,19 +139,16 @@ async def hidden_until(tx: Transaction, asked: Asked, call: GatewayCall) -> Sequ
     """Return the hidden parts that a call carried, and those of its reply; None if they cannot be restored."""
     if call.refused:
         return None
-    known = asked.recent.hidden
-    found = known.get(call.hidden_hash or b"")
+    found = asked.recent.hidden_until(call)
     if found is None:
         base = await calls.find_call(tx, call.thread_id, call.base) if call.base else None
-        before = known.get(base.hidden_hash or b"") if base is not None and not base.refused else None
+        before = asked.recent.hidden_until(base) if base is not None and not base.refused else None
         line = [call] if before is not None or not call.base else await _line(tx, call)
         own = await _hidden_of(tx, asked.dialect, line)
         if own is None:
             return None
         found = [*(before or ()), *own]
-        if base is not None and before is not None:
-            known.pop(base.hidden_hash or b"")  # the same texts are in what goes on from it
-        known.put(call.hidden_hash or b"", found, sum(len(each[-1]) for each in found))
+        asked.recent.put_hidden(call, found, base)
     return found
 
 

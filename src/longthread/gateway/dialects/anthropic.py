@@ -36,18 +36,15 @@ class Anthropic:
     final: tuple[bytes, ...] = (b"message_stop",)
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
 
-    def items_of(self, fields: RequestFields) -> Sequence[Value]:
-        return listed(fields, self.items)
-
-    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
-        return other_fields(fields, text, self.items)
+    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+        raise ValueError(f"The request has no list of {self.items}.")
 
     def tool_names(self, fields: RequestFields) -> list[str]:
         return names_of(fields["tools"].value if "tools" in fields else None)
 
-    def parts(self, items: Sequence[Value]) -> list[Part]:
+    def parts(self, items: Sequence[Any]) -> list[Part]:
         found: list[Part] = []
-        for number, (message, _, _) in enumerate(items):
+        for number, message in enumerate(items):
             if not isinstance(message, dict):
                 raise ValueError("A message is no object.")
             role = _ROLES.get(message.get("role", ""))
@@ -82,7 +79,7 @@ class Anthropic:
                 found.append((sent, [_as_block(block) for block in blocks]))
         return [f'{{"role":"{role}","content":[{",".join(blocks)}]}}' for role, blocks in found]
 
-    def frame_items(self, items: Sequence[Value]) -> int:
+    def frame_items(self, items: Sequence[Any]) -> int:
         return 0
 
     def asks_hidden(self, fields: RequestFields) -> bool:
@@ -154,18 +151,6 @@ class Anthropic:
 
 def _as_block(text: str) -> str:
     return text if text.startswith("{") else f'{{"type":"text","text":{text}}}'
-
-
-def listed(fields: RequestFields, name: str) -> Sequence[Value]:
-    """Return the list under a name. Raises ValueError: there is none."""
-    found = fields.get(name)
-    if found is None or not isinstance(found.value, list):
-        raise ValueError(f"The request has no list of {name}.")
-    return found.value
-
-
-def other_fields(fields: RequestFields, text: str, items: str) -> dict[str, str]:
-    return {name: text[found.start : found.end] for name, found in fields.items() if name != items}
 
 
 def names_of(tools: Any) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from longthread.gateway.dialects.anthropic import error_message, listed, names_of, other_fields, text_in
+from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
 from longthread.gateway.dialects.chunks import message_of
 from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, text_bytes, visible_json
@@ -61,20 +61,15 @@ class Completions:
     final: tuple[bytes, ...] = (b"data: [DONE]", b"data:[DONE]")
     ping = b": ping\n\n"
 
-    def items_of(self, fields: RequestFields) -> Sequence[Value]:
-        return listed(fields, self.items)
-
-    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
-        items = self.items_of(fields)
-        own = [text[item.start : item.end] for item in items[: self.frame_items(items)]]
-        return other_fields(fields, text, self.items) | ({self.items: f"[{','.join(own)}]"} if own else {})
+    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+        raise ValueError(f"The request has no list of {self.items}.")
 
     def tool_names(self, fields: RequestFields) -> list[str]:
         return [name for key in ("tools", "functions") if key in fields for name in names_of(fields[key].value)]
 
-    def parts(self, items: Sequence[Value]) -> list[Part]:
+    def parts(self, items: Sequence[Any]) -> list[Part]:
         found: list[Part] = []
-        for number, (message, _, _) in enumerate(items):
+        for number, message in enumerate(items):
             role = _role(message)
             for place, slot in enumerate(_slots(message)):
                 part = _part(role, number, place, _block(slot))
@@ -95,8 +90,8 @@ class Completions:
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         return [message for role, blocks in entries for message in _spelled(role, blocks)]
 
-    def frame_items(self, items: Sequence[Value]) -> int:
-        roles = (item.value.get("role") if isinstance(item.value, dict) else None for item in items)
+    def frame_items(self, items: Sequence[Any]) -> int:
+        roles = (item.get("role") if isinstance(item, dict) else None for item in items)
         return next((number for number, role in enumerate(roles) if role not in _INSTRUCTIONS), len(items))
 
     def asks_hidden(self, fields: RequestFields) -> bool:

@@ -70,19 +70,15 @@ class Dialect(Protocol):
     ping: bytes
     """An event that clients skip."""
 
-    def items_of(self, fields: RequestFields) -> Sequence[Value]:
-        """Return a request's messages or items. Raises ValueError: it has none, or in another form."""
-        ...
-
-    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
-        """Return what a request says beside its conversation, as JSON texts by field."""
+    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
+        """Return the items of a request that has no list of them. Raises ValueError: it must have one."""
         ...
 
     def tool_names(self, fields: RequestFields) -> list[str]:
         """Return the names of the request's tools."""
         ...
 
-    def parts(self, items: Sequence[Value]) -> list[Part]:
+    def parts(self, items: Sequence[Any]) -> list[Part]:
         """Return the parts of messages. Raises ValueError: they have another form."""
         ...
 
@@ -102,7 +98,7 @@ class Dialect(Protocol):
         """Return entries as messages or items: JSON texts, made of the JSON texts of their blocks."""
         ...
 
-    def frame_items(self, items: Sequence[Value]) -> int:
+    def frame_items(self, items: Sequence[Any]) -> int:
         """Return how many messages at the beginning are instructions, and belong to the frame."""
         ...
 

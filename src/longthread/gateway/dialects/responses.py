@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from longthread.gateway.dialects.anthropic import error_message, listed, names_of, other_fields, text_in
+from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
 from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, text_bytes, visible_json
 from longthread.gateway.raw_json import (
@@ -65,24 +65,20 @@ class Responses:
     )
     ping = b": ping\n\n"
 
-    def items_of(self, fields: RequestFields) -> Sequence[Value]:
+    def unlisted(self, fields: RequestFields) -> Sequence[Value]:
         found = fields.get(self.items)
         if found is None or found.value is None:
             return ()
-        return [found] if isinstance(found.value, str) else listed(fields, self.items)
-
-    def frame(self, fields: RequestFields, text: str) -> dict[str, str]:
-        items = self.items_of(fields)
-        instructions = [text[item.start : item.end] for item in items[: self.frame_items(items)]]
-        own = other_fields(fields, text, self.items)
-        return own | {self.items: f"[{','.join(instructions)}]"} if instructions else own
+        if not isinstance(found.value, str):
+            raise ValueError(f"The request has no list of {self.items}.")
+        return [found]
 
     def tool_names(self, fields: RequestFields) -> list[str]:
         return names_of(fields["tools"].value if "tools" in fields else None)
 
-    def parts(self, items: Sequence[Value]) -> list[Part]:
+    def parts(self, items: Sequence[Any]) -> list[Part]:
         found: list[Part] = []
-        for number, (item, _, _) in enumerate(items):
+        for number, item in enumerate(items):
             found += _item_parts(number, item)
         return found
 
@@ -119,8 +115,8 @@ class Responses:
     def spelled(self, entries: Sequence[tuple[Role, Sequence[str]]]) -> list[str]:
         return [item for role, blocks in entries for item in _items(role, blocks)]
 
-    def frame_items(self, items: Sequence[Value]) -> int:
-        for number, (item, _, _) in enumerate(items):
+    def frame_items(self, items: Sequence[Any]) -> int:
+        for number, item in enumerate(items):
             if not (isinstance(item, dict) and _is_message(item) and item.get("role") in ("system", "developer")):
                 return number
         return len(items)
@@ -161,7 +157,7 @@ class Responses:
         head = {name: each.value for name, each in fields.items() if name not in ("output", *_OF_REQUEST)}
         usage = head.get("usage")
         return Reply(
-            parts=self.parts([Value(item, 0, 0) for item, _ in found]),
+            parts=self.parts([item for item, _ in found]),
             raws=[self.blocks(raw) for _, raw in found],
             id=head.get("id"),
             ids=[item["id"] for item, _ in found if isinstance(item.get("id"), str)],
@@ -188,6 +184,13 @@ class Responses:
 
 _OF_REQUEST = ("tools", "instructions")
 """What a response repeats of its request: the call's frame has it."""
+
+
+def is_reference(item: Any) -> bool:
+    """Whether an item names another one by its id; its type may be left out."""
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]:
+        return False
+    return item.get("type") == "item_reference" or item.keys() == {"id"}
 
 
 def _is_message(item: Mapping[str, Any]) -> bool:
@@ -283,7 +286,8 @@ def _item(number: int, place: int, item: Mapping[str, Any]) -> Part:
         visible = b"result" + _visible({**item, "output": blocks})
         return Part("tool", "result", visible, None, number, place, (item.get("call_id"), text_in(blocks)))
     if kind == "item_reference" or not kind:
-        return Part("assistant", "other", visible_json(dict(item), frozenset({"type"})), None, number, place)
+        visible = visible_json(dict(item), frozenset({"type"}))
+        return Part("assistant", "reference" if is_reference(item) else "other", visible, None, number, place)
     if kind.startswith("compaction") and item.get("encrypted_content"):
         return Part("assistant", "other", _marked(str(item["encrypted_content"])), None, number, place)
     if kind.endswith("_call") and item.get("call_id"):
