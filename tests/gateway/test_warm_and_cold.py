@@ -9,16 +9,16 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.gateway.conftest import USER
 
+from longthread.gateway import service
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
 from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
-from longthread.gateway.upstream import Routes, Upstream
+from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
@@ -34,19 +34,31 @@ moves = st.lists(
 )
 
 
-class Provider(httpx.AsyncBaseTransport):
+class Provider(Connections):
     """It answers anything, and thinks before it speaks. `got` are the bytes that it was sent last."""
 
     def __init__(self, reply: Callable[[int], dict[str, Any]]) -> None:
+        super().__init__()
         self._reply = reply
         self.count = 0
         self.got = b""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.got = await request.aread()
+    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
+        self.got = body
         self.count += 1
-        body = json.dumps(self._reply(self.count), ensure_ascii=False).encode()
-        return httpx.Response(200, stream=httpx.ByteStream(body))
+        return Answer(json.dumps(self._reply(self.count), ensure_ascii=False).encode())
+
+
+class Answer(UpstreamResponse):
+    """A whole answer."""
+
+    def __init__(self, body: bytes) -> None:
+        self.status = 200
+        self.headers = [(b"content-type", b"application/json")]
+        self._body = body
+
+    async def read(self) -> bytes:
+        return self._body
 
 
 def messages_reply(number: int) -> dict[str, Any]:
@@ -114,13 +126,19 @@ def body_of(dialect: Dialect, items: Items, seed: int) -> bytes:
     return json.dumps({name: fields[name] for name in names}, **spelling).encode()
 
 
+def gateway(store: Driver, routes: Routes, provider: Provider) -> Gateway:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "Connections", lambda: provider)
+        return Gateway(store, routes, GatewayOptions(USER))
+
+
 async def play(store: Driver, name: str, steps: list[tuple[str, int]]) -> int:
     """Play a client's moves. Before each request to the warm gateway a new one gets the same. Return how many were
     restored."""
     dialect, reply, said = CASES[name]
     routes = Routes({"u": Upstream("u", "http://provider", [name])})
-    provider, warm = Provider(reply), Gateway(store, routes, GatewayOptions(USER))
-    warm._connections._given = provider
+    provider = Provider(reply)
+    warm = gateway(store, routes, provider)
     own, restored = uuid.uuid4(), 0
     branches: list[Items] = [[]]
     current, seed = branches[0], steps[0][1]
@@ -137,9 +155,7 @@ async def play(store: Driver, name: str, steps: list[tuple[str, int]]) -> int:
             text = {"responses": "input_text"}.get(name, "text")
             current.append({"role": "user", "content": [{"type": text, "text": f"{own} {number} 问"}]})
         asked = Incoming("POST", PATHS[name], [], body_of(dialect, lossy(current, seed), seed))
-        cold = Gateway(store, routes, GatewayOptions(USER))
-        cold._connections._given = provider
-        await cold.reply(dialect, asked, counts=True)  # which keeps nothing
+        await gateway(store, routes, provider).reply(dialect, asked, counts=True)  # which keeps nothing
         expected = provider.got
         answer = await warm.reply(dialect, asked)
         assert provider.got == expected
