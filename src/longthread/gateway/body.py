@@ -12,8 +12,6 @@ from typing import Any
 
 from longthread.gateway.raw_json import Value, expect, next_place, skip_blank, value_at
 
-Span = tuple[int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -29,7 +27,7 @@ class Cut:
     head: bytes
     items: bytes
     tail: bytes
-    spans: Sequence[Span]
+    spans: Sequence[tuple[int, int]]
 
     @property
     def body(self) -> bytes:
