@@ -85,7 +85,7 @@ class Portal:
         finally:
             if not sent.result.done():  # KeyboardInterrupt, or what another signal's handler raises
                 sent.cancel()
-                with suppress(Exception):
+                with suppress(Exception):  # what interrupted the wait is raised, not how the work ended
                     sent.wait()
 
     def start(self, work: Callable[P, Coroutine[Any, Any, None]], *args: P.args, **kwargs: P.kwargs) -> bool:

@@ -290,7 +290,7 @@ async def test_the_state_is_what_the_database_says(open_analyst: OpenAnalyst, sh
 async def test_closing_cancels_a_pass_and_the_next_process_makes_it(
     open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("longthread.memory.pruner.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("longthread.memory.background.CLOSE_SECONDS", 0.05)
     await seeded(store, "t", 11)
     asked = asyncio.Event()
 

@@ -18,10 +18,19 @@ _logger = logging.getLogger(__name__)
 class Background:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._tasks)
+
+    def has(self, name: str) -> bool:
+        """Whether a task of this name runs."""
+        return name in self._tasks
 
     def start(self, name: str, work: Callable[[], Awaitable[None]], *, failing: str) -> None:
-        """Start `work` unless a task of this name runs. An error is logged with `failing`."""
-        if name in self._tasks:
+        """Start `work` unless a task of this name runs, or this is closed. An error is logged with `failing`."""
+        if self._closed or name in self._tasks:
             return
 
         async def run() -> None:
@@ -36,11 +45,14 @@ class Background:
         self._tasks[name] = task
         task.add_done_callback(lambda _: self._tasks.pop(name, None))
 
-    async def settle(self) -> None:
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+    async def settle(self, name: str | None = None) -> None:
+        """Wait for the task of this name, or for all."""
+        tasks = [task for key, task in self._tasks.items() if name in (None, key)]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def close(self) -> None:
         """Wait up to CLOSE_SECONDS for the tasks, then cancel them; their work is due again later."""
+        self._closed = True
         tasks = list(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_SECONDS)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Sequence
 
-from longthread.errors import StoreClosed
+from longthread.memory.background import Background
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
@@ -14,11 +12,6 @@ from longthread.model.manifest import Segment
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
 from longthread.store.summaries import ThreadSummary
-
-CLOSE_SECONDS = 2.0
-"""How long closing waits for what goes on in the background."""
-
-_logger = logging.getLogger(__name__)
 
 
 class Pruner:
@@ -31,8 +24,7 @@ class Pruner:
         self.policy = policy
         self._store = store
         self._recaller = recaller
-        self._passes: dict[str, asyncio.Task[None]] = {}
-        self._closed = False
+        self._background = Background()
 
     def keep_up(
         self,
@@ -55,43 +47,33 @@ class Pruner:
         """
         thread_id = scope.thread_id or ""
         owed = summarizer is not None and kept is not None and kept.unwritten
-        if self._closed or thread_id in self._passes or not (stale or owed or self.policy.is_due(count, view, kept)):
+        if self._background.has(thread_id) or not (stale or owed or self.policy.is_due(count, view, kept)):
             return
-        task = asyncio.get_running_loop().create_task(self._pass(scope, view, summarizer), name=f"prune {thread_id}")
-        self._passes[thread_id] = task
-        task.add_done_callback(lambda _: self._passes.pop(thread_id, None))
+        self._background.start(
+            thread_id,
+            lambda: self._pass(scope, view, summarizer),
+            failing=f"Thread {thread_id} could not be pruned",
+        )
 
     async def _pass(self, scope: Scope, view: Sequence[Segment], summarizer: Summarizer | None) -> None:
-        try:
-            await prune_thread(
-                self._store,
-                scope.thread_id or "",
-                self.policy,
-                view=view,
-                summarizer=summarizer,
-                prepare=lambda: self._recaller.prepare(scope),
-            )
-        except StoreClosed:
-            return  # the program has ended; the next one makes up for it
-        except Exception as error:  # noqa: BLE001 - no caller waits for it, so it is logged; a later pass repeats it
-            _logger.warning("Thread %s could not be pruned: %s", scope.thread_id, str(error) or type(error).__name__)
+        await prune_thread(
+            self._store,
+            scope.thread_id or "",
+            self.policy,
+            view=view,
+            summarizer=summarizer,
+            prepare=lambda: self._recaller.prepare(scope),
+        )
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._passes)
+        return self._background.is_busy
 
     async def settle(self, thread_id: str | None = None) -> None:
         """Wait for the background passes on one thread, or on all."""
-        passes = [task for key, task in self._passes.items() if thread_id in (None, key)]
-        await asyncio.gather(*passes, return_exceptions=True)
+        await self._background.settle(thread_id)
 
     async def close(self) -> None:
-        """Wait up to CLOSE_SECONDS for the passes, then cancel them. A summary that a model owes is written
-        later: the digest is stored."""
-        self._closed = True
-        tasks = list(self._passes.values())
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Wait briefly for the passes, then cancel them. A summary that a model owes is written later: the digest is
+        stored."""
+        await self._background.close()

@@ -25,7 +25,7 @@ def serve(to: socket.socket) -> None:
         return
     try:
         confine(to.fileno(), seconds=task["seconds"], megabytes=task["memory_mb"])
-    except Exception as error:  # noqa: BLE001 - nothing is run then
+    except Exception as error:  # noqa: BLE001 - whatever kept it from being confined, nothing is run
         answer: WireMessage = {"unconfined": f"{type(error).__name__}: {error}"}
     else:
         answer = _answer(task)
