@@ -309,7 +309,7 @@ async def writes_of_task(tx: Transaction, thread_id: str, ns: str, checkpoint_id
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class CheckpointFilter:
     """A filter for a user's checkpoints: ids below `before`; None matches any."""
 
     user_id: str
@@ -318,7 +318,9 @@ class Where:
     before: str = LAST
 
 
-async def page(tx: Transaction, where: Where, after: CheckpointRow | None, *, limit: int) -> list[CheckpointRow]:
+async def page(
+    tx: Transaction, where: CheckpointFilter, after: CheckpointRow | None, *, limit: int
+) -> list[CheckpointRow]:
     """Return a page of checkpoints after `after`, newest ids first; of every namespace if no thread is given."""
     values: dict[str, Any] = {"user_id": where.user_id, "before": where.before, "limit": limit}
     if where.thread_id is not None and where.ns is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointRow, NewestCheckpoint, Where, WriteRow
+from longthread.store.checkpoints import CheckpointFilter, CheckpointRow, NewestCheckpoint, WriteRow
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
@@ -98,11 +98,11 @@ class CheckpointContract(Contract):
         rows = [row(n) for n in range(1, 8)]
         await put(store, *rows, row(1, ns="child"), row(3, thread_id="other"))
         async with store.reading() as tx:
-            of_ns = await checkpoints.page(tx, Where(USER, "t", ""), None, limit=3)
+            of_ns = await checkpoints.page(tx, CheckpointFilter(USER, "t", ""), None, limit=3)
             assert [each.n for each in of_ns] == [7, 6, 5]
-            assert await checkpoints.page(tx, Where(USER, "t", ""), of_ns[-1], limit=99) == rows[3::-1]
-            assert await checkpoints.page(tx, Where(USER, "t", "", "id-003"), None, limit=99) == rows[1::-1]
-            everything = await checkpoints.page(tx, Where(USER), None, limit=99)
+            assert await checkpoints.page(tx, CheckpointFilter(USER, "t", ""), of_ns[-1], limit=99) == rows[3::-1]
+            assert await checkpoints.page(tx, CheckpointFilter(USER, "t", "", "id-003"), None, limit=99) == rows[1::-1]
+            everything = await checkpoints.page(tx, CheckpointFilter(USER), None, limit=99)
             assert len(everything) == 9
             assert [each.id for each in everything] == sorted((each.id for each in everything), reverse=True)
             assert await checkpoints.before(tx, "t", "", 4, limit=2) == [rows[2], rows[1]]
@@ -113,7 +113,11 @@ class CheckpointContract(Contract):
             assert await checkpoints.lock(tx, "t", user_id="other") is None
             with pytest.raises(ThreadTaken):
                 await checkpoints.lock(tx, "t", user_id="other", create=True)
-            for where in (Where("other"), Where("other", "t"), Where("other", "t", "")):
+            for where in (
+                CheckpointFilter("other"),
+                CheckpointFilter("other", "t"),
+                CheckpointFilter("other", "t", ""),
+            ):
                 assert await checkpoints.page(tx, where, None, limit=9) == []
 
     async def test_what_tasks_write_is_kept_by_task(self, store: Driver) -> None:
