@@ -15,7 +15,7 @@ from langchain_core.messages.tool import invalid_tool_call
 
 from longthread.context.window import ViewRequest, as_answered, fit
 from longthread.langgraph.memory import message_view
-from longthread.langgraph.memory.message_view import KeptView, StateMessages
+from longthread.langgraph.memory.message_view import StateMessages, StoredView
 from longthread.model.manifest import Segment
 
 
@@ -81,7 +81,7 @@ def test_a_view_goes_on_when_results_in_it_have_got_their_ids(names: tuple[str, 
     # Each in a segment of its own, as where they were cut.
     alone = [Segment(n, n, "whole") for n in range(1, len(state) + 1)]
     for segments in (fitted.segments, alone):
-        kept = KeptView.from_json(json.loads(json.dumps(KeptView.of(segments, spots).to_json())))
+        kept = StoredView.from_json(json.loads(json.dumps(StoredView.of(segments, spots).to_json())))
         assert kept is not None
         later = [each.model_copy(update={"id": each.id or f"kept{n}"}) for n, each in enumerate(state)]
         assert kept.past(StateMessages().spots(later), "").segments == segments

@@ -9,8 +9,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from longthread.context.window import as_answered
-from longthread.langgraph.memory.message_view import KeptView as Kept
 from longthread.langgraph.memory.message_view import StateMessages
+from longthread.langgraph.memory.message_view import StoredView as Kept
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.delta_history import delta_messages
 from longthread.langgraph.saver.thread_cache import CONVERSATION

@@ -37,7 +37,7 @@ _REMEMBERING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class KeptView:
+class StoredView:
     """The last call's view as JSON in the state. `parts` are segments: count, first and last message, and form."""
 
     parts: Sequence[Sequence[Any]] = ()
@@ -46,7 +46,7 @@ class KeptView:
     model: str = ""
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], spots: Sequence[WindowMessage]) -> KeptView:
+    def of(cls, segments: Sequence[Segment], spots: Sequence[WindowMessage]) -> StoredView:
         """Build it from a view, in which a message's number is its place, from 1 on."""
         names = [_short(spot.entry.id) for spot in spots]
         told = [
@@ -65,7 +65,7 @@ class KeptView:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> KeptView | None:
+    def from_json(cls, data: Mapping[str, Any] | None) -> StoredView | None:
         return cls(**data) if data else None
 
     def past(self, spots: Sequence[WindowMessage], summary: str) -> PreviousCall:

@@ -20,7 +20,7 @@ from longthread.context.window import FittedView, ViewRequest, WindowMessage, fi
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, expect_backed
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
-from longthread.langgraph.memory.message_view import KeptView, StateMessages, as_sent
+from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
 from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
 from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.llm.langchain import LangChainModel
@@ -65,7 +65,7 @@ class _Call:
     spots: Sequence[WindowMessage] = ()
     fitted: FittedView | None = None
     room: int = 0
-    seen: KeptView = field(default_factory=KeptView)
+    seen: StoredView = field(default_factory=StoredView)
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -244,7 +244,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
         call.spots = self._messages.spots(rest)
-        seen = KeptView.from_json(call.state.get("memory_view"))
+        seen = StoredView.from_json(call.state.get("memory_view"))
         wanted = ViewRequest(
             budget=self._budget(request, name, int(fixed * factor), factor),
             family=family,
@@ -259,7 +259,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             topics=summary.get("topics", ()) if _can_recall(request) else (),
         )
         call.fitted, call.room = fit(call.spots, wanted), wanted.budget
-        kept = KeptView.of(call.fitted.segments, call.spots)
+        kept = StoredView.of(call.fitted.segments, call.spots)
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
         return request.override(messages=[*first, *as_sent(call.fitted.messages, call.spots, rest)])
 
@@ -275,7 +275,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _factor(self, name: str, call: _Call) -> float:
         """Return the correction of estimates: learned by this process for the model, else the last call's."""
-        seen = KeptView.from_json(call.state.get("memory_view"))
+        seen = StoredView.from_json(call.state.get("memory_view"))
         if name not in self._factors and seen is not None and seen.model == name:
             return corrected(1.0, seen.estimated, seen.reported)
         return self._factors.get(name, 1.0)
