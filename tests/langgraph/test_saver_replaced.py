@@ -174,9 +174,9 @@ async def test_what_is_indexed_of_a_thread_stays_as_it_is_when_checkpoints_are_r
     async with store.writing() as tx:
         thread = await checkpoints.lock(tx, "t", user_id="default", create=True)
         assert thread is not None
-        before = await recall.born(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        before = await recall.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
         await checkpoints.renew(tx, thread)
-        after = await recall.born(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
+        after = await recall.birth_id(tx, "t"), await find_thread(tx, "t"), await find_mark(tx, "t", "model")
     assert before == after
     assert None not in before
 

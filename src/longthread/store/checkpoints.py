@@ -42,9 +42,9 @@ class Locked:
     """The stored activity time; None: unknown."""
 
     @property
-    def born(self) -> str:
+    def birth_id(self) -> str:
         """The part of the incarnation that is constant for the thread's lifetime."""
-        return incarnation.born(self.incarnation)
+        return incarnation.birth_id(self.incarnation)
 
 
 @dataclass(frozen=True, slots=True)

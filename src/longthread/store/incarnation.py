@@ -10,14 +10,14 @@ _RENEWED = "."
 """Separates the constant part from the last renewal."""
 
 
-def born(incarnation: str) -> str:
+def birth_id(incarnation: str) -> str:
     """Return the part that is constant for the thread's lifetime."""
     return incarnation.partition(_RENEWED)[0]
 
 
 def renewed(incarnation: str) -> str:
     """Return a new incarnation of the same thread."""
-    return f"{born(incarnation)}{_RENEWED}{token_hex(6)}"
+    return f"{birth_id(incarnation)}{_RENEWED}{token_hex(6)}"
 
 
 async def find(tx: Transaction, thread_id: str) -> str | None:

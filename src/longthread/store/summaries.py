@@ -42,13 +42,13 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """A thread for a summary pass: its extent, its birth id (`born`), and its stored summary."""
+    """A thread for a summary pass: its extent, its birth id (`birth_id`), and its stored summary."""
 
     user_id: str
     tip: int
     entry_count: int
     first_seq: int
-    born: str
+    birth_id: str
     kept: ThreadSummary | None
 
 
@@ -66,7 +66,7 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     kept = _kept(row, thread_id) if row["summary"] is not None else None
     with of_thread(thread_id):
         position = (int(row["tip"]), int(row["entry_count"]), int(row["thread_first"]))
-    return Summarised(row["user_id"], *position, incarnation.born(row["incarnation"]), kept)
+    return Summarised(row["user_id"], *position, incarnation.birth_id(row["incarnation"]), kept)
 
 
 def _kept(row: Row, thread_id: str) -> ThreadSummary | None:

@@ -137,7 +137,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 
     def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
         checkpoint_id = found.config["configurable"]["checkpoint_id"]
-        self._parents.belongs(checkpoint_id, thread.id, thread.born)
+        self._parents.belongs(checkpoint_id, thread.id, thread.birth_id)
         if newest:
             self._parents.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
 
@@ -209,15 +209,15 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._parents.note(given.id)
         stored_id = new_object(given.id)
         for checkpoint_id in (given.id, stored_id):
-            self._parents.belongs(checkpoint_id, thread_id, putting.growth.thread.born)
+            self._parents.belongs(checkpoint_id, thread_id, putting.growth.thread.birth_id)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
 
     async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
         """Store a checkpoint and its parent's pending writes: in one transaction where all is cached."""
         thread_id, ns = _address(given.config)
-        putting, born = None, self._parents.born(given.parent_id, thread_id)
-        if born is not None:
-            self._parents.belongs(given.id, thread_id, born)
+        putting, birth_id = None, self._parents.birth_id(given.parent_id, thread_id)
+        if birth_id is not None:
+            self._parents.belongs(given.id, thread_id, birth_id)
         try:
             with self._cache.unless_it_fails(thread_id):
                 if (known := self._cache.peek(thread_id).place(ns, given.parent_id)) is not None:
@@ -255,10 +255,10 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
-            born = self._parents.born(given.parent_id, thread_id)
-            create = born is None and (given.parent_id is None or not self._cache.has_seen(thread_id))
+            birth_id = self._parents.birth_id(given.parent_id, thread_id)
+            create = birth_id is None and (given.parent_id is None or not self._cache.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
-            await self._check_is_of(tx, place.thread, ns, given.parent_id, born)
+            await self._check_is_of(tx, place.thread, ns, given.parent_id, birth_id)
             memory = self._cache.of_locked(place.thread)
             self._parents.check((thread_id, ns), place.head, given.config, given.id)
             growth = LogGrowth(tx, place.thread, guesses=known is not None)
@@ -318,14 +318,14 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
-            born = self._parents.born(checkpoint_id, thread_id)
+            birth_id = self._parents.birth_id(checkpoint_id, thread_id)
             # A graph that begins with a command writes before its first checkpoint.
-            create = born is None and (thread_id in self._new or not self._cache.has_seen(thread_id))
+            create = birth_id is None and (thread_id in self._new or not self._cache.has_seen(thread_id))
             before = self._cache.peek(thread_id).thread
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
-            if born is None and before is not None:
-                born = before.born
-            await self._check_is_of(tx, place.thread, ns, checkpoint_id, born)
+            if birth_id is None and before is not None:
+                birth_id = before.birth_id
+            await self._check_is_of(tx, place.thread, ns, checkpoint_id, birth_id)
             memory = self._cache.of_locked(place.thread)
             goes_on = self._parents.holds(checkpoint_id)
             seen = self._parents.seen(checkpoint_id)
@@ -333,10 +333,10 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             return memory, await writing.put(given.task_for(memory, self.serde))
 
     async def _check_is_of(
-        self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, born: str | None
+        self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None
     ) -> None:
-        """Raise ThreadBegunAnew unless `born` marks this thread, or it holds the checkpoint again."""
-        if born in (None, thread.born) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
+        """Raise ThreadBegunAnew unless `birth_id` marks this thread, or it holds the checkpoint again."""
+        if birth_id in (None, thread.birth_id) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
             return
         raise ThreadBegunAnew(thread=thread.id)
 

@@ -69,15 +69,15 @@ class ParentTracker:
         self._found_nothing[place] -= 1
         return True
 
-    def belongs(self, checkpoint_id: str, thread_id: str, born: str) -> None:
+    def belongs(self, checkpoint_id: str, thread_id: str, birth_id: str) -> None:
         """Remember the thread's mark for this very object: see `Locked.born`."""
-        self._threads.put((id(checkpoint_id), thread_id), (checkpoint_id, intern(born)))
+        self._threads.put((id(checkpoint_id), thread_id), (checkpoint_id, intern(birth_id)))
 
     def is_missing(self, checkpoint_id: str, thread_id: str) -> None:
         """Note that the holder of this very object was told that the checkpoint is missing; it may go on."""
         self._threads.pop((id(checkpoint_id), thread_id))
 
-    def born(self, checkpoint_id: str | None, thread_id: str) -> str | None:
+    def birth_id(self, checkpoint_id: str | None, thread_id: str) -> str | None:
         """Return the thread's mark for this very object; None if unknown."""
         known = self._threads.peek((id(checkpoint_id), thread_id))
         return known[1] if known is not None and known[0] is checkpoint_id else None
@@ -85,8 +85,8 @@ class ParentTracker:
     def fork(self, checkpoint_id: str, thread_id: str) -> str:
         """Return the id as a new object, which names an old checkpoint to fork from."""
         forked = new_object(checkpoint_id)
-        if (born := self.born(checkpoint_id, thread_id)) is not None:
-            self.belongs(forked, thread_id, born)
+        if (birth_id := self.birth_id(checkpoint_id, thread_id)) is not None:
+            self.belongs(forked, thread_id, birth_id)
         return forked
 
     def refuse(self, checkpoint_id: str) -> None:

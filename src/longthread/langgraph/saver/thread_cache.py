@@ -113,7 +113,7 @@ class ThreadCache:
     def _renewed(self, memory: CachedThread | None, thread: Locked) -> CachedThread:
         """Replace a cache that a store in progress may still use."""
         renewed = CachedThread()
-        if memory is not None and memory.thread is not None and memory.thread.born == thread.born:
+        if memory is not None and memory.thread is not None and memory.thread.birth_id == thread.birth_id:
             for name, kept in memory.lists.items():
                 renewed.lists.put(name, kept)
         self._threads.put(thread.id, renewed)

@@ -42,7 +42,7 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
     await _drop_other_forms(store, thread_id)
     while True:
         async with store.reading() as tx:
-            born = await recall.born(tx, thread_id)
+            birth_id = await recall.birth_id(tx, thread_id)
             gap = await _first_gap(tx, thread_id)
         if gap is None:
             await merge_segments(store, thread_id)
@@ -52,7 +52,7 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
         async with store.writing() as tx:
             if not await tx.fetch("select_position", id=thread_id):
                 return done
-            if await recall.born(tx, thread_id) == born and await _is_free(tx, thread_id, first, last):
+            if await recall.birth_id(tx, thread_id) == birth_id and await _is_free(tx, thread_id, first, last):
                 await write_segment(tx, thread_id, segment)
         done += last - first + 1
         if progress is not None:

@@ -24,7 +24,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
     After a StoreError, what was merged before stays."""
     while True:
         async with store.reading() as tx:
-            born = await recall.born(tx, thread_id)
+            birth_id = await recall.birth_id(tx, thread_id)
             group = _group(await recall.extents(tx, thread_id))
             if group is None:
                 return
@@ -37,7 +37,7 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
             if not await tx.fetch("select_position", id=thread_id):
                 return
             there = [extent for extent in await recall.extents(tx, thread_id) if first <= extent.first <= last]
-            if there != group or await recall.born(tx, thread_id) != born:
+            if there != group or await recall.birth_id(tx, thread_id) != birth_id:
                 return  # Somebody else was faster, and goes on.
             await recall.delete_segments(tx, thread_id, first, last, below=below)
             await write_segment(tx, thread_id, segment)

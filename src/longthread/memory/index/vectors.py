@@ -117,7 +117,7 @@ async def sign_thread(store: Driver, thread_id: str, model: str, mark: VectorMar
 async def _is_same(tx: Transaction, thread_id: str, model: str, mark: VectorMark) -> bool:
     """Whether it is still the thread that was read, and no other process has embedded more of it."""
     now = await vectors.find_mark(tx, thread_id, model)
-    return now is not None and (now.born, now.last_seq) == (mark.born, mark.last_seq)
+    return now is not None and (now.birth_id, now.last_seq) == (mark.birth_id, mark.last_seq)
 
 
 def text_of(text: Text) -> str:

@@ -360,7 +360,7 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     if not await tx.fetch("select_position", id=thread_id):
         return None
     now = await summaries.find_thread(tx, thread_id)
-    if now is None or now.born != found.thread.born:
+    if now is None or now.birth_id != found.thread.birth_id:
         return None
     if now.kept != found.thread.kept:
         return _late(thread_id, now.kept, made, "another pass was faster")

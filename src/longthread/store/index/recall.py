@@ -276,11 +276,11 @@ async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
         return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 
 
-async def born(tx: Transaction, thread_id: str) -> str | None:
+async def birth_id(tx: Transaction, thread_id: str) -> str | None:
     """Return a thread's birth id; None if there is no such thread. Write derived data only if it is unchanged under the
     lock: otherwise a deleted thread's data would return."""
     found = await incarnation.find(tx, thread_id)
-    return incarnation.born(found) if found is not None else None
+    return incarnation.birth_id(found) if found is not None else None
 
 
 def active_ranges(tip: int, apart: Mapping[int, int]) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ class Bindable:
     agent_id: str
     first_seq: int
     entry_count: int
-    born: str
+    birth_id: str
     volume: str | None
 
 
@@ -110,7 +110,7 @@ async def bindable(tx: Transaction, user_id: str, threads: Sequence[str]) -> lis
 @decoder
 def _bindable(row: Row) -> Bindable:
     first, count = int(row["first_seq"]), int(row["entry_count"])
-    return Bindable(row["id"], row["agent_id"], first, count, incarnation.born(row["incarnation"]), row["volume"])
+    return Bindable(row["id"], row["agent_id"], first, count, incarnation.birth_id(row["incarnation"]), row["volume"])
 
 
 async def write_volume(

@@ -69,7 +69,7 @@ class VectorMark:
     """A thread's progress with a model's vectors, and its extent at that time.
 
     Args:
-        first_seq, entry_count, born: the thread's.
+        first_seq, entry_count, birth_id: the thread's.
         last_seq: entries up to this one have their vectors; None: not started.
         signed_from: vectors from this entry on have signatures; None: not checked.
         refused: entries that the embedder refused.
@@ -78,7 +78,7 @@ class VectorMark:
 
     first_seq: int
     entry_count: int
-    born: str
+    birth_id: str
     last_seq: int | None
     signed_from: int | None
     refused: int
@@ -106,7 +106,7 @@ async def find_mark(tx: Transaction, thread_id: str, model: str) -> VectorMark |
     if row is None:
         return None
     last, signed_from = (None if row[name] is None else int(row[name]) for name in ("last_seq", "signed_from"))
-    of_thread = int(row["first_seq"]), int(row["entry_count"]), incarnation.born(row["incarnation"])
+    of_thread = int(row["first_seq"]), int(row["entry_count"]), incarnation.birth_id(row["incarnation"])
     return VectorMark(*of_thread, last, signed_from, int(row["refused"]), bool(row["others"]))
 
 

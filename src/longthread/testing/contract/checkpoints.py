@@ -78,7 +78,7 @@ class CheckpointContract(Contract):
         async with store.reading() as tx:
             assert await checkpoints.lock(tx, "t", user_id=USER) == renewed[1]
         assert len({before.incarnation, *(thread.incarnation for thread in renewed)}) == 3
-        assert {thread.born for thread in renewed} == {before.born} == {before.incarnation}
+        assert {thread.birth_id for thread in renewed} == {before.birth_id} == {before.incarnation}
 
     async def test_the_same_checkpoint_is_stored_once(self, store: Driver) -> None:
         await put(store, row(1))
