@@ -20,7 +20,7 @@ from longthread.runs.inspect import calls_of
 from longthread.runs.views import sent
 from longthread.settings import Settings
 from longthread.store import log, runs
-from longthread.store import memories as kept
+from longthread.store import memories as memory_store
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -61,7 +61,7 @@ async def test_what_a_model_keeps_is_given_to_later_conversations(open_analyst: 
     assert sorted([first["new"], second["new"]]) == [False, True]
     assert first["memory"] == second["memory"]
     async with analyst.store.reading() as tx:
-        assert await kept.sources(tx, first["memory"], user_id="default") == [MemorySource("t", (1,))]
+        assert await memory_store.sources(tx, first["memory"], user_id="default") == [MemorySource("t", (1,))]
     later = await open_analyst(ScriptedChatModel(reply))
     await ask(later, "What are the totals?", "other", source=shop)
     shown = str(told[-1][-1].text)
@@ -71,7 +71,7 @@ async def test_what_a_model_keeps_is_given_to_later_conversations(open_analyst: 
     assert "euros" not in str(told[-1][-1].text)
     async with later.store.reading() as tx:
         calls = await calls_of(tx, "other")
-        used = [await kept.uses(tx, "other", step.run_id, user_id="default") for step in calls]
+        used = [await memory_store.uses(tx, "other", step.run_id, user_id="default") for step in calls]
         again = await sent(tx, calls[0])
     assert [[(use.memory_id, use.how) for use in uses] for uses in used] == [[(first["memory"], "given")], []]
     assert [str(message.text) for message in again.messages[1:]] == [str(message.text) for message in told[0][1:]]
@@ -141,7 +141,7 @@ async def test_a_run_finds_memories_where_more_than_the_conversation_is_asked(
     async with analyst.store.reading() as tx:
         run = await runs.last_run(tx, "t")
         assert run is not None
-        [used] = await kept.uses(tx, "t", run.id, user_id="default")
+        [used] = await memory_store.uses(tx, "t", run.id, user_id="default")
     assert (used.memory_id, used.how) == (memory.id, "found")
 
 
@@ -241,9 +241,11 @@ async def test_a_memory_kept_after_reading_rows_says_where_it_came_from(open_ana
     [_, told] = [seen["data"] for seen in await observations(analyst)]
     assert told["noted_after_reading"] == f"run_sql q1 of {shop}"
     async with analyst.store.reading() as tx:
-        [memory] = await kept.list_(tx, OWNER)
+        [memory] = await memory_store.list_(tx, OWNER)
         assert memory.origin == Origin(shop, ("run_sql q1",))
-        assert await kept.sources(tx, memory.id, user_id="default") == [MemorySource("t", (1, 3), memory.origin)]
+        assert await memory_store.sources(tx, memory.id, user_id="default") == [
+            MemorySource("t", (1, 3), memory.origin)
+        ]
     model = ScriptedChatModel([call("recall_memory", query="reports", scope="user"), finish("Sure?")])
     await ask(await open_analyst(model), "Who gets reports?", "other", source=shop)
     assert f"(noted after reading run_sql q1 of {shop}" in model.calls[0].messages[-1].text
@@ -259,7 +261,7 @@ async def test_rows_of_an_earlier_turn_count_and_what_the_user_said_before_any_d
     for question in ("Totals in euros, please.", "How many customers?", "Go on then."):
         await ask(analyst, question, source=shop)
     async with analyst.store.reading() as tx:
-        marked, again = await kept.list_(tx, OWNER)
+        marked, again = await memory_store.list_(tx, OWNER)
     assert marked.origin == Origin(shop, ("run_sql q1",))
     assert again.origin == Origin(shop, ("run_sql q1",)), "said again after reading rows, it is marked"
 
@@ -276,11 +278,11 @@ async def test_a_mark_goes_with_the_thread_that_it_names(open_analyst: OpenAnaly
     await ask(analyst, "How many customers?", source=shop)
     await ask(analyst, "Send my reports there.", "other", source=shop)
     async with analyst.store.reading() as tx:
-        [memory] = await kept.list_(tx, OWNER)
+        [memory] = await memory_store.list_(tx, OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",)), "another conversation that says it again does not clear it"
     await analyst.threads.delete("t", user_id=analyst.settings.user)
     async with analyst.store.reading() as tx:
-        [memory] = await kept.list_(tx, OWNER)
+        [memory] = await memory_store.list_(tx, OWNER)
     assert (memory.thread_id, memory.origin) == ("other", None)
 
 

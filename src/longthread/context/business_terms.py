@@ -9,7 +9,7 @@ from longthread.context.window import Window
 from longthread.errors import LongthreadError
 from longthread.memory.business_terms import likely, lines, text_of
 from longthread.model.continue_request import asks_to_continue
-from longthread.store import catalog as kept
+from longthread.store import catalog as catalog_store
 from longthread.store.driver import Driver
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog import address
@@ -24,7 +24,7 @@ async def taught(store: Driver, source: Source, questions: Sequence[str]) -> lis
     column. A run goes on without terms if they cannot be read."""
     try:
         async with store.reading() as tx:
-            every = await kept.sources(tx)
+            every = await catalog_store.sources(tx)
         own = [each for each in every if each.is_active and address.is_of(each.address, source.spec)]
         chosen = [each for each in likely(own, questions) if not source.hides(text_of(each))]
         about = [each.description for each in own if each.description and not source.hides(each.description)]

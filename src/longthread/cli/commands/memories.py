@@ -20,7 +20,7 @@ from longthread.memory.forget import forget_memory
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemorySource, MemoryType, Statement
 from longthread.settings import Settings
-from longthread.store import memories as kept
+from longthread.store import memories as memory_store
 from longthread.store.driver import Driver, Transaction
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
@@ -115,10 +115,10 @@ def show(
 
     async def read(_: Memories, store: Driver, user: str) -> dict[str, Any]:
         async with store.reading() as tx:
-            found = await kept.find(tx, await _id_of(tx, memory, user), user_id=user)
+            found = await memory_store.find(tx, await _id_of(tx, memory, user), user_id=user)
             if found.expires_at is not None and found.expires_at <= datetime.now(UTC):
                 raise MemoryNotFound(memory=memory)
-            sources = await kept.sources(tx, found.id, user_id=user)
+            sources = await memory_store.sources(tx, found.id, user_id=user)
         return _json(found) | {"sources": [_source(each) for each in sources]}
 
     print_line(_with(database, read, read_only=read_only))
@@ -134,7 +134,7 @@ def forget(
 
     async def read(_: Memories, store: Driver, user: str) -> Memory:
         async with store.reading() as tx:
-            return await kept.find(tx, await _id_of(tx, memory, user), user_id=user)
+            return await memory_store.find(tx, await _id_of(tx, memory, user), user_id=user)
 
     found = _with(database, read)
     if not yes:
@@ -155,7 +155,7 @@ async def _id_of(tx: Transaction, given: str, user: str) -> str:
             reason="The memory's id is empty. Give it, or the beginning of it; `longthread memories list` shows those "
             "there are."
         )
-    found = await kept.that_begin(tx, given, user_id=user)
+    found = await memory_store.that_begin(tx, given, user_id=user)
     if len(found) > 1:
         raise InvalidInput(reason=f"Several memories begin with {given}. Give more of the id.")
     return found[0] if found else given

@@ -21,7 +21,7 @@ from longthread.model.run import AgentRun, Run
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
 from longthread.store import approvals, catalog, log
-from longthread.store import runs as kept
+from longthread.store import runs as run_store
 from longthread.store.driver import Transaction
 
 _PARTS: tuple[Kind, ...] = ("skill", "tool", "source", "agent")
@@ -45,7 +45,7 @@ def runs(
             async with store.reading() as tx:
                 parent_id = (await log.find_thread(tx, thread_id, user_id=settings.user)).parent_id
                 names: dict[tuple[Kind, str, int], str] = {}
-                found = await kept.list_runs(tx, thread_id, limit=limit)
+                found = await run_store.list_runs(tx, thread_id, limit=limit)
                 return [await _ran(tx, run, parent_id, names) for run in found]
 
     for each in asyncio.run(read()):
@@ -71,10 +71,10 @@ async def _ran(
     agent = await _agent(tx, run.agent, names) if run.agent else None
     by = run.answers
     answers = {"thread": parent_id, "run": by.run_id, "call": by.call_id} if by is not None else None
-    below = await kept.answers(tx, run.thread_id, run.id) if deep else []
+    below = await run_store.answers(tx, run.thread_id, run.id) if deep else []
     asked = [await _ran(tx, each, run.thread_id, names, deep=False) for each in below]
     calls = await approvals.of_run(tx, run.thread_id, run.id) if deep else ()
-    return _Ran(run, await kept.current_status(tx, run, alive=may_be_alive), agent, answers, asked, calls)
+    return _Ran(run, await run_store.current_status(tx, run, alive=may_be_alive), agent, answers, asked, calls)
 
 
 def _print(ran: _Ran, *, as_json: bool) -> None:

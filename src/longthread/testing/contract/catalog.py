@@ -11,7 +11,7 @@ import pytest
 from longthread.errors import DefinitionInUse, DefinitionNotFound
 from longthread.memory.forget import forget_user
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
-from longthread.store import catalog as kept
+from longthread.store import catalog as catalog_store
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -63,10 +63,10 @@ class CatalogContract(Contract):
             assert (tool.schema["parameters"], tool.implementation["code"]) == (PARAMETERS, CODE["code"])
             assert await catalog.address("main") == "demo"
             async with store.reading() as tx:
-                assert [each.name for each in await kept.sources(tx)] == ["main"]
+                assert [each.name for each in await catalog_store.sources(tx)] == ["main"]
                 upstream = UpstreamDefinition("up", "https://x.com", ("anthropic",), KEY, holds_state=False)
-                assert await kept.upstreams(tx) == [upstream]
-                assert await kept.routes(tx) == [RouteDefinition("way", "claude-*", "up")]
+                assert await catalog_store.upstreams(tx) == [upstream]
+                assert await catalog_store.routes(tx) == [RouteDefinition("way", "claude-*", "up")]
 
     async def test_each_change_is_a_version_and_stays_one(self, store: Driver) -> None:
         for number, user in enumerate(("ada", "bob", None)):
@@ -85,8 +85,8 @@ class CatalogContract(Contract):
         gone = (await catalog.history("agent", "a"))[-1]
         assert (gone.version, gone.body, gone.by) == (4, None, "eve")
         async with store.reading() as tx:
-            first = await kept.version(tx, "agent", agent.id, 1)
-            assert await kept.name_then(tx, "agent", agent.id, 1) == "a"
+            first = await catalog_store.version(tx, "agent", agent.id, 1)
+            assert await catalog_store.name_then(tx, "agent", agent.id, 1) == "a"
         assert first == versions[0]
         await forget_user(store, "ada")
         assert [each.by for each in await catalog.history("agent", "a")] == [None, "bob", None, "eve"]
@@ -117,7 +117,7 @@ class CatalogContract(Contract):
             for thread_id in ("t", "kept"):
                 await log.create_thread(tx, thread_id, user_id=USER)
             await log.set_agent(tx, "t", agent.id)
-            assert await kept.belongings(tx, agent.id) == kept.Belongings(1, 1)
+            assert await catalog_store.belongings(tx, agent.id) == catalog_store.Belongings(1, 1)
         with pytest.raises(DefinitionInUse):
             await catalog.delete("agent", "a")
         await catalog.delete("agent", "a", force=True)
