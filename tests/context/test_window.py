@@ -16,7 +16,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from tests.examples import examples
 from tests.view.files import documents, noise
 
-from longthread.context.overflow_digest import told
+from longthread.context.overflow_digest import summary_with_digest
 from longthread.context.window import DIGESTED, STEP, FittedView, PreviousCall, ViewRequest, WindowMessage, fit, item_of
 from longthread.memory.summary.digest import Digest, digest_entries, json_of
 from longthread.messages.entries import draft_of
@@ -316,7 +316,9 @@ def test_whatever_the_room_it_is_told_that_messages_are_left_out(share: int) -> 
         Message("assistant", said[9:29], tool_calls=[call]),
         Message("tool", said, tool_call_id="c"),
     ]
-    text = told("", {}, [spot(message, n).entry for n, message in enumerate(messages, 1)], [], share, "any")
+    text = summary_with_digest(
+        "", {}, [spot(message, n).entry for n, message in enumerate(messages, 1)], [], share, "any"
+    )
     assert text
     assert estimate(text) <= share
 

@@ -24,7 +24,7 @@ _WHICH = {False: " (numbers {first} to {last})", True: "（编号 {first} 至 {l
 _UP_TO = {False: " (up to number {last})", True: "（至编号 {last}）"}
 
 
-def told(
+def summary_with_digest(
     summary: str,
     digest: Mapping[str, Any],
     entries: Sequence[Entry],

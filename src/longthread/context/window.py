@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from longthread.context.citations import CitedQuery
-from longthread.context.overflow_digest import told
+from longthread.context.overflow_digest import summary_with_digest
 from longthread.context.system_prompt import facts_note, terms_note
 from longthread.messages.entries import message_of
 from longthread.messages.invalid_calls import answered, has_unread, readable
@@ -281,7 +281,9 @@ def _telling(
         entries = [spots[n].entry for n in sorted(digested)]
         last, text = (
             text,
-            told(wanted.summary, wanted.digest, entries, wanted.topics, share, wanted.family, _about(spots)),
+            summary_with_digest(
+                wanted.summary, wanted.digest, entries, wanted.topics, share, wanted.family, _about(spots)
+            ),
         )
         if text == last:  # nothing to add, or no room for it
             return view, digested if text != wanted.summary else frozenset()

@@ -87,7 +87,7 @@ def called_off() -> Observation:
     return {"ok": False, "error": {"type": "called_off", "message": said}}
 
 
-def told_of_edit(call: Approval, observation: Observation) -> Observation:
+def with_edit_note(call: Approval, observation: Observation) -> Observation:
     """Return the result of a call with what the user changed in it."""
     if call.edited is None:
         return observation

@@ -23,7 +23,7 @@ from longthread.model.event import Mark
 from longthread.model.fold import PARSE_ERROR
 from longthread.model.ids import new_id
 from longthread.model.run import Step
-from longthread.runs.approvals import ask_for, decided, gone, rejected, told_of_edit
+from longthread.runs.approvals import ask_for, decided, gone, rejected, with_edit_note
 from longthread.runs.request import ChatRequest
 from longthread.runs.result_order import CallResult, Order
 from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
@@ -163,7 +163,7 @@ async def _run_call(
         refused = _interrupted(tool) if interrupted else away
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
     if approval is not None and refused is None:
-        observation = told_of_edit(approval, observation)
+        observation = with_edit_note(approval, observation)
     if label and observation.get("ok"):
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     category = tool.category if tool is not None and refused is None else ""

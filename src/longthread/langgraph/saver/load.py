@@ -159,7 +159,7 @@ async def _messages(
     return found
 
 
-async def kept_on_branch(
+async def branch_messages(
     tx: Transaction, thread_id: str, tip: int, count: int, serde: SerializerProtocol
 ) -> MessageList:
     """Return the last `count` messages of the branch that ends in `tip`."""

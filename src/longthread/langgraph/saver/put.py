@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import NotAsExpected
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
 from longthread.langgraph.saver.delta_lists import DeltaList, DeltaLists
-from longthread.langgraph.saver.load import filled, kept_on_branch
+from longthread.langgraph.saver.load import branch_messages, filled
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList
 from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
 from longthread.langgraph.saver.put_request import PutRequest
@@ -120,7 +120,7 @@ class CheckpointPut:
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
             if known is None:
                 thread = self.growth.thread
-                known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
+                known = await branch_messages(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
             count = known.equal(messages)
             rest = messages[count:]
             if all(message.id for message in rest):
@@ -149,7 +149,7 @@ class CheckpointPut:
         known = kept
         if known is None:
             thread = self.growth.thread
-            known = await kept_on_branch(self.growth.tx, thread.id, thread.tip, len(found.rest), self.serde)
+            known = await branch_messages(self.growth.tx, thread.id, thread.tip, len(found.rest), self.serde)
         count = known.equal(found.rest)
         self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(found.rest[count:], count)
 
