@@ -12,7 +12,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from longthread.errors import EntryNotFound
 from longthread.langgraph import LongthreadSaver
 from longthread.memory.search.recall import Question, Recaller
+from longthread.model.entry import Draft
+from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.store.queries import Sql
@@ -102,3 +105,21 @@ async def test_a_message_that_was_removed_and_came_again_does_not_stand_beside_i
     await state(store, RemoveMessage(id="q"), graph=graph)
     await state(store, HumanMessage("where is the harbour", id="q"), graph=graph)
     assert await found(store, "harbour", neighbours=2) == [("where is the harbour", True, ["in the south"])]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgres"], indirect=True)
+async def test_recall_does_not_read_the_table_of_all_entries(store: Driver) -> None:
+    """PostgreSQL believes of nearly all entries that they are versions or begin branches, when it has counted them."""
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id="default")
+        tip, size = await log.position(tx, "t")
+        await log.append(tx, "t", [Draft(f"e{number}", "user", "a word") for number in range(1000)], tip=tip, size=size)
+    async with store.maintaining() as tx:
+        await tx.run(Sql("ANALYZE entries"))
+    async with store.reading() as tx:
+        assert await recall.branches(tx, "t") == ({}, False)
+        assert await recall.versions(tx, "t", [f"e{number}" for number in range(15)]) == {}
+        assert len(await log.entries_at(tx, "t", range(15, 30))) == 15
+        [read] = await tx.fetch(Sql("SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'entries'"))
+    assert read["seq_tup_read"] == 0

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.matching import COMMON, weighed
-from longthread.memory.index.postings import hash_of
+from longthread.memory.index.postings import by_bucket, hash_of
 from longthread.memory.index.terms import terms
 
 MOST_TERMS = 256
@@ -81,6 +81,11 @@ class ParsedQuery:
     @cached_property
     def hashes(self) -> list[int]:
         return list(dict.fromkeys([*(value for part in self.parts for value in part), *self.marks]))
+
+    @cached_property
+    def buckets(self) -> Mapping[int, Sequence[int]]:
+        """The hashes by the buckets that may have them."""
+        return by_bucket(self.hashes)
 
 
 def has_time(text: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longthread.memory.index.bitmaps import HAS_TIME, MARKS, USER_SAID, spread_out
-from longthread.memory.index.postings import Postings, by_bucket, look_up
+from longthread.memory.index.postings import Postings, look_up
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.ranking import REACH, BlockLayout, Corpus, RankingBlock, Scores, best, lay_out, score
 from longthread.memory.index.shards import Counting, SearchArea, SearchedShard
@@ -34,7 +34,7 @@ class EntryPlace(NamedTuple):
 
 async def by_keywords(
     tx: Transaction,
-    text: str,
+    asked: ParsedQuery,
     area: SearchArea,
     count: int,
     ranges: Ranges | None = None,
@@ -46,7 +46,6 @@ async def by_keywords(
         ranges: only these entries.
         before: of this entry's thread only earlier ones. The area has that thread by its own index.
     """
-    asked = ParsedQuery.of(text)
     blocks = [*await _of_threads(tx, area, asked, before), *await _of_volumes(tx, area, asked)]
     if not blocks:
         return []
@@ -97,7 +96,7 @@ def _lift(scores: Scores, places: NDArray[np.bool_], factor: float) -> None:
 async def _of_threads(
     tx: Transaction, area: SearchArea, asked: ParsedQuery, before: EntryPlace | None
 ) -> list[RankingBlock]:
-    buckets, scope = list(by_bucket(asked.hashes)), area.scope
+    buckets, scope = list(asked.buckets), area.scope
     if scope.thread_id is not None:
         rows = await recall.postings(tx, scope, buckets)
     else:
@@ -109,7 +108,7 @@ async def _of_volumes(tx: Transaction, area: SearchArea, asked: ParsedQuery) -> 
     """Return the volumes as pseudo-threads, in which each place is an entry."""
     if not area.volumes:
         return []
-    rows = await shards.postings(tx, area.scope.user_id, list(by_bucket(asked.hashes)))
+    rows = await shards.postings(tx, area.scope.user_id, list(asked.buckets))
     blocks = _blocks([(volume, 0, bucket, data) for volume, bucket, data in rows], asked, None)
     bound = {each.volume.id: each for each in area.volumes}
     found = []
@@ -127,9 +126,8 @@ def _blocks(
     rows: Sequence[tuple[str, int, int, bytes]], asked: ParsedQuery, before: EntryPlace | None
 ) -> list[RankingBlock]:
     found: dict[tuple[str, int], dict[int, Postings]] = {}
-    of_bucket = by_bucket(asked.hashes)
     for thread_id, segment, bucket, data in rows:
-        there = look_up(data, of_bucket[bucket])
+        there = look_up(data, asked.buckets[bucket])
         if there:
             found.setdefault((thread_id, segment), {}).update(there)
     ordered = sorted(found.items(), key=lambda item: item[0])

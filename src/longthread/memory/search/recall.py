@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -17,7 +18,7 @@ from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vecto
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.index.compaction import bind_user, drop_volumes
 from longthread.memory.index.indexer import content_of, index_thread
-from longthread.memory.index.postings import FORM, by_bucket, places_between
+from longthread.memory.index.postings import FORM, places_between
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
@@ -47,7 +48,7 @@ BESIDE = 0.9
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """A search for entries.
 
@@ -87,6 +88,10 @@ class Question:
     @property
     def words(self) -> str:
         return self.text if self.text.strip() else self.topic
+
+    @cached_property
+    def parsed(self) -> ParsedQuery:
+        return ParsedQuery.of(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +221,10 @@ class Recaller:
     ) -> list[tuple[EntryPlace, float]]:
         scope, before = question.scope, question.before
         if sought is None:
-            return await by_keywords(tx, question.words, area, question.k * _CANDIDATES, ranges, before)
+            return await by_keywords(tx, question.parsed, area, question.k * _CANDIDATES, ranges, before)
         threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
         nearest = await self._nearest.begin(tx, sought, threads, guess)
-        words = await by_keywords(tx, question.words, area, sought.count, ranges, before)
+        words = await by_keywords(tx, question.parsed, area, sought.count, ranges, before)
         places = ((EntryPlace(thread_id, seq), value) for thread_id, seq, value in await nearest())
         return fuse(
             words,
@@ -385,9 +390,9 @@ async def _ahead(tx: Transaction, question: Question, sought: Sought | None) -> 
     """Prefetch what a question to one thread will read, in one message."""
     scope = question.scope
     if scope.thread_id is not None:
-        asked = [recall.threads_asked(scope), recall.branch_points_asked(scope.thread_id)]
+        asked = [recall.threads_asked(scope), *recall.branches_asked(scope.thread_id)]
         asked += [vectors.stamps_asked(scope, sought.model)] if sought else []
-        asked.append(recall.postings_asked(scope, list(by_bucket(ParsedQuery.of(question.words).hashes))))
+        asked.append(recall.postings_asked(scope, list(question.parsed.buckets)))
         await tx.ahead(*asked)
 
 
@@ -403,8 +408,9 @@ async def load(
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
         await known.read_branches({place.thread_id for place, _ in some})
-        # Most neighbours are shown, so read them at once.
-        await known.read_entries([place, *known.around(place)] for place, _ in some)
+        # Most of these are hits, so read at once what is shown around them then.
+        beside = known.around_each(place for place, _ in some)
+        await known.read_entries([place, *around] for place, around in beside.items())
         for place, value in some:
             entry = known.shown(place)
             if entry is not None and content_of(entry).strip():

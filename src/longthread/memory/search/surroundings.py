@@ -38,13 +38,17 @@ class Surroundings:
         self._neighbours = neighbours
         self._before = before
         self._entries: defaultdict[str, dict[int, Entry | None]] = defaultdict(dict)
+        self._with_versions: set[str] = set()
 
     async def read_branches(self, threads: Set[str]) -> None:
         new = sorted(threads - self.branches.keys())
         unknown = [thread_id for thread_id in new if thread_id not in self._tips]
         tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
         for thread_id in new:
-            self.branches[thread_id] = Branches(*tips[thread_id], await recall.branch_points(self._tx, thread_id))
+            apart, has_versions = await recall.branches(self._tx, thread_id)
+            self.branches[thread_id] = Branches(*tips[thread_id], apart)
+            if has_versions:
+                self._with_versions.add(thread_id)
 
     async def read_entries(self, places: Iterable[Iterable[EntryPlace]]) -> None:
         """Read the entries at places whose branches were read."""
@@ -55,8 +59,10 @@ class Surroundings:
             missing = seqs - self._entries[thread_id].keys()
             if missing:
                 there = await log.entries_at(self._tx, thread_id, missing)
-                present = await present_versions(self._tx, thread_id, self.branches[thread_id], there.values())
-                self._entries[thread_id] |= {**dict.fromkeys(missing), **there, **present}
+                self._entries[thread_id] |= {**dict.fromkeys(missing), **there}
+                if thread_id in self._with_versions:
+                    branches = self.branches[thread_id]
+                    self._entries[thread_id] |= await present_versions(self._tx, thread_id, branches, there.values())
 
     def around(self, place: EntryPlace, shown: Set[int] = frozenset()) -> list[EntryPlace]:
         """Return the unshown places on either side of one, in order."""

@@ -252,13 +252,22 @@ async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int
 
 async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
     """Map each entry that does not follow the one written before it to its parent."""
-    query, values = branch_points_asked(thread_id)
-    return {int(row["seq"]): int(row["parent_seq"]) for row in await tx.fetch(query, **values)}
+    return _parents(await tx.fetch("select_entries_apart", thread_id=thread_id))
 
 
-def branch_points_asked(thread_id: str) -> QueryCall:
-    """Return the query of `branch_points`."""
-    return "select_entries_apart", {"thread_id": thread_id}
+async def branches(tx: Transaction, thread_id: str) -> tuple[dict[int, int], bool]:
+    """Return the branch points, and whether any message is stored under another id than its own (see `versions`)."""
+    apart, [first] = await tx.fetch_all(*branches_asked(thread_id))
+    return _parents(apart), first["message_id"] is not None
+
+
+def branches_asked(thread_id: str) -> list[QueryCall]:
+    """Return the queries of `branches`."""
+    return [(query, {"thread_id": thread_id}) for query in ("select_entries_apart", "select_first_version")]
+
+
+def _parents(rows: Sequence[Row]) -> dict[int, int]:
+    return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
 
 
 async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
