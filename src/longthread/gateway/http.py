@@ -50,7 +50,10 @@ class Outgoing:
 
 def header_of(headers: Headers, name: str) -> str | None:
     wanted = name.lower().encode()
-    return next((value.decode("latin-1") for key, value in headers if key == wanted), None)
+    for key, value in headers:
+        if key == wanted:
+            return value.decode("latin-1")
+    return None
 
 
 def for_upstream(headers: Headers, own: Iterable[tuple[bytes, bytes]] = ()) -> list[tuple[bytes, bytes]]:
@@ -65,7 +68,7 @@ def for_upstream(headers: Headers, own: Iterable[tuple[bytes, bytes]] = ()) -> l
 def for_client(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return an upstream's headers as the client gets them."""
     left_out = _HOP_BY_HOP | {b"content-length", b"date", b"server"}
-    return [(name.lower(), value) for name, value in headers if name.lower() not in left_out]
+    return [(name, value) for name, value in headers if name not in left_out]
 
 
 def _encodings(accepted: str | None) -> bytes | None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Collection
-
-from starlette.datastructures import Headers
+from collections.abc import Collection, Mapping
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
 
@@ -44,8 +42,8 @@ def is_own_name(header: str, names: Collection[str]) -> bool:
     return True
 
 
-def is_same_origin(headers: Headers, host: str) -> bool:
-    """Whether this server's own page, or a program, sent a request."""
+def is_same_origin(headers: Mapping[str, str], host: str) -> bool:
+    """Whether this server's own page, or a program, sent a request. `headers` have names in lower case."""
     origin = headers.get("origin")
     if origin is not None:
         return origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import replace
 
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
@@ -73,7 +72,7 @@ class GatewayRouter:
             return refused(dialect, 404, "", f"The gateway has no {incoming.path}: its endpoints begin with /v1/.")
         if self._names is None:
             return None
-        headers = Headers(raw=list(incoming.headers))
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(incoming.headers)}
         host = headers.get("host", "")
         if not is_own_name(host, self._names):
             return refused(dialect, 421, "", "The gateway does not go by that name. Use the address that it printed.")
@@ -130,17 +129,34 @@ async def _send(answer: Outgoing, receive: Receive, send: Send) -> None:
     if answer.stream is None:
         await send({"type": "http.response.body", "body": answer.body})
         return
-    sending = asyncio.create_task(_send_stream(answer.stream, answer.ping, send))
+    async with aclosing(answer.stream) as stream:
+        with _until_gone(receive), closing(_Pings(answer.ping, send)) as pings:
+            async for piece in stream:
+                pings.said()
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+
+@contextmanager
+def _until_gone(receive: Receive) -> Iterator[None]:
+    """End the block when the client is gone: it wants nothing more from the provider either."""
+    sending = asyncio.current_task()
+    assert sending is not None
     gone = asyncio.create_task(_disconnected(receive))
+
+    def leave(_: object) -> None:
+        sending.cancel()
+
+    gone.add_done_callback(leave)
     try:
-        # A client that is gone wants nothing more from the provider either.
-        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        yield
+    except asyncio.CancelledError:
+        # The server may have cancelled it as well.
+        if not gone.done() or sending.uncancel():
+            raise
     finally:
+        gone.remove_done_callback(leave)
         gone.cancel()
-        if not sending.done():
-            sending.cancel()
-        with suppress(asyncio.CancelledError):
-            await sending
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -148,25 +164,32 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def _send_stream(stream: AsyncGenerator[bytes], ping: bytes, send: Send) -> None:
-    loop = asyncio.get_running_loop()
-    last = loop.time()
+class _Pings:
+    """Sends `ping`, if that is not empty, whenever a stream has been silent for a while, until it is closed."""
 
-    async def ping_in_silences() -> None:
-        while True:
-            await asyncio.sleep(PING_SECONDS)
-            if loop.time() - last >= PING_SECONDS:
-                await send({"type": "http.response.body", "body": ping, "more_body": True})
+    def __init__(self, ping: bytes, send: Send) -> None:
+        self._ping = ping
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._sending: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(PING_SECONDS, self._look) if ping else None
 
-    pinging = asyncio.create_task(ping_in_silences()) if ping else None
-    try:
-        async with aclosing(stream):
-            async for piece in stream:
-                last = loop.time()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-    finally:
-        if pinging is not None:
-            pinging.cancel()
-            with suppress(asyncio.CancelledError):
-                await pinging
-    await send({"type": "http.response.body", "body": b""})
+    def said(self) -> None:
+        """Note that the stream says something. This is cheaper than to set the timer anew."""
+        self._last = self._loop.time()
+
+    def _look(self) -> None:
+        if self._loop.time() - self._last >= PING_SECONDS:
+            self.said()
+            self._sending = self._loop.create_task(self._say())
+        self._timer = self._loop.call_at(self._last + PING_SECONDS, self._look)
+
+    async def _say(self) -> None:
+        await self._send({"type": "http.response.body", "body": self._ping, "more_body": True})
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._sending is not None:
+            self._sending.cancel()

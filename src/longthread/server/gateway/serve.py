@@ -15,7 +15,7 @@ from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.http_server import HttpServer, listen
 from longthread.settings import Settings
-from longthread.store.maintenance.expiry import expire_states
+from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
 _EXPIRY_SECONDS = 60.0
@@ -38,7 +38,7 @@ def run(
             gateway = Gateway(store, own_routes(anthropic_url, openai_url), options)
             background: list[asyncio.Task[None]] = []
             if not settings.read_only:
-                background.append(asyncio.create_task(expire_states(store, _EXPIRY_SECONDS)))
+                background.append(asyncio.create_task(_expire_in_background(store)))
                 background.append(asyncio.create_task(rebuild_in_background(store)))
             try:
                 app = GatewayRouter(gateway, host=settings.host)
@@ -54,6 +54,14 @@ def run(
     fast = auto_loop_factory()
     with listen(settings.host, settings.port) as listener, asyncio.Runner(loop_factory=fast) as runner:
         return runner.run(serve())
+
+
+async def _expire_in_background(store: Driver) -> None:
+    await asyncio.sleep(_EXPIRY_SECONDS)
+    # Here and not above: the first requests do not wait for it.
+    from longthread.store.maintenance.expiry import expire_states
+
+    await expire_states(store, _EXPIRY_SECONDS)
 
 
 def own_routes(anthropic_url: str = "", openai_url: str = "") -> Routes:

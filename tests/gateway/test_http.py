@@ -1,4 +1,4 @@
-"""How the gateway asks a provider: what goes over the wire, through proxies and TLS, and what a lost connection is."""
+"""HTTP on both sides of the gateway: how providers are asked, and how their streams go down."""
 
 from __future__ import annotations
 
@@ -6,22 +6,39 @@ import asyncio
 import datetime
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.gateway.conftest import USER
 
 from longthread.gateway import upstream
 from longthread.gateway.http import Incoming
-from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse
+from longthread.gateway.service import Gateway, GatewayOptions
+from longthread.gateway.sse import FinalEvent
+from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
+from longthread.server.gateway import router
+from longthread.server.gateway.router import GatewayRouter
+from longthread.server.http_server import HttpServer, listen
+from longthread.store import log
+from longthread.store.driver import Driver
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+FINAL = b"event: message_stop"
+PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+EVENTS = (b"event: one\ndata: {}", b"data: \xe4\xbd\xa0 message_stop", b": ping", b"data: a\ndata: b")
+Write = Callable[[bytes], Awaitable[None]]
+Work = Callable[[Write, asyncio.Event], Awaitable[None]]
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -236,3 +253,137 @@ def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(public, private)
     return context, public
+
+
+@asynccontextmanager
+async def running(app: Any) -> AsyncIterator[str]:
+    with listen("127.0.0.1", 0) as listener:
+        server = HttpServer(app, listener, lifespan="off")
+        serving = asyncio.create_task(server.serve())
+        yield server.url
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def gateway_before(store: Driver, work: Work) -> AsyncIterator[str]:
+    """A gateway before a provider that streams as `work` says. It gets a function that writes, and an event that is set
+    when the connection is closed."""
+
+    async def provider(scope: Any, receive: Any, send: Any) -> None:
+        closed = asyncio.Event()
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            closed.set()
+
+        async def write(data: bytes) -> None:
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        watching = asyncio.create_task(watch())
+        await work(write, closed)
+        watching.cancel()
+        await send({"type": "http.response.body", "body": b""})
+
+    async with running(provider) as url:
+        gateway = Gateway(store, Routes({"one": Upstream("one", url, ["anthropic"])}), GatewayOptions(USER))
+        async with running(GatewayRouter(gateway)) as own:
+            yield own
+        await gateway.close()
+
+
+@asynccontextmanager
+async def asked(url: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    body = {"model": "claude-x", "stream": True, "messages": [{"role": "user", "content": "hello"}]}
+    async with (
+        httpx.AsyncClient(timeout=30) as client,
+        client.stream("POST", f"{url}/v1/messages", json=body) as answer,
+    ):
+        yield answer.aiter_raw()
+
+
+async def test_a_silence_is_filled_until_the_stream_goes_on(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "PING_SECONDS", 0.02)
+    heard = asyncio.Event()
+
+    async def work(write: Write, closed: asyncio.Event) -> None:
+        await write(b"event: one\ndata: {}\n\n")
+        await heard.wait()
+        await write(b"event: two\ndata: {}\n\n")
+
+    async with gateway_before(store, work) as url, asked(url) as pieces:
+        said = b""
+        async for piece in pieces:
+            said += piece
+            if said.count(PING) == 2:
+                heard.set()
+    assert said.startswith(b"event: one\ndata: {}\n\n" + PING)
+    assert said.replace(PING, b"") == b"event: one\ndata: {}\n\nevent: two\ndata: {}\n\n"
+
+
+async def test_a_client_that_leaves_in_a_silence_stops_the_provider(store: Driver) -> None:
+    left = asyncio.Event()
+
+    async def work(write: Write, closed: asyncio.Event) -> None:
+        await write(b"event: one\ndata: {}\n\n")
+        await closed.wait()
+        left.set()
+
+    async with gateway_before(store, work) as url:
+        async with asked(url) as pieces:
+            assert await anext(pieces) == b"event: one\ndata: {}\n\n"
+        await asyncio.wait_for(left.wait(), 30)
+    async with store.reading() as tx:
+        assert await log.list_threads(tx, user_id=USER) == []
+
+
+async def test_one_cancelled_by_the_server_stays_cancelled(store: Driver) -> None:
+    """A client that leaves is no error; a server that ends all its tasks is told that they are cancelled."""
+    began = asyncio.Event()
+
+    async def stream() -> AsyncIterator[bytes]:
+        began.set()
+        await asyncio.Event().wait()
+        yield b""
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: Any) -> None:
+        pass
+
+    answer = router.Outgoing(200, [], stream=stream())  # type: ignore[arg-type]
+    sending = asyncio.create_task(router._send(answer, receive, send))
+    await began.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+
+
+@given(
+    st.lists(st.sampled_from(EVENTS), max_size=5),
+    st.sampled_from([b"\n", b"\r\n", b"\r"]),
+    st.booleans(),
+    st.lists(st.integers(0, 200), max_size=6),
+)
+def test_whole_events_pass_and_the_final_one_waits(
+    events: Sequence[bytes], line: bytes, ends: bool, cuts: Sequence[int]
+) -> None:
+    end = line + line
+    before = b"".join(each.replace(b"\n", line) + end for each in events)
+    final = FINAL + line + b"data: {}" + end if ends else b""
+    data = before + final
+    places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    hold = FinalEvent([FINAL], is_encoded=False)
+    passed = b""
+    for start, stop in pairwise(places):
+        passed += hold(data[start:stop], data[start:stop])
+        # It has all whole events so far. A line may still end with a newline behind the carriage return.
+        whole = before[:stop].rfind(end) + len(end) if end in before[:stop] else 0
+        assert passed == before[:whole] or (line == b"\r" and before.startswith(passed))
+    assert passed + hold.end() == data
+    assert FINAL not in passed
