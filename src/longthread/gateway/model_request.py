@@ -176,7 +176,7 @@ class GatewayRequest:
             return None
         asked = restored(sent.asked, ours, decides.ends)
         theirs, now = (each.indexed.hidden_before(decides.ends) for each in (sent.asked, asked))
-        if _seals(theirs) - _seals(now) and not decides.dropped:
+        if not decides.dropped and (seals := _seals(theirs)) and seals - _seals(now):
             # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it
             # before, and the reply was made without it.
             return None
@@ -358,6 +358,9 @@ def _seals(hidden: Iterable[Anchored]) -> set[str]:
 
 
 def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
+    """Return how many hidden parts are not among the others."""
+    if not some or not others:
+        return len(some)
     there = {(each.at, each.key) for each in others}
     return sum((each.at, each.key) not in there for each in some)
 
