@@ -44,6 +44,23 @@ def test_the_last_line_has_every_ratio_for_each_backend(postgres_server: str, tm
     assert ET.parse(plot).getroot().tag.endswith("svg")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_the_fan_out_has_a_ratio_for_each_backend_and_call(postgres_server: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/fan_out.py", "--tiny", "--json"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LONGTHREAD_TEST_POSTGRES_URL": postgres_server},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = {(row["backend"], row["call"], row["messages"]) for row in rows}
+    assert len(kinds) == len(rows) == 8
+    assert all(row["run_ratio"] > 0 and row["state_ratio"] > 0 for row in rows)
+
+
 GATEWAY_KEYS = (
     *("added_p50_ms", "added_p99_ms", "stream_first_added_p50_ms", "cpu_ms", "rss_mb"),
     *("litellm_added_p50_ms", "litellm_cpu_ms", "litellm_rss_mb", "restored", "rejected_direct"),

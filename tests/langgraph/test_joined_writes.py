@@ -141,3 +141,49 @@ async def test_writes_that_are_cancelled_end_when_their_transaction_has(store: D
     await storing
     assert await pending(AsyncLongthreadSaver(store), first) in ([("one", "x", "1")], [])
     assert saver._pending._waiting == {}
+
+
+async def test_writes_of_many_tasks_that_wait_at_once_are_few_transactions(store: Driver) -> None:
+    counting = Counting(store)
+    saver = AsyncLongthreadSaver(counting)
+    first = await put(saver, AT, 1, QUESTION)
+    counting.reset()
+    tasks = [f"task {number:03d}" for number in range(200)]
+    await asyncio.gather(*(saver.aput_writes(first, [("x", task), ("y", "long " * 40)], task) for task in tasks))
+    assert counting.writes <= 4
+    assert saver._pending._waiting == {}
+    for reader in (saver, AsyncLongthreadSaver(store)):
+        found = await pending(reader, first)
+        assert [(task, value) for task, channel, value in found if channel == "x"] == [(task, task) for task in tasks]
+    # They write once more: what stands there stays, and what is new is added to it.
+    await asyncio.gather(
+        *(saver.aput_writes(first, [("x", task), ("y", "long " * 40), ("z", 1)], task) for task in tasks)
+    )
+    assert len(await pending(AsyncLongthreadSaver(store), first)) == 600
+
+
+async def test_of_many_tasks_only_the_one_with_a_rival_is_refused(store: Driver, second: Driver) -> None:
+    mine, theirs = AsyncLongthreadSaver(store), AsyncLongthreadSaver(second)
+    await put(mine, AT, 1, QUESTION)
+    found = [await saver.aget_tuple(AT) for saver in (mine, theirs)]
+    here, there = (each.config for each in found if each is not None)
+    await theirs.aput_writes(there, [("x", "theirs")], "task 1")
+    writes = [mine.aput_writes(here, [("x", f"mine {n}")], f"task {n}") for n in range(4)]
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [isinstance(each, ThreadConflict) for each in results] == [False, True, False, False]
+    values = [value for *_, value in await pending(AsyncLongthreadSaver(second), there)]
+    assert values == ["mine 0", "theirs", "mine 2", "mine 3"]
+
+
+async def test_a_cancelled_task_takes_no_others_writes_along(store: Driver) -> None:
+    saver = AsyncLongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    writes = [asyncio.create_task(saver.aput_writes(first, [("x", n)], f"task {n}")) for n in range(5)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    writes[0].cancel()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert results[1:] == [None] * 4
+    assert {f"task {n}" for n in range(1, 5)} <= {
+        task for task, *_ in await pending(AsyncLongthreadSaver(store), first)
+    }

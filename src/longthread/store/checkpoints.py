@@ -302,10 +302,14 @@ async def look(
     return _locked(threads[0]), _checkpoint(rows[0]), [WriteRow(**row) for row in tasks]
 
 
-async def writes_of_task(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_id: str) -> WriteRow | None:
-    at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id, "task_id": task_id}
-    row = await one(tx, "select_writes_of_task", **at)
-    return WriteRow(**row) if row else None
+async def writes_of_tasks(
+    tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_ids: Sequence[str]
+) -> dict[str, WriteRow]:
+    """Return the rows of some of a checkpoint's tasks, by task."""
+    at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id}
+    asked: list[QueryCall] = [("select_writes_of_task", {**at, "task_id": task_id}) for task_id in task_ids]
+    found = await tx.fetch_all(*asked) if asked else []
+    return {row["task_id"]: WriteRow(**row) for rows in found for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                     with suppress(StoreConflict, ThreadConflict):
                         putting = await self._putting(given, known, [each.given for each in pending])
                 if putting is None:
-                    await self._store_apart(pending)
+                    await self._store_together(pending)
                     putting = await self._putting(given)
         except ThreadConflict:
             self._parents.lose(given.id)
@@ -237,14 +237,28 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             each.settle(stored=True)
         return putting
 
-    async def _store_apart(self, pending: Sequence[Pending]) -> None:
-        for each in pending:
-            try:
-                await self._store_writes(each.given)
-            except LongthreadError as error:
-                each.refuse(error)
-            else:
-                each.settle(stored=True)
+    async def _store_together(self, pending: Sequence[Pending]) -> None:
+        """Store writes of one checkpoint's tasks, in one transaction if that is possible, and settle them."""
+        try:
+            if len(pending) > 1:
+                with suppress(LongthreadError):
+                    await self._store_writes([each.given for each in pending])
+                    for each in pending:
+                        each.settle(stored=True)
+                    return
+            for each in pending:
+                await self._store_apart(each)
+        finally:
+            for each in pending:
+                each.settle(stored=False)  # what was not stored here is stored by who handed it in
+
+    async def _store_apart(self, pending: Pending) -> None:
+        try:
+            await self._store_writes([pending.given])
+        except LongthreadError as error:
+            pending.refuse(error)
+        else:
+            pending.settle(stored=True)
 
     async def _putting(
         self, given: PutRequest, known: PutPlace | None = None, writes: Sequence[WritesRequest] = ()
@@ -286,13 +300,15 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 
     async def _put_writes(self, given: WritesRequest) -> None:
         thread_id, ns = _address(given.config)
-        if not await self._pending.are_taken((thread_id, ns, get_checkpoint_id(given.config)), given):
-            async with self._locks.of(thread_id):
-                await self._store_writes(given)
+        key, lock = (thread_id, ns, get_checkpoint_id(given.config)), self._locks.of(thread_id)
+        if not await self._pending.are_stored(key, given, lock, self._store_together):
+            async with lock:
+                await self._store_writes([given])
 
-    async def _store_writes(self, given: WritesRequest) -> None:
-        thread_id, ns = _address(given.config)
-        checkpoint_id = str(get_checkpoint_id(given.config))
+    async def _store_writes(self, given: Sequence[WritesRequest]) -> None:
+        """Store what several tasks of a checkpoint have written: all of it or nothing."""
+        thread_id, ns = _address(given[0].config)
+        checkpoint_id = str(get_checkpoint_id(given[0].config))
         if self._parents.is_lost(checkpoint_id):
             raise ThreadConflict(thread=thread_id)
         stored = None
@@ -304,17 +320,18 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                 if stored is None:
                     stored = await self._writing(given, checkpoint_id)
         except ThreadConflict:
-            self._parents.refuse(checkpoint_id)
+            if len(given) == 1:  # else it is not known yet whose
+                self._parents.refuse(checkpoint_id)
             raise
         memory, remember = stored
         remember()
         self._cache.see(thread_id, memory)
 
     async def _writing(
-        self, given: WritesRequest, checkpoint_id: str, known: PutPlace | None = None
+        self, given: Sequence[WritesRequest], checkpoint_id: str, known: PutPlace | None = None
     ) -> tuple[CachedThread, Callable[[], None]]:
-        """Store a task's writes; return the cache and its update after the commit. StoreConflict: outdated `known`."""
-        thread_id, ns = _address(given.config)
+        """Store tasks' writes; return the cache and its update after the commit. StoreConflict: outdated `known`."""
+        thread_id, ns = _address(given[0].config)
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
@@ -330,7 +347,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             goes_on = self._parents.holds(checkpoint_id)
             seen = self._parents.seen(checkpoint_id)
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
-            return memory, await writing.put(given.task_for(memory, self.serde))
+            return memory, await writing.put([each.task_for(memory, self.serde) for each in given])
 
     async def _check_is_of(
         self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None

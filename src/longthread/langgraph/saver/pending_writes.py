@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+
+from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
 """A thread, a namespace, and the checkpoint whose tasks have written."""
+TOGETHER = 64
+"""So many tasks' writes are stored in one transaction."""
 
 
 class Pending:
@@ -32,23 +37,38 @@ class Pending:
 
 
 class PendingWrites:
-    """Writes that were handed in in this turn of the event loop.
+    """Writes that were handed in and are not being stored yet.
 
-    LangGraph hands in a task's writes and the next checkpoint in the same turn, each in a task of the loop's own. So
-    writes wait for the end of the turn, and one transaction stores both. Without a checkpoint (another task still runs,
-    or one was interrupted) they are stored alone.
+    LangGraph hands in a task's writes and the next checkpoint in the same turn of the event loop, each in a task of the
+    loop's own. So writes wait for the end of the turn, and one transaction stores both. Without a checkpoint (another
+    task still runs, or one was interrupted) they wait for the thread's lock, and whoever has it first stores the writes
+    of all that wait: many tasks of one step end at once.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, list[Pending]] = {}
+        # Ordered sets: where many tasks end at once, each is looked for.
+        self._waiting: dict[Key, dict[Pending, None]] = {}
 
-    async def are_taken(self, key: Key, given: WritesRequest) -> bool:
-        """Wait for the turn's end and a put that takes the writes; whether they are stored. Raises the put's error."""
+    async def are_stored(
+        self,
+        key: Key,
+        given: WritesRequest,
+        lock: asyncio.Lock,
+        store: Callable[[Sequence[Pending]], Awaitable[None]],
+    ) -> bool:
+        """Wait until the writes are stored: by a put that takes them, or with others by `store`, which settles them.
+
+        Returns whether they are: if not, whoever took them could not store them. Raises the error of storing them.
+        """
         pending = Pending(given)
-        self._waiting.setdefault(key, []).append(pending)
+        self._waiting.setdefault(key, {})[pending] = None
         stored = False
         try:
             await asyncio.sleep(0)
+            if pending in self._waiting.get(key, ()):
+                async with lock:
+                    if batch := self._batch(key, pending):
+                        await store(batch)
         finally:
             if not self._is_withdrawn(key, pending):
                 stored = await to_the_end(pending.ended())
@@ -56,13 +76,35 @@ class PendingWrites:
 
     def take(self, key: Key) -> list[Pending]:
         """Remove and return the writes that wait for a checkpoint's child. The caller settles them."""
-        return self._waiting.pop(key, [])
+        return list(self._waiting.pop(key, ()))
+
+    def _batch(self, key: Key, pending: Pending) -> list[Pending]:
+        """Remove and return these writes, with others of the same run; nothing if they do not wait any more."""
+        waiting = self._waiting.get(key, {})
+        if pending not in waiting:
+            return []
+        parent_id, tasks, batch = get_checkpoint_id(pending.given.config), {pending.given.task.id}, [pending]
+        for each in waiting:
+            task_id = each.given.task.id
+            # A run is told from another by the very object of the id.
+            is_same_run = get_checkpoint_id(each.given.config) is parent_id
+            if is_same_run and task_id not in tasks:
+                tasks.add(task_id)
+                batch.append(each)
+            if len(batch) == TOGETHER:
+                break
+        for each in batch:
+            self._remove(key, each)
+        return batch
 
     def _is_withdrawn(self, key: Key, pending: Pending) -> bool:
-        waiting = self._waiting.get(key, [])
-        if pending not in waiting:
+        if pending not in self._waiting.get(key, ()):
             return False
-        waiting.remove(pending)
+        self._remove(key, pending)
+        return True
+
+    def _remove(self, key: Key, pending: Pending) -> None:
+        waiting = self._waiting[key]
+        del waiting[pending]
         if not waiting:
             del self._waiting[key]
-        return True

@@ -1,8 +1,8 @@
-"""Stores a task's writes before its step is over."""
+"""Stores tasks' writes before their step is over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
@@ -27,7 +27,7 @@ _UPDATE = f"~{INTERRUPT}"
 
 @dataclass(frozen=True, slots=True)
 class WritesPut:
-    """One put of a task's writes, within its transaction.
+    """One put of tasks' writes, within its transaction.
 
     `goes_on`: the run continues the newest checkpoint and replays no older one: another writer of the same task is then
     its rival. `seen` are the channels of which the run knows task writes here.
@@ -42,43 +42,47 @@ class WritesPut:
     goes_on: bool
     seen: frozenset[str] = frozenset()
 
-    async def put(self, task: TaskWrites) -> Callable[[], None]:
-        """Store it, and return the cache update for after the commit; ThreadConflict if a rival was faster."""
-        grown = await self._grown(task)
+    async def put(self, tasks: Sequence[TaskWrites]) -> Callable[[], None]:
+        """Store them, and return the cache update for after the commit; ThreadConflict if a rival was faster."""
+        grown = await self._grown(tasks)
         body = grown.body(passing=True) if grown is not None else b""
         if grown is None or len(body) > TASK_BYTES or self.place.head is None:
-            return await self._put_in_row(task)
+            return await self._put_in_rows(tasks)
         thread_id = self.place.thread.id
         await checkpoints.update_body(self.tx, thread_id, self.ns, self.place.head, body, grown.writes)
         return lambda: self.memory.newest.put(self.ns, grown)
 
-    async def _grown(self, task: TaskWrites) -> StoredCheckpoint | None:
-        """Return the checkpoint with the task in its body, if this process put it and knows all of it."""
-        newest = None if self.place.tasks else self._newest()
-        if newest is None:
-            return None
-        there = newest.tasks.get(task.id)
-        rest = await self._rest(there, task)
-        if rest is None:
-            return newest
-        # Replaced writes go into a row: the cache compares bodies by their number of writes.
-        return None if there is not None and there.is_replaced_by(rest) else newest.with_task(rest)
+    async def _grown(self, tasks: Sequence[TaskWrites]) -> StoredCheckpoint | None:
+        """Return the checkpoint with the tasks in its body, if this process put it and knows all of it."""
+        grown = None if self.place.tasks else self._newest()
+        for task in tasks:
+            if grown is None:
+                return None
+            there = grown.tasks.get(task.id)
+            rest = await self._rest(there, task)
+            if rest is not None and there is not None and there.is_replaced_by(rest):
+                return None  # into a row: the cache compares bodies by their number of writes
+            grown = grown.with_task(rest) if rest is not None else grown
+        return grown
 
-    async def _put_in_row(self, task: TaskWrites) -> Callable[[], None]:
+    async def _put_in_rows(self, tasks: Sequence[TaskWrites]) -> Callable[[], None]:
         thread_id, ns, name = self.place.thread.id, self.ns, (self.ns, self.checkpoint_id)
-        row = None
-        if self.place.tasks:
-            row = await checkpoints.writes_of_task(self.tx, thread_id, ns, self.checkpoint_id, task.id)
-        there = TaskWrites.from_row(row, thread_id) if row is not None else None
-        rest = await self._rest(await self._merged(task.id, there), task)
-        if rest is None:
-            return lambda: None
-        if there is None:
-            await checkpoints.put_writes(self.tx, thread_id, rest.row(ns, self.checkpoint_id))
-            return lambda: self.memory.keep_task(name, rest)
-        there.merge(rest)
-        await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
-        return lambda: self.memory.keep_task(name, there)
+        asked = [task.id for task in tasks] if self.place.tasks else []
+        rows = await checkpoints.writes_of_tasks(self.tx, thread_id, ns, self.checkpoint_id, asked)
+        stored: list[TaskWrites] = []
+        for task in tasks:
+            there = TaskWrites.from_row(rows[task.id], thread_id) if task.id in rows else None
+            rest = await self._rest(await self._merged(task.id, there), task)
+            if rest is None:
+                continue
+            if there is None:
+                await checkpoints.put_writes(self.tx, thread_id, rest.row(ns, self.checkpoint_id))
+                stored.append(rest)
+            else:
+                there.merge(rest)
+                await checkpoints.replace_writes(self.tx, thread_id, there.row(ns, self.checkpoint_id))
+                stored.append(there)
+        return lambda: self.memory.keep_tasks(name, stored)
 
     def _newest(self) -> StoredCheckpoint | None:
         """Return the checkpoint, if it is the newest, and this process put it and knows its whole body."""

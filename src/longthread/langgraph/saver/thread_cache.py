@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,8 +50,10 @@ class CachedThread:
     delta: LRU[CheckpointName, tuple[str, MessageList, int]] = field(default_factory=lambda: LRU(LISTS))
     """Of a delta channel, the checkpoint that was stored last, its list of messages, and how many these were."""
 
-    def keep_task(self, name: CheckpointName, task: TaskWrites) -> None:
-        self.tasks.put(name, {**(self.tasks.get(name) or {}), task.id: task})
+    def keep_tasks(self, name: CheckpointName, tasks: Iterable[TaskWrites]) -> None:
+        known = self.tasks.get(name) or {}
+        known.update((task.id, task) for task in tasks)
+        self.tasks.put(name, known)
 
     def delta_list(self, name: CheckpointName, checkpoint_id: str) -> MessageList | None:
         """Return the messages of a delta channel at a checkpoint, if they are known."""
