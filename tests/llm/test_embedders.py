@@ -24,6 +24,13 @@ from longthread.store.index.recall import Scope
 from longthread.testing.embedding import HashEmbedder
 from longthread.testing.emulator import ProviderEmulator, Refused, Slow
 
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a request is sent again is tested, not how long it is waited before."""
+    monkeypatch.setattr("longthread.llm.embedders._WAIT", 0.01)
+
+
 pytestmark = pytest.mark.one_backend
 
 MINE = Scope("u", "t")

@@ -223,6 +223,12 @@ class Rerouted(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How often a request is sent again is tested, not how long it is waited between."""
+    monkeypatch.setattr("longthread.tools.api.tool._PAUSE", 0.005)
+
+
 @pytest.fixture
 def internet(server: Server) -> Network:
     """`public.example` is the test's server, by a public address; other names are what the system says."""
