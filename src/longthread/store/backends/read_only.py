@@ -15,16 +15,10 @@ from urllib.parse import quote
 
 from longthread.errors import StoreError, StoreReadOnly, StoreUnavailable
 from longthread.store.backends.migrate import pending
-from longthread.store.backends.sqlite import (
-    ERRORS,
-    SqliteTransaction,
-    failure,
-    prepare,
-    reason_of,
-    require_store,
-    schema_version,
-)
+from longthread.store.backends.sqlite import prepare, require_store, schema_version
 from longthread.store.backends.sqlite_connection import StoreConnection
+from longthread.store.backends.sqlite_errors import ERRORS, failure, reason_of
+from longthread.store.backends.sqlite_transaction import SqliteTransaction
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 

@@ -20,8 +20,8 @@ from longthread.errors import ImportedUnreadable, StoreDamaged, StoreError
 from longthread.store.backends.postgres import PostgresTransaction
 from longthread.store.backends.postgres_address import shown
 from longthread.store.backends.read_only import CHANGED_MEANWHILE, FileState
-from longthread.store.backends.sqlite import SqliteTransaction
 from longthread.store.backends.sqlite_connection import StoreConnection
+from longthread.store.backends.sqlite_transaction import SqliteTransaction
 from longthread.store.driver import Transaction, sentence
 from longthread.store.tables import Tables, read_tables
 
