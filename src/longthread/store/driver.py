@@ -115,6 +115,10 @@ class Driver(Protocol):
         """Open no transaction: each statement commits by itself. For VACUUM and the like."""
         ...
 
+    def leave_loop(self) -> None:
+        """Never block the event loop from now on: it is an application's, and not the store's alone."""
+        ...
+
     async def close(self) -> None:
         """Close every connection. Idempotent."""
         ...

@@ -35,5 +35,8 @@ class DriverWrapper:
     def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
         return self.driver.maintaining()
 
+    def leave_loop(self) -> None:
+        self.driver.leave_loop()
+
     async def close(self) -> None:
         await self.driver.close()

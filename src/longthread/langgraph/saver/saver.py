@@ -55,6 +55,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
             SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
         expect_store(store, "LongthreadSaver")
+        store.leave_loop()
         super().__init__(store, user_id=user_id, serde=serde)
         self._home = Portal()
         self._stores = InflightWrites()

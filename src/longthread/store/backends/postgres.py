@@ -352,6 +352,9 @@ class PostgresDriver:
         finally:
             self._writers.release()
 
+    def leave_loop(self) -> None:
+        """Nothing changes: no statement blocks."""
+
     async def close(self) -> None:
         await self._pool.close()
         while self._kept:  # which the pool has handed out

@@ -65,7 +65,7 @@ class ReadOnlyDriver(RefusesWrites):
 
     def __init__(self, driver: Driver) -> None:
         self.dialect, self.where, self.found_version = driver.dialect, driver.where, driver.found_version
-        self.reading, self.close = driver.reading, driver.close
+        self.reading, self.leave_loop, self.close = driver.reading, driver.leave_loop, driver.close
 
 
 class ReadOnlySqliteDriver(RefusesWrites):
@@ -76,6 +76,7 @@ class ReadOnlySqliteDriver(RefusesWrites):
     def __init__(self, path: Path, found: int) -> None:
         self._path = path.absolute()
         self.where, self.found_version = str(path), found
+        self._off_loop = False
 
     @classmethod
     async def open(cls, path: Path) -> ReadOnlySqliteDriver:
@@ -92,11 +93,14 @@ class ReadOnlySqliteDriver(RefusesWrites):
     async def reading(self) -> AsyncIterator[Transaction]:
         try:
             async with _connected(self._path) as (connection, state):
-                yield SqliteTransaction(connection)
+                yield SqliteTransaction(connection, off_loop=self._off_loop)
         except sqlite3.Error as error:
             raise failure(error) from error
         if not state.wal and not state.is_of(self._path):
             raise StoreError(reason=CHANGED_MEANWHILE)
+
+    def leave_loop(self) -> None:
+        self._off_loop = True
 
     async def close(self) -> None:
         """Nothing is open between two readings."""
@@ -110,9 +114,8 @@ async def _connected(path: Path) -> AsyncIterator[tuple[StoreConnection, FileSta
         try:
             state = FileState.of(path)
             wal = state.wal
-            connection = await StoreConnection.open(state.uri(path), uri=True)
+            connection = await StoreConnection.open(state.uri(path), prepare, uri=True)
             stack.push_async_callback(lambda: to_the_end(connection.close()))
-            await prepare(connection)
             await connection.execute("BEGIN")
             await connection.execute("SELECT count(*) FROM sqlite_master")  # the snapshot begins, if it is a database
         except (*ERRORS, OSError) as error:

@@ -16,13 +16,12 @@ from longthread.errors import StoreError, StoreUnavailable
 from longthread.store.backends.migrate import BUNDLED, pending
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
+from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, OffLoopTransaction
 from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction, rows_of
 from longthread.store.completion import to_the_end
 from longthread.store.old_bundles import TAKE, insertion, unpacked
 from longthread.store.schema import schema
 
-LONGEST_PAUSE = 0.025
-"""Longest interval in seconds between retries."""
 READERS = 3
 _SETTLE = (
     # The first two are settled for good when something is in the file. Messages of one or two kilobytes fill smaller
@@ -39,6 +38,7 @@ QUICK_SECONDS = 0.0015
 """Average commit time up to which commits run in the calling thread."""
 ALONE_SECONDS = 0.008
 """The same without other or waiting transactions: threads that wait for each other take longer."""
+_WRITE = "BEGIN IMMEDIATE"  # one that reads before it writes must not find the database changed in between
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -55,6 +55,7 @@ class SqliteDriver:
         self._writing = asyncio.Lock()
         self._commit_seconds = QUICK_SECONDS
         self._users = 0
+        self._off_loop = False
         self._readers: asyncio.Queue[StoreConnection] = asyncio.Queue()
         self._all = [writer, *readers]
         for reader in readers:
@@ -79,10 +80,10 @@ class SqliteDriver:
             raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
         try:
             async with AsyncExitStack() as opened:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
                 writer = await _connect(path, opened, refuse_foreign if creates and migrates else require_store)
                 found = await (_migrate if migrates else schema_version)(writer, str(path))
-                _be_impatient(writer.database)
+                await writer.apart(_be_impatient)
                 readers = [await _connect_reader(path, opened) for _ in range(READERS)]
                 opened.pop_all()  # they stay open
         except (*ERRORS, OSError) as error:
@@ -96,6 +97,10 @@ class SqliteDriver:
         try:
             connection = await self._readers.get()
             try:
+                if self._off_loop:
+                    async with _ending(OffLoopTransaction(connection, "BEGIN")) as tx:
+                        yield tx
+                    return
                 try:
                     connection.database.execute("BEGIN")
                     yield SqliteTransaction(connection)
@@ -113,6 +118,11 @@ class SqliteDriver:
         self._users += 1
         try:
             async with self._writing:
+                if self._off_loop:
+                    async with _ending(OffLoopTransaction(self._writer, _WRITE)) as apart:
+                        yield apart
+                        await apart.commit()
+                    return
                 try:
                     await self._begin()
                     tx = SqliteTransaction(self._writer)
@@ -133,7 +143,7 @@ class SqliteDriver:
             try:
                 await self._writer.execute(_PATIENCE)
                 try:
-                    yield SqliteTransaction(self._writer)
+                    yield SqliteTransaction(self._writer, off_loop=self._off_loop)
                 except asyncio.CancelledError:
                     self._writer.interrupt()  # it may take as long as the file is large
                     raise
@@ -142,6 +152,9 @@ class SqliteDriver:
                     await to_the_end(self._writer.apart(_be_impatient))
             except sqlite3.Error as error:
                 raise failure(error) from error
+
+    def leave_loop(self) -> None:
+        self._off_loop = True
 
     async def _commit(self) -> None:
         """Commit in this thread while commits are fast or nothing else could run: a commit waits for the disk."""
@@ -153,11 +166,10 @@ class SqliteDriver:
 
     async def _begin(self) -> None:
         """Begin to write. This is slow only while another process writes."""
-        # IMMEDIATE: a transaction that reads before it writes must not find the database changed in between.
         until, pause = time.monotonic() + BUSY_SECONDS, 0.001
         while True:
             try:
-                self._writer.database.execute("BEGIN IMMEDIATE")
+                self._writer.database.execute(_WRITE)
                 return
             except sqlite3.OperationalError as error:
                 if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
@@ -168,6 +180,14 @@ class SqliteDriver:
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
+
+
+@asynccontextmanager
+async def _ending(tx: OffLoopTransaction) -> AsyncIterator[OffLoopTransaction]:
+    try:
+        yield tx
+    finally:
+        await tx.end()
 
 
 def _committed(database: sqlite3.Connection) -> float:
@@ -185,9 +205,8 @@ async def _connect(
     path: Path, opened: AsyncExitStack, first: Callable[[StoreConnection, Path], Awaitable[None]]
 ) -> StoreConnection:
     """Return a connection that may write; `first` looks at the file before anything is changed."""
-    connection = await StoreConnection.open(path)
+    connection = await StoreConnection.open(path, prepare)
     opened.push_async_callback(connection.close)
-    await prepare(connection)
     await first(connection, path)
     await _patiently(connection, _SETTLE)
     return connection
@@ -195,18 +214,21 @@ async def _connect(
 
 async def _connect_reader(path: Path, opened: AsyncExitStack) -> StoreConnection:
     """Return a connection that only reads. It reads the schema when it is first used."""
-    connection = await StoreConnection.open(path)
+    connection = await StoreConnection.open(path, _prepare_reader)
     opened.push_async_callback(connection.close)
-    await prepare(connection)
-    connection.database.execute("PRAGMA query_only=ON")
     return connection
 
 
-async def prepare(connection: StoreConnection) -> None:
+def prepare(database: sqlite3.Connection) -> None:
     """Set what every connection needs. Neither statement reads the file."""
-    connection.database.execute(_PATIENCE)
+    database.execute(_PATIENCE)
     # SQLite's `lower` handles only ASCII; a search must fold its text and the columns alike.
-    connection.database.create_function("lower", 1, _lower, deterministic=True)
+    database.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _prepare_reader(database: sqlite3.Connection) -> None:
+    prepare(database)
+    database.execute("PRAGMA query_only=ON")
 
 
 async def _patiently(connection: StoreConnection, statements: Iterable[str]) -> None:

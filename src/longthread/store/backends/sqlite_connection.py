@@ -36,12 +36,21 @@ class StoreConnection:
         return self._database
 
     @classmethod
-    async def open(cls, path: Path | str, *, uri: bool = False) -> StoreConnection:
-        """Open the file; does not wait for other processes' locks. Raises `sqlite3.Error`."""
+    async def open(
+        cls, path: Path | str, prepare: Callable[[sqlite3.Connection], None] = lambda _: None, *, uri: bool = False
+    ) -> StoreConnection:
+        """Open the file and call `prepare`, in the connection's thread; does not wait for other processes' locks.
+        Raises `sqlite3.Error`."""
         thread = ThreadPoolExecutor(1, thread_name_prefix="longthread-sqlite")
 
         def connect() -> sqlite3.Connection:
-            return sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
+            opened = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
+            try:
+                prepare(opened)
+            except BaseException:
+                opened.close()
+                raise
+            return opened
 
         with ExitStack() as opened:
             opened.callback(thread.shutdown, wait=False)
@@ -75,12 +84,16 @@ class StoreConnection:
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile
             self._database.interrupt()
 
-    async def rollback(self) -> None:
-        """Roll back the open transaction, if any, after the running work."""
+    async def rollback(self, *, waits: bool = True) -> None:
+        """Roll back the open transaction, if any, after the running work. If not `waits`, in the connection's thread,
+        and before its next work."""
         with suppress(sqlite3.ProgrammingError):  # closed meanwhile, which has rolled it back
             if self.broken_off:
                 self.broken_off = False
                 await to_the_end(self.apart(sqlite3.Connection.rollback))
+            elif not waits:
+                with suppress(RuntimeError):  # closed meanwhile
+                    self._thread.submit(self._database.rollback)
             elif self.database.in_transaction:
                 self.database.rollback()
 

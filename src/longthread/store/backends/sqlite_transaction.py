@@ -28,8 +28,10 @@ _Key = tuple[str, frozenset[tuple[str, Any]]]
 class SqliteTransaction:
     """A transaction on one connection."""
 
-    def __init__(self, connection: StoreConnection) -> None:
+    def __init__(self, connection: StoreConnection, *, off_loop: bool = False) -> None:
+        """With `off_loop`, no statement runs in the calling thread."""
         self._connection = connection
+        self._off_loop = off_loop
         self._queries = queries("sqlite")
         self._asked: dict[_Key, tuple[str, Mapping[str, Any]]] = {}
         self._found: dict[_Key, list[Row]] = {}
@@ -41,7 +43,7 @@ class SqliteTransaction:
         try:
             if self._is_quick(query, given):
                 return rows_of(self._connection.database, sql, given)
-            if (key := _key(query, given)) in self._asked:
+            if (key := key_of(query, given)) in self._asked:
                 await self._find_asked()
             if key in self._found:
                 return self._found.pop(key)
@@ -57,7 +59,7 @@ class SqliteTransaction:
         for query, values in asked:
             given = storable(values)
             if not self._is_quick(query, given):
-                self._asked[_key(query, given)] = self._queries[query], given
+                self._asked[key_of(query, given)] = self._queries[query], given
 
     async def _find_asked(self) -> None:
         asked, self._asked = self._asked, {}
@@ -98,7 +100,12 @@ class SqliteTransaction:
             raise self._told(error) from error
 
     def _is_quick(self, query: str, values: Mapping[str, Any]) -> bool:
-        if self._connection.broken_off or query not in self._queries.quick or values.get("limit", 0) > MANY:
+        if (
+            self._off_loop
+            or self._connection.broken_off
+            or query not in self._queries.quick
+            or values.get("limit", 0) > MANY
+        ):
             return False
         # A loop: this runs for each statement, and a generator would take most of the time.
         for value in values.values():
@@ -117,7 +124,7 @@ class SqliteTransaction:
         return failure(error)
 
 
-def _key(query: str, values: Mapping[str, Any]) -> _Key:
+def key_of(query: str, values: Mapping[str, Any]) -> _Key:
     return query, frozenset(values.items())
 
 
