@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import platformdirs
 from dotenv import dotenv_values
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from longthread.errors import InvalidInput
 
@@ -258,10 +258,7 @@ class Settings(BaseSettings):
         Raises:
             InvalidInput: a value is not allowed; the message names where it came from, the value and what is allowed.
         """
-        unknown = overrides.keys() - cls.model_fields.keys()
-        if unknown:
-            raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
-        given = {name: value for name, value in overrides.items() if value is not None}
+        given = cls._known(overrides)
         try:
             return cls(_env_file=env_file, **given)  # type: ignore[call-arg]  # pydantic-settings' own argument
         except ValidationError as error:
@@ -270,6 +267,46 @@ class Settings(BaseSettings):
             raise InvalidInput(
                 reason=f"{env_file} cannot be read: {error}. Make it UTF-8 text, or remove it."
             ) from None
+
+    @classmethod
+    def of(cls, **values: Any) -> Settings:
+        """Return these settings and defaults for the others: neither the environment nor a file is read. For a library,
+        which is configured where it is called. None means not given.
+
+        Raises:
+            InvalidInput: a value is not allowed; the message names the setting, the value and what is allowed.
+        """
+        given = cls._known(values)
+        try:
+            return _Given(**given)
+        except ValidationError as error:
+            raise InvalidInput(reason=_reason(error, given, None, are_flags=False)) from None
+
+    @classmethod
+    def _known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        unknown = values.keys() - cls.model_fields.keys()
+        if unknown:
+            raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class _Given(Settings):
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def data_folder() -> Path:
+    """LONGTHREAD_DATA_DIR, or the system's folder for data. No file is read for it, and no other variable."""
+    given = os.environ.get("LONGTHREAD_DATA_DIR")
+    return Path(given).expanduser() if given else platformdirs.user_data_path("longthread")
 
 
 def variables() -> dict[str, tuple[str, ...]]:
@@ -291,8 +328,9 @@ def _names(field: str) -> tuple[str, ...]:
     return tuple(str(choice) for choice in alias.choices)
 
 
-def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | None) -> str:
-    """One sentence for each wrong value. A value that follows from another wrong one is left out."""
+def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | None, *, are_flags: bool = True) -> str:
+    """One sentence for each wrong value. A value that follows from another wrong one is left out. What was `given` is
+    called as the command's flag, or else as a function's argument."""
     fields = {name: field for field in Settings.model_fields for name in (field, *_names(field))}
     found = _environment(env_file)
     sentences = []
@@ -301,7 +339,8 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
             continue
         field = fields[str(problem["loc"][0])]
         about = Settings.model_fields[field]
-        where = f"--{field.replace('_', '-')}" if field in given else _set_in(field, found)
+        flag = f"--{field.replace('_', '-')}" if are_flags else field
+        where = flag if field in given else _set_in(field, found)
         value = _shown(field, problem["input"])
         sentences.append(f"{where} is {value}; allowed is {about.description}.")
         if where == "DATABASE_URL":

@@ -778,7 +778,7 @@ async def test_the_saver_of_the_agent_is_found(store_address: str) -> None:
 
 
 def test_a_setting_that_is_none_is_told() -> None:
-    with pytest.raises(InvalidInput, match="memory-context-window"):
+    with pytest.raises(InvalidInput, match="memory_context_window"):
         MemoryMiddleware(memory_context_window=-1)
 
 

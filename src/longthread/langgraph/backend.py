@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
+from functools import partial
+from types import FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from anyio.from_thread import start_blocking_portal
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 
 from longthread.errors import InvalidInput
 from longthread.loop_bridge import Portal
@@ -33,9 +36,59 @@ class BackendUser(Protocol):
     def backing(self) -> Backend: ...
 
 
+_MOST, _DEEPEST, _LARGE = 1000, 6, 32
+"""How many objects are looked at for a backend, how deep inside of each other, and from what size a container is one of
+data, and not of what wraps a saver."""
+
+
+def backend_in(given: Any) -> Backend | None:
+    """Return the backend of a saver or a store of items, also where others wrap it: servers, encryption, tracing.
+
+    A wrapper passes `backing` on, or has what it wraps in an attribute, a container or a function's closure.
+    """
+    level, seen = [given], {id(given)}
+    for _ in range(_DEEPEST):
+        for each in level:
+            # Of others, an attribute may be anything: it is not asked for.
+            if each is given or isinstance(each, BaseCheckpointSaver | BaseStore):
+                found = getattr(each, "backing", None)
+                if isinstance(found, Backend):
+                    return found
+        inside = {id(part): part for each in level for part in _parts(each) if id(part) not in seen}
+        seen |= inside.keys()
+        level = list(inside.values())
+        if not level or len(seen) > _MOST:
+            break
+    return None
+
+
+_PLAIN = (str, bytes, int, float, complex, type, ModuleType, type(None))
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """Yield what an object holds, without computing anything."""
+    parts: list[Any] = list(getattr(thing, "__dict__", {}).values())
+    for kind in type(thing).__mro__ if parts or not isinstance(thing, _PLAIN) else ():
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with suppress(AttributeError):
+                parts.append(object.__getattribute__(thing, name))
+    if isinstance(thing, dict | list | tuple | set | frozenset):
+        parts += () if len(thing) > _LARGE else thing.values() if isinstance(thing, dict) else thing
+    elif isinstance(thing, MethodType):
+        parts += thing.__self__, thing.__func__
+    elif isinstance(thing, partial):
+        parts += thing.func, *thing.args, *thing.keywords.values()
+    elif isinstance(thing, FunctionType):
+        for cell in thing.__closure__ or ():
+            with suppress(ValueError):  # nothing is in it yet
+                parts.append(cell.cell_contents)
+    yield from (part for part in parts if not isinstance(part, _PLAIN))
+
+
 def expect_backed(given: Any, whose: str) -> None:
     """Raise InvalidInput unless `given` is a saver or a store of items; `whose` names the argument's owner."""
-    if not isinstance(getattr(given, "backing", None), Backend):
+    if backend_in(given) is None:
         kind = (
             "one that is not open yet"
             if isinstance(given, BackendOpener)

@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from longthread.errors import InvalidInput, StoreUnavailable
-from longthread.settings import EMBEDDED, POSTGRES_URLS, Settings, shown_address, store_address
+from longthread.settings import EMBEDDED, POSTGRES_URLS, data_folder, shown_address, store_address
 from longthread.store.backends.read_only import ReadOnlyDriver, ReadOnlySqliteDriver, require_current
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver
+from longthread.store.queries import queries
 
 
 @asynccontextmanager
@@ -42,6 +43,7 @@ async def open_store(
     if not creates and (reason := await asyncio.to_thread(why_none, address)):
         raise StoreUnavailable(where=address.removeprefix(_EMBEDDED), reason=reason)
     async with AsyncExitStack() as stack:
+        await asyncio.to_thread(queries, "sqlite" if _is_file(address) else "postgres")  # it reads files
         url, where = address, described(address)
         if address.startswith(_EMBEDDED):
             from longthread.store.backends.embedded_postgres import embedded_server  # only here: slow to import
@@ -74,6 +76,10 @@ def is_postgres(address: str) -> bool:
     return address.partition("://")[0] in POSTGRES_URLS and "://" in address
 
 
+def _is_file(address: str) -> bool:
+    return not is_postgres(address) and not address.startswith(_EMBEDDED)
+
+
 def described(address: str) -> str:
     """Return an address for people, without a password. Raises `StoreUnavailable` for a malformed URL."""
     if address.startswith(_EMBEDDED):
@@ -104,7 +110,7 @@ def why_none(address: str) -> str | None:
 
 def _checked(address: str) -> str:
     try:
-        return store_address(address, Settings.load().data_dir if address == EMBEDDED else Path())
+        return store_address(address, data_folder() if address == EMBEDDED else Path())
     except ValueError as error:
         raise InvalidInput(
             reason=f"{shown_address(address)} is {error}. A store is the path of a SQLite file, a postgresql:// URL, "

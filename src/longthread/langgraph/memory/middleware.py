@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import PrivateStateAttr
@@ -18,11 +18,12 @@ from langgraph.types import Command
 
 from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.langgraph.backend import BackendUser, expect_backed
+from longthread.langgraph.backend import BackendUser, backend_in, expect_backed
+from longthread.langgraph.internals import CHECKPOINTER
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
+from longthread.langgraph.memory.options import MemoryOptions, settings_of
 from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
-from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.index.indexer import RECALL_TOOL
@@ -36,12 +37,10 @@ from longthread.view.tokens import family_of
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]
 
-_CHECKPOINTER = "__pregel_checkpointer"  # LangGraph's own key, for what a graph was compiled with
 _TIMES = 2
 """How many times its maximum the messages before a question may number before it waits for their summary."""
 MOST_PATIENCE = 86_400
 """Seconds: a day."""
-_NOT_HERE = "not-opened.db"  # a database of the application's, which the environment may name, is none of this
 
 _logger = logging.getLogger(__name__)
 
@@ -130,26 +129,26 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         summarizer: BaseChatModel | None = None,
         settings: Settings | None = None,
         patience: float = 30.0,
-        **given: Any,
+        **options: Unpack[MemoryOptions],
     ) -> None:
-        """Configure the middleware; InvalidInput for an argument of another type or a setting's bad value.
+        """Configure the middleware; InvalidInput for an argument of another type or an option's bad value.
 
         Args:
-            saver: whose threads these are; None: the checkpointer of the agent.
+            saver: whose threads these are; None: the checkpointer of the agent, when it runs, whatever wraps it.
             summarizer: the model that writes summaries; None: the agent's own.
-            settings: None: those of the environment and `.env`.
+            settings: None: the defaults. `Settings.load()` reads the environment and `.env`; nothing else here does.
             patience: seconds that a turn waits at most for late summaries; 0: it never waits.
-            given: settings by name, such as `memory_context_window=16_000`, which win.
+            options: such as `context_window=16_000`; they win over `settings`.
         """
         super().__init__()
         if saver is not None:
             expect_backed(saver, "MemoryMiddleware")
+        self._backing = backend_in(saver)
         _expect_model(summarizer)
         _expect_seconds(patience)
-        self._saver = saver
         self._summarizer = summarizer
         self._patience = patience
-        self._settings = settings or Settings.load(**{"database": _NOT_HERE, **given})
+        self._settings = settings_of("MemoryMiddleware", settings, options)
         self._messages = StateMessages()
         self._factors: dict[str, float] = {}
         self._memory: LongTermMemory | None = None
@@ -191,15 +190,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is the thread's own graph's, not a subgraph's.
         is_whole = thread_id is not None and "|" not in ns
-        return _Call(request, str(thread_id), self._memory_of(config.get(_CHECKPOINTER)) if is_whole else None)
+        return _Call(request, str(thread_id), self._memory_of(config.get(CHECKPOINTER)) if is_whole else None)
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
-        saver = self._saver or (checkpointer if isinstance(checkpointer, LongthreadSaver) else None)
-        if saver is None:
+        backing = self._backing or backend_in(checkpointer)
+        if backing is None:
             self._warn_once()
             return None
-        if self._memory is None or self._memory.backing != saver.backing:
-            self._memory = LongTermMemory(saver.backing, self._settings)
+        if self._memory is None or self._memory.backing != backing:
+            self._memory = LongTermMemory(backing, self._settings)
         return self._memory
 
     def _warn_once(self) -> None:
@@ -213,8 +212,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             )
 
     def _is_kept_elsewhere(self, call: _Call) -> bool:
-        """Whether another checkpointer, or none, stores this thread. Its class does not say: it may wrap ours."""
-        ours = isinstance(_configured().get(_CHECKPOINTER), LongthreadSaver)
+        """Whether another checkpointer, or none, stores this thread. It may wrap ours in a way that cannot be seen."""
+        ours = backend_in(_configured().get(CHECKPOINTER)) is not None
         return not ours and bool(call.before) and call.found is not None and call.found.missing
 
     def _is_to_look(self, call: _Call) -> bool:

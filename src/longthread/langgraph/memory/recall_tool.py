@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import HumanMessage
@@ -13,7 +13,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from longthread.builtin import recall as recalling
 from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
-from longthread.langgraph.backend import Backend, BackendUser, expect_backed
+from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
+from longthread.langgraph.internals import CHECKPOINTER
+from longthread.langgraph.memory.options import RecallOptions, settings_of
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
@@ -24,46 +26,58 @@ from longthread.tools.tool import Observation, failed
 
 SCOPES = ("thread", "user")
 """What may be offered. Threads of LangGraph's have no agent."""
-_NOT_HERE = "not-opened.db"
+_NO_STORE = failed(
+    InvalidInput(
+        reason="There is no log to look in: neither the agent's checkpointer nor its store is Longthread's. Give the "
+        "agent one: create_agent(…, checkpointer=saver), with a LongthreadSaver."
+    )
+)
 
 
 def recall_tool(
-    saver: BackendUser, *, scopes: Sequence[str] = ("thread",), settings: Settings | None = None, **given: Any
+    saver: BackendUser | None = None,
+    *,
+    scopes: Sequence[str] = ("thread",),
+    settings: Settings | None = None,
+    **options: Unpack[RecallOptions],
 ) -> BaseTool:
     """`recall_memory`: finds what was said earlier, also what is no longer shown or no longer in the state.
 
     ```
-    agent = create_agent(model, [recall_tool(saver)], checkpointer=saver, middleware=[MemoryMiddleware(saver)])
+    agent = create_agent(model, [recall_tool()], checkpointer=saver, middleware=[MemoryMiddleware()])
     ```
 
     It looks in the thread that the agent runs on, and nowhere else.
 
     Args:
-        saver: a saver, or a store of items in the same database.
+        saver: a saver, or a store of items in the same database. None: the checkpointer of the agent, when it runs, or
+            its store of items, whatever wraps them.
         scopes: with ("thread", "user"), the model may also look in all threads of the saver's `user_id`. Safe only
             where each of your users has a saver, or a store, with a `user_id` of their own: all that was opened
             without one share the user "default", and would find each other's words.
-        settings: None: those of the environment and `.env`; they say which embedder, and how many are found.
-        given: settings by name, such as `memory_recall_top_k=3`, which win.
+        settings: None: the defaults. They say which embedder, and how many are found.
+        options: such as `recall_top_k=3`; they win over `settings`.
 
     Raises:
-        InvalidInput: that is no saver, a setting has no such value, or there is no such scope.
+        InvalidInput: that is no saver, an option has no such value, or there is no such scope.
     """
-    expect_backed(saver, "recall_tool")
-    scopes = _scopes(scopes)
-    known = settings or Settings.load(**{"database": _NOT_HERE, **given})
-    recaller = Recaller(saver.backing.store, embedder_of(known))
-    lookup = _Lookup(saver.backing, recaller, known.memory_recall_top_k, scopes)
-    home = saver.backing.home
-    home.at_close(recaller.close)
+    if saver is not None:
+        expect_backed(saver, "recall_tool")
+    lookups = _Lookups(backend_in(saver), settings_of("recall_tool", settings, options), _scopes(scopes))
 
     def recall(runtime: ToolRuntime, **arguments: Any) -> str:
-        return _told(home.call("recall", lookup.find, *_asked(runtime), arguments))
+        lookup = lookups.of(runtime)
+        if lookup is None:
+            return _told(_NO_STORE)
+        return _told(lookup.home.call("recall", lookup.find, *_asked(runtime), arguments))
 
     async def arecall(runtime: ToolRuntime, **arguments: Any) -> str:
-        return _told(await home.run(lookup.find, *_asked(runtime), arguments))
+        lookup = lookups.of(runtime)
+        if lookup is None:
+            return _told(_NO_STORE)
+        return _told(await lookup.home.run(lookup.find, *_asked(runtime), arguments))
 
-    offered = recalling.offered(scopes)
+    offered = recalling.offered(lookups.scopes)
     return StructuredTool.from_function(
         recall, arecall, name=offered.name, description=offered.description, args_schema=dict(offered.parameters)
     )
@@ -76,9 +90,33 @@ def _scopes(given: Any) -> list[str]:
     return [scope for scope in SCOPES if scope in asked]
 
 
+class _Lookups:
+    """The lookups of a tool, by the backend that an agent runs on."""
+
+    def __init__(self, backing: Backend | None, settings: Settings, scopes: Sequence[str]) -> None:
+        self._backing = backing
+        self._settings = settings
+        self.scopes = scopes
+        self._made: _Lookup | None = None
+
+    def of(self, runtime: ToolRuntime) -> _Lookup | None:
+        """Return the lookup for a call; None if no store of Longthread's is behind the agent."""
+        backing = self._backing or backend_in(runtime.config.get("configurable", {}).get(CHECKPOINTER))
+        backing = backing or backend_in(runtime.store)
+        if backing is None:
+            return None
+        made = self._made  # of an agent whose saver was opened anew there is another one
+        if made is None or made.backing != backing:
+            recaller = Recaller(backing.store, embedder_of(self._settings))
+            backing.home.at_close(recaller.close)
+            made = self._made = _Lookup(backing, recaller, self._settings.memory_recall_top_k, self.scopes)
+        return made
+
+
 class _Lookup:
     def __init__(self, backing: Backend, recaller: Recaller, top_k: int, scopes: Sequence[str]) -> None:
-        self._backing = backing
+        self.backing = backing
+        self.home = backing.home
         self._recaller = recaller
         self._top_k = top_k
         self._scopes = scopes
@@ -88,7 +126,7 @@ class _Lookup:
     ) -> Observation:
         if thread_id is None:
             return failed(InvalidInput(reason="There is no thread: the agent was called without a thread_id."))
-        scope = Scope(self._backing.user_id, thread_id)
+        scope = Scope(self.backing.user_id, thread_id)
         before = await self._question(thread_id, question_id)
         tool = recalling.recall_tool(
             self._recaller,
@@ -106,9 +144,9 @@ class _Lookup:
         """Return the place of the question that the agent answers; after all entries if it is not stored yet."""
         if question_id is None:
             return None
-        async with self._backing.store.reading() as tx:
+        async with self.backing.store.reading() as tx:
             try:
-                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+                thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
                 return None
             try:

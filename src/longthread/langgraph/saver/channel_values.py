@@ -9,15 +9,15 @@ from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
 
+from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.message_codec import copied, pack, unpack
 from longthread.langgraph.saver.message_list import SeqRange, add_run
 from longthread.messages.fields import Fields, alike
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))
-_ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", _DeltaSnapshot: "value"}
+_ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", DeltaSnapshot: "value"}
 """What is looked into besides lists, tuples and objects."""
 _NOTHING = "null"
 MESSAGES, _LIST, _TUPLE, _OBJECT, _ATTRIBUTE = "m", "l", "t", "d", "a"
@@ -205,8 +205,8 @@ def _add_place(runs: list[tuple[int, int, int]], place: int, seq: int) -> None:
 
 
 def _with_attribute(value: Any, name: str, inner: Any) -> Any:
-    if isinstance(value, _DeltaSnapshot):
-        return _DeltaSnapshot(inner)
+    if isinstance(value, DeltaSnapshot):
+        return DeltaSnapshot(inner)
     made = copy.copy(value)
     setattr(made, name, inner)
     return made

@@ -19,6 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.errors import ThreadConflict
+from longthread.langgraph.internals import REPLAY_STATE
 from longthread.model.lru import LRU
 from longthread.store.checkpoints import NewestCheckpoint
 
@@ -26,8 +27,6 @@ IDS = 8192
 """Ids that are remembered. A run whose id was forgotten is taken for a fork."""
 _BELONGING = 2 * IDS
 """Ids of which the thread is remembered: each put has two."""
-_REPLAY = "__pregel_replay_state"
-"""Key of a config that LangGraph sets while it replays a graph from an old checkpoint, for the graphs inside of it."""
 
 NamespaceKey = tuple[str, str]
 """A thread and a namespace."""
@@ -114,7 +113,7 @@ class ParentTracker:
         if head is None or head.id in (parent_id, checkpoint_id):
             return
         if parent_id is None:
-            goes_on = not config["configurable"].get(_REPLAY) and self.began(place)
+            goes_on = not config["configurable"].get(REPLAY_STATE) and self.began(place)
         else:
             goes_on = self.holds(parent_id)
         if goes_on:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
-from langgraph.pregel import _checkpoint
 
 from longthread.errors import ThreadConflict, ValueDamaged
+from longthread.langgraph.internals import INTERRUPT, NULL_TASK_ID, WHOLE_VALUES, DeltaSnapshot
 from longthread.langgraph.saver.load import filled
 from longthread.langgraph.saver.record import TASK_BYTES, StoredCheckpoint, TaskWrites
 from longthread.langgraph.saver.thread_cache import CachedThread
@@ -19,8 +17,6 @@ from longthread.store.checkpoints import NewestCheckpoint, PutPlace
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
-_FORKS = hasattr(_checkpoint, "delta_channels_with_pending_writes")
-"""Whether this LangGraph does so for channels that are made of what is written to them."""
 _UPDATE = f"~{INTERRUPT}"
 """What the path of a task begins with that an update of the state from outside stands for."""
 
@@ -135,7 +131,7 @@ class WritesPut:
         written into the update's own checkpoint. If the earlier update is only late, its checkpoint is refused.
         """
         is_newest = self.place.head is not None and self.place.head.id == self.checkpoint_id
-        return _FORKS and is_newest and written <= self.seen
+        return WHOLE_VALUES and is_newest and written <= self.seen
 
     async def _are_made_of_writes(self, channels: set[str]) -> bool:
         """Whether the next checkpoint may need one of these channels' writes, and not hold its value.
@@ -149,4 +145,4 @@ class WritesPut:
             return True
         cells = [await filled(self.tx, row, channel, stored.cells[channel]) for channel in channels]
         with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
-            return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), _DeltaSnapshot) for cell in cells)
+            return any(isinstance(self.serde.loads_typed((cell.kind, cell.body)), DeltaSnapshot) for cell in cells)
