@@ -54,7 +54,7 @@ class Support:
 
 def open_agent(saver: LongthreadSaver, model: Support) -> tuple[Any, MemoryMiddleware]:
     """The agent: a window of 4,000 tokens, and at most 60 messages in the state."""
-    memory = MemoryMiddleware(saver, memory_context_window=4_000, memory_max_messages_per_thread=60)
+    memory = MemoryMiddleware(saver, context_window=4_000, max_messages_per_thread=60)
     agent = create_agent(
         ScriptedChatModel(model),
         [keep, recall_tool(saver)],

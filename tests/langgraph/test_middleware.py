@@ -789,8 +789,20 @@ def test_what_is_no_saver_is_told(given: Any) -> None:
             InvalidInput, match=r"needs an open LongthreadSaver.* with LongthreadSaver.from_conn_string"
         ):
             make(given)
-    with pytest.raises(InvalidInput, match="NoneType"):
-        recall_tool(None)  # type: ignore[arg-type]
+
+
+def test_options_have_no_prefix_and_the_environment_is_not_read(monkeypatch: Any) -> None:
+    monkeypatch.setenv("MEMORY_CONTEXT_WINDOW", "no number")
+    monkeypatch.setenv("MEMORY_RECALL_TOP_K", "0")
+    for given in ({"context_window": 5_000}, {"memory_context_window": 5_000}):
+        assert MemoryMiddleware(**given)._settings.memory_context_window == 5_000
+    assert MemoryMiddleware()._settings.memory_context_window == 0
+    recall_tool(recall_top_k=3)
+    known = Settings.of(memory_context_window=7_000, memory_summary_threshold=9)
+    both = MemoryMiddleware(settings=known, context_window=8_000)._settings
+    assert (both.memory_context_window, both.memory_summary_threshold) == (8_000, 9)
+    with pytest.raises(TypeError, match=r"MemoryMiddleware has no argument 'window'.* context_window"):
+        MemoryMiddleware(window=3)  # type: ignore[call-arg]
 
 
 def test_arguments_of_other_types_are_told() -> None:

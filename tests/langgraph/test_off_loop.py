@@ -12,7 +12,6 @@ import pytest
 from blockbuster import BlockBuster, BlockingError
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
 from longthread.store.open import open_store

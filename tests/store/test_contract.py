@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import pytest
 from tests.store.samples import fill
 
@@ -11,6 +16,9 @@ from longthread.store.open import open_store as open_at
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
 from longthread.testing.contract import OpenStore, StoreContract
+from longthread.testing.contract.concurrency import ConcurrencyContract
+from longthread.testing.contract.text import TextContract
+from longthread.testing.contract.transactions import TransactionContract
 
 CANARY = "canary-4711"
 
@@ -29,6 +37,22 @@ class TestContract(StoreContract):
             await log.delete_thread(tx, CANARY, user_id="u")
         assert await tables_of(store, CANARY) == set()
         assert await tables_of(store, "kept") == before - {"memories", "memory_sources", "memory_uses"}
+
+
+class TestContractOffTheLoop(TextContract, TransactionContract, ConcurrencyContract):
+    """A SQLite driver in an application's event loop. On PostgreSQL nothing is different there."""
+
+    @pytest.fixture
+    def open_store(self, tmp_path: Path, sqlite_template: Path) -> OpenStore:
+        address = shutil.copyfile(sqlite_template, tmp_path / "conversations.db")
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[Driver]:
+            async with open_at(address) as store:
+                store.leave_loop()
+                yield store
+
+        return opened
 
 
 async def tables_of(store: Driver, thread_id: str) -> set[str]:

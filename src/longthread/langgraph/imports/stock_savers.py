@@ -13,9 +13,9 @@ import ormsgpack
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, EXT_PYDANTIC_V2, JsonPlusSerializer
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpointDatabase, StoreError
+from longthread.langgraph.internals import DeltaSnapshot
 from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
 from longthread.store.tables import Tables
 
@@ -51,10 +51,10 @@ class MessageReader(JsonPlusSerializer):
         """Drop the messages remembered of the last thread."""
         self._known.clear()
 
-    def _unpacked(self, code: int, data: bytes) -> BaseMessage | _DeltaSnapshot | ormsgpack.Ext:
+    def _unpacked(self, code: int, data: bytes) -> BaseMessage | DeltaSnapshot | ormsgpack.Ext:
         if code == EXT_DELTA_SNAPSHOT:
             value = ormsgpack.unpackb(data, ext_hook=self._unpacked, option=ormsgpack.OPT_NON_STR_KEYS)
-            return _DeltaSnapshot(value)
+            return DeltaSnapshot(value)
         message = self._known.get(data) or (_message(data) if code == EXT_PYDANTIC_V2 else None)
         if message is None:
             return ormsgpack.Ext(code, data)

@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import DeltaChannelHistory
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from longthread.errors import ValueDamaged
+from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta_messages import DeltaWrite, applied, holds_messages
 from longthread.langgraph.saver.load import filled, merged_tasks, source_of
@@ -104,7 +104,7 @@ async def delta_messages(
     source = await source_of(tx, row.thread_id, [whole], first_seq, serde)
     with Decoding(row.thread_id, "checkpoint", row.id, ValueDamaged):
         value = whole.value(serde, source)
-    if not isinstance(value, _DeltaSnapshot) or not isinstance(value.value, list):
+    if not isinstance(value, DeltaSnapshot) or not isinstance(value.value, list):
         return None
     return DeltaWrite(f"{row.id}:{channel}", value.value).messages()
 
@@ -155,4 +155,4 @@ def place_of(checkpoint_id: str, task_id: str, index: int) -> str:
 
 
 def _content(value: Any) -> Any:
-    return value.value if isinstance(value, _DeltaSnapshot) else value
+    return value.value if isinstance(value, DeltaSnapshot) else value

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from longthread.errors import ValueDamaged
+from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.saver.delta_history import DELTA_COUNTERS, messages_at, place_of
 from longthread.langgraph.saver.delta_messages import DeltaWrite, SnapshotNames, appended, applied, holds_messages
 from longthread.langgraph.saver.load import source_of
@@ -63,7 +63,7 @@ class DeltaLists:
         found: dict[str, DeltaList] = {}
         for channel in given.new:
             value = given.values.get(channel)
-            content = value.value if isinstance(value, _DeltaSnapshot) else None
+            content = value.value if isinstance(value, DeltaSnapshot) else None
             if isinstance(content, list) and content and all(isinstance(each, BaseMessage) for each in content):
                 names = SnapshotNames(self.memory.lists.get((self.ns, channel)), f"{given.id}:{channel}", self.ids)
                 found[channel] = DeltaList(names.named(content))
