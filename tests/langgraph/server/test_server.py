@@ -1,6 +1,6 @@
 """LangGraph's own server, `langgraph dev` as it is, with our saver and store: it raises where its loop is blocked.
 
-It takes half a minute to start: `pytest -m slow tests/langgraph/test_server.py`.
+It takes half a minute to start: `pytest -m slow tests/langgraph/server/test_server.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from longthread.store import log
 from longthread.store.open import open_store
 
 pytestmark = pytest.mark.slow
-APP = Path(__file__).parent / "server_app" / "app.py"
+APP = Path(__file__).parent / "app.py"
 
 
 @contextmanager
