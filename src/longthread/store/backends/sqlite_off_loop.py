@@ -17,7 +17,7 @@ from longthread.store.driver import CHANGED, QueryCall, Row, storable
 LONGEST_PAUSE = 0.025
 """Longest interval in seconds between retries."""
 
-Step = Callable[[sqlite3.Connection], Any]
+_Work = Callable[[sqlite3.Connection], Any]
 """Work in the connection's thread."""
 
 
@@ -33,7 +33,7 @@ class OffLoopTransaction(SqliteTransaction):
         self._begin = begin
         self._has_begun = False
         self._has_ended = False
-        self._waiting: list[Step] = []
+        self._waiting: list[_Work] = []
 
     async def fetch(self, query: str, **values: Any) -> list[Row]:
         [rows] = await self.fetch_all((query, values))
@@ -85,12 +85,12 @@ class OffLoopTransaction(SqliteTransaction):
         if self._has_begun and not self._has_ended:
             await self._connection.rollback(waits=False)
 
-    def _later(self, step: Step) -> None:
+    def _later(self, step: _Work) -> None:
         self._expect_sound()
         self._found.clear()
         self._waiting.append(step)
 
-    async def _send(self, *steps: Step) -> list[Any]:
+    async def _send(self, *steps: _Work) -> list[Any]:
         """Do what waits and then `steps`; return the results of these."""
         self._expect_sound()
         work, self._waiting = [*self._waiting, *steps], []
@@ -108,22 +108,22 @@ class OffLoopTransaction(SqliteTransaction):
             await asyncio.sleep(pause)  # another process writes
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _done(self, database: sqlite3.Connection, work: Iterable[Step]) -> list[Any]:
+    def _done(self, database: sqlite3.Connection, work: Iterable[_Work]) -> list[Any]:
         if not self._has_begun:
             database.execute(self._begin)
             self._has_begun = True
         return [step(database) for step in work]
 
 
-def _reading(sql: str, values: Mapping[str, Any]) -> Step:
+def _reading(sql: str, values: Mapping[str, Any]) -> _Work:
     return lambda database: rows_of(database, sql, values)
 
 
-def _running(sql: str, values: Mapping[str, Any]) -> Step:
+def _running(sql: str, values: Mapping[str, Any]) -> _Work:
     return lambda database: database.execute(sql, values).rowcount
 
 
-def _expecting(sql: str, values: Mapping[str, Any], rows: int) -> Step:
+def _expecting(sql: str, values: Mapping[str, Any], rows: int) -> _Work:
     def check(database: sqlite3.Connection) -> None:
         if len(rows_of(database, sql, values)) != rows:
             raise NotAsExpected(reason=CHANGED)
