@@ -57,7 +57,7 @@ async def _downwards(tx: Transaction, thread: Thread, window: Sequence[Entry]) -
     while entries:
         yield entries
         before = entries[0].parent_seq
-        entries = await log.branch(tx, thread.id, before, limit=_CHUNK) if before else []
+        entries = await log.branch(tx, thread.id, before, limit=_CHUNK, seen_from=thread.tip) if before else []
 
 
 def _behind(entries: Sequence[Entry], seq: int) -> list[Entry] | None:

@@ -65,13 +65,16 @@ class Entry(Draft):
     """An entry of the log.
 
     `seq` counts the thread's entries from 1, over all branches. `parent_seq` is the entry before it on its branch, or
-    0. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`, `"malformed"` or absent.
+    0. `replaces` is the entry whose place this later version of a message takes, or 0. A branch shows the newest
+    version under the `seq` and `parent_seq` of that place. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`,
+    `"malformed"` or absent.
     """
 
     thread_id: str = ""
     seq: int = 0
     parent_seq: int = 0
     created_at: datetime = field(default_factory=lambda: datetime.min)
+    replaces: int = 0
 
     @property
     def kind(self) -> str | None:

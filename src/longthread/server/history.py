@@ -45,7 +45,7 @@ async def history(
     """
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
     [tip] = decode_cursor(before, int) if before else [thread.tip]
-    page = await _messages(tx, thread_id, tip, limit)
+    page = await _messages(tx, thread, tip, limit)
     run_ids = dict.fromkeys(entry.run_id for entry in page.messages if entry.run_id)
     found = [await runs.find_run(tx, thread_id, run_id) for run_id in run_ids]
     shown = [run for run in found if run is not None]
@@ -127,13 +127,13 @@ def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str
     }
 
 
-async def _messages(tx: Transaction, thread_id: str, tip: int, limit: int) -> _Page:
+async def _messages(tx: Transaction, thread: Thread, tip: int, limit: int) -> _Page:
     """The last `limit` messages up to `tip`, and more until a question begins the page: it holds whole runs."""
     messages: list[Entry] = []
     between: list[Entry] = []
     at = tip
     while at:
-        entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
+        entries = await log.branch(tx, thread.id, at, limit=_CHUNK, seen_from=thread.tip)
         for entry in reversed(entries):
             if _is_shown(entry):
                 messages.append(entry)

@@ -401,8 +401,10 @@ async def messages(tx: Transaction, thread_id: str, runs: Sequence[tuple[int, in
 
 
 async def messages_of_branch(tx: Transaction, thread_id: str, tip: int, *, limit: int) -> list[Row]:
-    """Return the message columns of the last `limit` entries of the branch that ends in `tip`, oldest first."""
+    """Return the message columns of the last `limit` entries of the branch that ends in `tip`, oldest first, each in
+    its newest version."""
     found: list[Row] = []
+    versions: dict[int, Row] = {}
     wanted = tip
     while wanted and len(found) < limit:
         left = limit - len(found)
@@ -410,11 +412,17 @@ async def messages_of_branch(tx: Transaction, thread_id: str, tip: int, *, limit
         before = wanted
         for row in rows:
             if row["seq"] == wanted:
-                found.append(row)
                 wanted = row["parent_seq"]
+                if row["replaces"] is None:
+                    found.append(row)
+                else:
+                    versions.setdefault(row["replaces"], row)
         if wanted == before:
             break  # what comes before was deleted by retention
-    return found[::-1]
+    places = {row["seq"] for row in found}
+    # Those whose place was deleted by retention come before all that was not.
+    early = [versions[place] for place in sorted(versions) if place not in places and len(found) < limit]
+    return [*early, *(versions.get(row["seq"], row) for row in found[::-1])]
 
 
 def _seq(row: Row) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +16,7 @@ from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.log_rows import entries_of, entry_of, entry_row, of_thread, parent_of, thread_of, threads_of
+from longthread.store.summaries import leads_to
 
 _LAST = "\U0010ffff"
 """Sorts after every time and id: the start of a listing."""
@@ -24,6 +25,8 @@ LATEST = (_LAST, _LAST)
 MESSAGE_ID = SENT_ID
 """Metadata key of the id that the sender gave, if the entry's own differs."""
 _MOMENT = timedelta(seconds=1)
+_VERSIONS = 16
+"""So many versions of a message are looked at, to find one again."""
 _SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
 """Namespace of siblings' ids."""
 
@@ -334,11 +337,17 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
     return await _insert(tx, thread_id, own, parent_seq=parent_seq, seq=seq)
 
 
-def _sibling_id(draft: Draft, parent_seq: int) -> str:
+def version_of(draft: Draft, *, parent_seq: int, replaces: int) -> Draft:
+    """Return a draft of a message's later version, under an id that follows from the content and the place."""
+    own_id = _sibling_id(draft, parent_seq, replaces)
+    return replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
+
+
+def _sibling_id(draft: Draft, parent_seq: int, *more: int) -> str:
     """Return a deterministic id for `draft` after `parent_seq`."""
     calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
     payload = None if draft.full_payload is None else draft.full_payload.hex()
-    content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls]
+    content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls, *more]
     return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
 
 
@@ -356,10 +365,18 @@ async def find_entry(tx: Transaction, thread_id: str, entry_id: str) -> Entry:
     return entry_of(row)
 
 
-async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200) -> list[Entry]:
+async def branch(
+    tx: Transaction, thread_id: str, tip: int, *, limit: int = 200, seen_from: int | None = None
+) -> list[Entry]:
     """Return the last `limit` entries of the branch that ends in `tip`, oldest first, in time independent of its
-    length. Raises `EntryNotFound` if there is no `tip`, or `RowDamaged` if it or an earlier entry was lost."""
+    length. Raises `EntryNotFound` if there is no `tip`, or `RowDamaged` if it or an earlier entry was lost.
+
+    A message that was changed is shown in its place, in the newest version of the branch that ends in `seen_from`
+    (default: `tip`): give the end of the whole branch to read an earlier part of it.
+    """
     found: list[Row] = []
+    versions: dict[int, Row] = {}
+    has_versions = False
     wanted = tip
     while wanted and len(found) < limit:
         # A branch is nearly always written in one go: one range read from its end down serves it, and only where
@@ -374,9 +391,62 @@ async def branch(tx: Transaction, thread_id: str, tip: int, *, limit: int = 200)
             raise EntryNotFound(thread=thread_id, entry=wanted)
         for row in rows:
             if row["seq"] == wanted:
-                found.append(row)
                 wanted = parent_of(row)
+                if row["replaces"] is None:
+                    found.append(row)
+                else:
+                    versions.setdefault(row["replaces"], row)
+        has_versions = bool(rows[0]["versions"])
+    if found and has_versions:
+        if seen_from is not None and seen_from > tip:
+            versions |= await _later_versions(tx, thread_id, tip, seen_from, found[-1]["seq"], found[0]["seq"])
+        found = _in_their_places(found, versions, await place_at(tx, thread_id, wanted))
     return entries_of(found[::-1])
+
+
+async def place_at(tx: Transaction, thread_id: str, seq: int) -> int:
+    """Return the nearest entry up to `seq` on its branch that takes a place of its own; 0 if there is none."""
+    row = await one(tx, "select_place_before", thread_id=thread_id, seq=seq) if seq else None
+    return int(row["seq"]) if row else 0
+
+
+async def changed_between(tx: Transaction, thread_id: str, after: int, last: int) -> set[int]:
+    """Return the entries of which versions were written after `after`, up to `last`, on any branch."""
+    among = {"thread_id": thread_id, "first": 1, "last": last, "after": after}
+    return {int(row["replaces"]) for row in await tx.fetch("select_later_versions", **among, before=last + 1)}
+
+
+async def _later_versions(tx: Transaction, thread_id: str, end: int, tip: int, first: int, last: int) -> dict[int, Row]:
+    """Return the versions of the entries `first` to `last` that the branch up to `tip` has after `end`, by places."""
+    among = {"thread_id": thread_id, "first": first, "last": last, "after": end}
+    apart = await tx.fetch("select_entries_apart_between", thread_id=thread_id, after=end, last=tip)
+    parents = {int(each["seq"]): int(each["parent_seq"]) for each in apart}
+    if not leads_to(end, tip, parents):
+        return {}
+    found: dict[int, int] = {}
+    pages = await tx.fetch("select_later_versions", **among, before=tip + 1)
+    while pages:
+        for each in pages:
+            later = {seq: parent for seq, parent in parents.items() if seq > each["seq"]}
+            if leads_to(int(each["seq"]), tip, later):
+                found[int(each["replaces"])] = int(each["seq"])
+        lost = [each for each in pages if each["replaces"] not in found]
+        pages = []
+        for each in lost:  # another branch has a newer one
+            place = {**among, "first": each["replaces"], "last": each["replaces"]}
+            pages += await tx.fetch("select_later_versions", **place, before=each["seq"])
+    rows = await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps(sorted(found.values())))
+    there = {int(each["seq"]): each for each in rows}
+    return {place: there[seq] for place, seq in found.items()}
+
+
+def _in_their_places(rows: Sequence[Row], versions: Mapping[int, Row], before: int) -> list[Row]:
+    """Show the newest versions in place of the rows, last first; `before` is what precedes the last of them."""
+    parents = [*(row["seq"] for row in rows[1:]), before]
+    return [
+        {**versions.get(row["seq"], row), "seq": row["seq"], "parent_seq": parent, "replaces": None}
+        for row, parent in zip(rows, parents, strict=True)
+    ]
 
 
 async def is_first(tx: Transaction, thread_id: str, seq: int) -> bool:
@@ -405,6 +475,12 @@ async def find_entries(tx: Transaction, thread_id: str, ids: Sequence[str]) -> d
         if row is not None:
             found[entry_id] = entry_of(row)
     return found
+
+
+async def versions_before(tx: Transaction, thread_id: str, place: int, seq: int) -> list[Entry]:
+    """Return the last versions of a message that were written before `seq`, newest first; the first is the last."""
+    rows = await tx.fetch("select_versions_before", thread_id=thread_id, place=place, seq=seq, limit=_VERSIONS)
+    return entries_of([*rows, *await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps([place]))])
 
 
 async def count_entries(tx: Transaction, thread_id: str) -> int:

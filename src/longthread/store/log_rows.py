@@ -18,7 +18,7 @@ from longthread.store.driver import Row
 from longthread.store.encoding import dump
 
 
-def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str) -> dict[str, Any]:
+def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str, replaces: int = 0) -> dict[str, Any]:
     return {
         "thread_id": thread_id,
         "seq": seq,
@@ -35,6 +35,7 @@ def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: st
         "run_id": draft.run_id,
         "metadata": dump(draft.metadata) if draft.metadata else None,
         "created_at": at,
+        "replaces": replaces or None,
     }
 
 
@@ -108,6 +109,7 @@ def entries_of(rows: Sequence[Row]) -> list[Entry]:
         columns["metadata"] = [next(metadata) if row["metadata"] else {} for row in rows]
         columns["parent_seq"] = map(parent_of, rows)
         columns["created_at"] = map(datetime.fromisoformat, map(itemgetter("created_at"), rows))
+        columns["replaces"] = [row["replaces"] or 0 for row in rows]
         made: list[Entry] = list(map(object.__new__, repeat(Entry, len(rows))))
         for name, values in columns.items():
             deque(map(getattr(Entry, name).__set__, made, values), maxlen=0)
@@ -140,6 +142,7 @@ def _made(row: Row, calls: Sequence[Any], metadata: Mapping[str, Any]) -> Entry:
         row["seq"],
         parent_of(row),
         datetime.fromisoformat(row["created_at"]),
+        row["replaces"] or 0,
     )
 
 

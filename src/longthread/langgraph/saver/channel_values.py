@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from langgraph.types import Overwrite, Send
 
 from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.message_codec import copied, pack, unpack
-from longthread.langgraph.saver.message_list import SeqRange, add_run
+from longthread.langgraph.saver.message_list import SeqRange, count_of
 from longthread.messages.fields import Fields, alike
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))
@@ -32,8 +32,8 @@ class SeqFinder(Protocol):
 
 
 class MessageSource(Protocol):
-    def messages(self, first: int, last: int) -> list[BaseMessage]:
-        """Return new objects for the existing messages with these seqs."""
+    def messages(self, first: int, last: int, *, skips: bool = False) -> list[BaseMessage]:
+        """Return new objects for the existing messages with these seqs; if it `skips`, without later versions."""
         ...
 
 
@@ -49,11 +49,11 @@ class InlineMessage:
 
 @dataclass(slots=True)
 class MessageGap:
-    """A container without its messages. `runs` of a list are (place, first seq, last seq), ordered by place;
-    `inner` has the gaps of items by place, key or attribute."""
+    """A container without its messages. `runs` of a list are (place, first, last, skipped), ordered by place: see
+    `SeqRange`. `inner` has the gaps of items by place, key or attribute."""
 
     kind: str
-    runs: list[tuple[int, int, int]] = field(default_factory=list)
+    runs: list[tuple[int, int, int, int]] = field(default_factory=list)
     inner: list[tuple[Any, Hole]] = field(default_factory=list)
 
 
@@ -93,8 +93,8 @@ class ChannelValue:
         body = take(length)
         return cls(kind, body, _from_json(rest[0], take) if rest else None)
 
-    def runs(self) -> Iterator[SeqRange]:
-        """Yield the seqs of the messages that it refers to."""
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of entries, which have those that it refers to."""
         if self.hole is not None:
             yield from _runs(self.hole)
 
@@ -129,10 +129,10 @@ def cell_of(value: Any, serde: SerializerProtocol, finder: SeqFinder) -> Channel
 
 
 def cell_of_runs(runs: Sequence[SeqRange], serde: SerializerProtocol) -> ChannelValue:
-    place, found = 0, list[tuple[int, int, int]]()
-    for first, last in runs:
-        found.append((place, first, last))
-        place += last - first + 1
+    place, found = 0, list[tuple[int, int, int, int]]()
+    for run in runs:
+        found.append((place, *run))
+        place += count_of(run)
     return ChannelValue(*serde.dumps_typed([]), MessageGap(MESSAGES, found))
 
 
@@ -195,13 +195,13 @@ def _if_any(gap: MessageGap) -> MessageGap | None:
     return gap if gap.runs or gap.inner else None
 
 
-def _add_place(runs: list[tuple[int, int, int]], place: int, seq: int) -> None:
+def _add_place(runs: list[tuple[int, int, int, int]], place: int, seq: int) -> None:
     if runs:
-        at, first, last = runs[-1]
+        at, first, last, _ = runs[-1]
         if seq == last + 1 and place == at + last - first + 1:
-            runs[-1] = (at, first, seq)
+            runs[-1] = (at, first, seq, 0)
             return
-    runs.append((place, seq, seq))
+    runs.append((place, seq, seq, 0))
 
 
 def _with_attribute(value: Any, name: str, inner: Any) -> Any:
@@ -234,11 +234,11 @@ def _filled_list(bare: list[Any], gap: MessageGap, source: MessageSource, serde:
     inner = dict(gap.inner)
     filled: list[Any] = []
     missing = 0
-    for place, first, last in gap.runs:
+    for place, first, last, skipped in gap.runs:
         while len(filled) + missing < place:
             filled.append(_item(items, inner, len(filled) + missing, source, serde))
-        messages = source.messages(first, last)
-        missing += last - first + 1 - len(messages)
+        messages = source.messages(first, last, skips=skipped > 0)
+        missing += count_of((first, last, skipped)) - len(messages)
         filled = filled + messages if filled else messages
     for item in items:
         at = len(filled) + missing
@@ -280,11 +280,11 @@ def _differ(one: Hole | None, other: Hole | None) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
-def _runs(hole: Hole) -> Iterator[SeqRange]:
+def _runs(hole: Hole) -> Iterator[tuple[int, int]]:
     if isinstance(hole, int):
         yield hole, hole
     elif isinstance(hole, MessageGap):
-        for _, first, last in hole.runs:
+        for _, first, last, _ in hole.runs:
             yield first, last
         for _, inner in hole.inner:
             yield from _runs(inner)
@@ -305,7 +305,7 @@ def _to_json(hole: Hole, parts: list[bytes]) -> Any:
         parts.append(hole.body)
         return [_INLINE, len(hole.body)]
     inner = [[key, _to_json(each, parts)] for key, each in hole.inner]
-    runs = [list(run) for run in hole.runs]
+    runs = [list(run if run[3] else run[:3]) for run in hole.runs]
     return [hole.kind, runs, inner] if inner else [hole.kind, runs]
 
 
@@ -315,17 +315,17 @@ def _from_json(data: Any, take: Callable[[int], bytes]) -> Hole:
     kind, *rest = data
     if kind == _INLINE:
         return InlineMessage(take(rest[0]))
-    runs = [(place, first, last) for place, first, last in rest[0]]
+    runs = [(place, first, last, *(skipped or (0,))) for place, first, last, *skipped in rest[0]]
     inner = [(key, _from_json(each, take)) for key, each in (rest[1] if len(rest) > 1 else [])]
     return MessageGap(kind, runs, inner)
 
 
-def merged(runs: Sequence[SeqRange]) -> list[SeqRange]:
-    """Sort runs, and join those that touch or overlap."""
-    found: list[SeqRange] = []
-    for first, last in sorted(runs):
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sort ranges, and join those that touch or overlap."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(last, found[-1][1]))
         else:
-            add_run(found, first, last)
+            found.append((first, last))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import ValueDamaged
 from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
-from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, seqs_of
+from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange
 from longthread.langgraph.saver.parent_ids import new_object
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
 from longthread.langgraph.saver.thread_cache import CachedThread
@@ -79,11 +79,11 @@ class CheckpointReader:
         )
 
     async def messages(self, name: tuple[str, str], runs: Sequence[SeqRange]) -> list[BaseMessage]:
-        runs = _since(runs, self.first_seq)
+        runs = since(runs, self.first_seq)
         kept = self.memory.lists.get(name)
         count = kept.starts_with(runs) if kept is not None else None
         if kept is None or count is None:
-            kept = await _messages(self._snapshot, self.thread_id, runs, self.serde)
+            kept = await messages_at(self._snapshot, self.thread_id, runs, self.serde)
             count = len(kept)
             if self.remembers:
                 self.memory.lists.put(name, kept)
@@ -102,9 +102,10 @@ class LogMessages:
     by_seq: Mapping[int, CachedMessage]
     serde: SerializerProtocol
 
-    def messages(self, first: int, last: int) -> list[BaseMessage]:
-        """Return new objects for the existing messages with these seqs."""
-        found = MessageList(self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
+    def messages(self, first: int, last: int, *, skips: bool = False) -> list[BaseMessage]:
+        """Return new objects for the existing messages with these seqs; if it `skips`, without later versions."""
+        there = (self.by_seq[seq] for seq in range(first, last + 1) if seq in self.by_seq)
+        found = MessageList(message for message in there if not (skips and message.replaces))
         return found.copies(len(found), self.serde)
 
 
@@ -113,8 +114,8 @@ async def source_of(
 ) -> LogMessages:
     """Read the messages that values refer to; RowDamaged if one is missing or undecodable.
     Retention has deleted those before `first_seq`."""
-    runs = _since([run for cell in cells for run in cell.runs()], first_seq)
-    found = await _messages(tx, thread_id, merged(runs), serde) if runs else MessageList()
+    among = merged((max(first, first_seq), last) for cell in cells for first, last in cell.runs() if last >= first_seq)
+    found = messages_of(await _rows(tx, thread_id, among), thread_id, serde) if among else MessageList()
     return LogMessages({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
@@ -142,21 +143,31 @@ def merged_tasks(stored: StoredCheckpoint, rows: Iterable[WriteRow], thread_id: 
     return tasks
 
 
-async def _messages(
+async def messages_at(
     tx: Transaction, thread_id: str, runs: Sequence[SeqRange], serde: SerializerProtocol
 ) -> MessageList:
     """Read the messages in the order of the runs; RowDamaged if one is missing or undecodable."""
-    among = merged(runs)
+    rows = await _rows(tx, thread_id, merged((first, last) for first, last, _ in runs))
+    if all(skipped <= 0 for *_, skipped in runs) and all(begin > end for (_, end, _), (begin, *_) in pairwise(runs)):
+        return messages_of(rows, thread_id, serde)
+    versions = {row["seq"] for row in rows if row["replaces"] is not None}
+    seqs = [
+        seq for first, last, skipped in runs for seq in range(first, last + 1) if skipped <= 0 or seq not in versions
+    ]
+    wanted = set(seqs)
+    found = messages_of(rows, thread_id, serde, wanted)
+    places = {seq: place for place, seq in enumerate(found.seqs)}
+    return MessageList(found.at(places[seq]) for seq in seqs)
+
+
+async def _rows(tx: Transaction, thread_id: str, among: Sequence[tuple[int, int]]) -> list[Row]:
+    """Read the entries of ranges in their order; RowDamaged if one is missing."""
     rows = await checkpoints.messages(tx, thread_id, among)
     if len(rows) != sum(last - first + 1 for first, last in among):
         there = {row["seq"] for row in rows}
         gone = next(seq for first, last in among for seq in range(first, last + 1) if seq not in there)
         raise damaged(f"entry {gone} of thread {thread_id}", "it is gone, and was not deleted by retention")
-    found = messages_of(rows, thread_id, serde)
-    if any(later <= first for (_, first), (later, _) in pairwise(runs)):
-        places = {seq: place for place, seq in enumerate(found.seqs)}
-        found = MessageList(found.at(places[seq]) for seq in seqs_of(runs) if seq in places)
-    return found
+    return rows
 
 
 async def branch_messages(
@@ -167,27 +178,40 @@ async def branch_messages(
     return messages_of(rows, thread_id, serde)
 
 
-def _since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
-    return [(max(start, first_seq), end) for start, end in runs if end >= first_seq]
+def since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
+    """Return what retention has left of runs."""
+    return [(max(first, first_seq), last, skipped) for first, last, skipped in runs if last >= first_seq]
 
 
-def messages_of(rows: Sequence[Row], thread_id: str, serde: SerializerProtocol) -> MessageList:
-    """Decode entries' rows to messages.
+def messages_of(
+    rows: Sequence[Row], thread_id: str, serde: SerializerProtocol, wanted: Container[int] | None = None
+) -> MessageList:
+    """Decode entries' rows to messages, all or the `wanted` ones.
 
     Raises:
         RowDamaged: one cannot be decoded.
         ValueDamaged: the same, of a class of the application's.
     """
+    gaps = _gaps(rows)
+    rows = rows if wanted is None else [row for row in rows if row["seq"] in wanted]
     try:
-        return _messages_of(rows, serde)
+        return _messages_of(rows, serde, gaps)
     except UNREADABLE as error:
         for row in rows:
             with Decoding(thread_id, "entry", row["seq"], damage_of(row["payload"])):
-                _messages_of([row], serde)
+                _messages_of([row], serde, gaps)
         raise damaged(f"one of {len(rows)} entries of thread {thread_id}", error) from error
 
 
-def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> MessageList:
+def _gaps(rows: Sequence[Row]) -> dict[int, int]:
+    """Count the later versions directly before entries, where there are any, as far as the rows tell."""
+    gaps: dict[int, int] = {}
+    for seq in sorted(row["seq"] for row in rows if row["replaces"] is not None):
+        gaps[seq + 1] = gaps.get(seq, 0) + 1
+    return gaps
+
+
+def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[int, int]) -> MessageList:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     unread = iter(rests)
@@ -199,7 +223,9 @@ def _messages_of(rows: Sequence[Row], serde: SerializerProtocol) -> MessageList:
         sent_id = json.loads(metadata).get(MESSAGE_ID) if metadata and _SENT_ID in metadata else None
         made = read_message(row, next(calls) if row["tool_calls"] else (), rest, sent_id, serde)
         at = row["seq"], row["parent_seq"]
-        found.append(CachedMessage(*made, *at) if isinstance(made, tuple) else CachedMessage.of_odd(made, *at, packed))
+        one = CachedMessage(*made, *at) if isinstance(made, tuple) else CachedMessage.of_odd(made, *at, packed)
+        one.replaces, one.gap = row["replaces"] or 0, gaps.get(row["seq"], 0)
+        found.append(one)
     return MessageList(found)
 
 
@@ -216,4 +242,4 @@ def list_of(cell: ChannelValue) -> list[SeqRange] | None:
     hole = cell.hole
     if not isinstance(hole, MessageGap) or hole.kind != MESSAGES:
         return None
-    return [(first, last) for _, first, last in hole.runs]
+    return [(first, last, skipped) for _, first, last, skipped in hole.runs]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import marshal
 import weakref
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import repeat
@@ -23,8 +24,10 @@ RECENT = 64
 """So many of the last messages are compared whole even where they are the very objects that they were."""
 CHUNK = 64
 """So many messages are copied together."""
-SeqRange = tuple[int, int]
-"""The first and the last of seqs that follow one another."""
+SeqRange = tuple[int, int, int]
+"""The first and the last entry of several, and `skipped`: how many later versions of messages are among them, which are
+not meant. `VERSIONS` there: all of them are later versions, and meant."""
+VERSIONS = -1
 
 _FLAT = frozenset((str, int, float, bool, type(None), bytes))
 _set_dict = BaseModel.__dict__["__dict__"].__set__
@@ -44,6 +47,10 @@ class CachedMessage:
     parent_seq: int
     odd: BaseMessage | None = None
     packed: bytes = b""
+    replaces: int = 0
+    """The entry whose place this later version takes; 0: it has a place of its own."""
+    gap: int = 0
+    """How many entries directly before this one are later versions, as far as that is known."""
 
     @classmethod
     def of_odd(cls, message: BaseMessage, seq: int, parent_seq: int, packed: bytes | None = None) -> CachedMessage:
@@ -56,9 +63,14 @@ class CachedMessage:
         plain = type(message) is self.type and not message.__pydantic_extra__
         return plain and alike(self.fields, message.__dict__)
 
-    def at_place(self, seq: int, parent_seq: int) -> CachedMessage:
+    def at_place(self, seq: int, parent_seq: int, replaces: int = 0, gap: int = 0) -> CachedMessage:
         """Copy it to another place: a list may have it at several."""
-        return replace(self, seq=seq, parent_seq=parent_seq)
+        return replace(self, seq=seq, parent_seq=parent_seq, replaces=replaces, gap=gap)
+
+    @property
+    def place(self) -> int:
+        """The entry in whose place a branch shows it."""
+        return self.replaces or self.seq
 
     def shown(self) -> BaseMessage:
         """Return a message with these very fields, only to be read."""
@@ -99,14 +111,27 @@ class MessageList:
     def at(self, place: int) -> CachedMessage:
         return self._messages[place]
 
-    def first(self, count: int) -> MessageList:
-        return MessageList(self._messages[:count])
+    def first(self, count: int, changes: Mapping[int, CachedMessage] | None = None) -> MessageList:
+        """Copy the first messages, some of them changed, by place."""
+        messages = self._messages[:count]
+        for place, message in (changes or {}).items():
+            messages[place] = message
+        copy = MessageList(messages)
+        kept = (first for first in self._chunks if first + CHUNK <= count)
+        copy._chunks = {first: self._chunks[first] for first in kept}
+        for place in changes or {}:
+            copy._chunks.pop(place - place % CHUNK, None)
+        return copy
+
+    def end(self, count: int) -> int:
+        """Return the last entry of the first messages; 0 if there are none."""
+        return max(self.seqs[:count], default=0)
 
     def extend(self, messages: Iterable[CachedMessage]) -> None:
         for place, message in enumerate(messages, len(self)):
             self._messages.append(message)
             self.seqs.append(message.seq)
-            add_run(self.runs, message.seq, message.seq)
+            add_run(self.runs, message)
             if self._places is not None:
                 self._places[message.fields["id"] or ""] = place
             if message.odd is not None:
@@ -132,10 +157,17 @@ class MessageList:
         Held objects count as unchanged, but for the last ones: a node that changes a message in place changes a new
         message.
         """
-        held = next(iter(self._held), [])  # it may be dropped at any moment
         count = min(len(messages), len(self))
-        same = max(0, min(len(held), count - RECENT)) if all(map(is_, messages, held)) else 0
-        return same + self.like(messages[same:count], same)
+        held = self.held[: max(0, count - RECENT)]
+        same = list(map(is_, messages, held))
+        first = same.index(False) if False in same else len(same)
+        return first + self.like(messages[first:count], first)
+
+    @property
+    def held(self) -> list[BaseMessage]:
+        """The objects that count as unchanged as long as they are the very ones."""
+        held = next(iter(self._held), [])  # it may be dropped at any moment
+        return held[: max(0, len(self) - RECENT)]
 
     def like(self, messages: Sequence[BaseMessage], place: int) -> int:
         """Count how many of `messages`, from the first on, equal the cached ones from `place` on."""
@@ -153,19 +185,29 @@ class MessageList:
         if count == len(self):
             return list(self.runs)
         found: list[SeqRange] = []
-        for seq in self.seqs[:count]:
-            add_run(found, seq, seq)
+        for message in self._messages[:count]:
+            add_run(found, message)
         return found
 
     def starts_with(self, runs: Sequence[SeqRange]) -> int | None:
         """Count the messages of the runs if the list begins with them; else None."""
-        if not runs:
-            return 0
-        *whole, (first, last) = runs
-        mine = self.runs[: len(runs)]
-        if mine[:-1] != whole or len(mine) != len(runs) or mine[-1][0] != first or mine[-1][1] < last:
+        if len(runs) > len(self.runs):
             return None
-        return sum(end - start + 1 for start, end in runs)
+        at = 0
+        for number, (mine, run) in enumerate(zip(self.runs, runs, strict=False), 1):
+            if not self._begins_at(at, mine, run) or mine[1] < run[1] or (mine[1] > run[1] and number < len(runs)):
+                return None
+            end = at + count_of(mine)
+            at = bisect_right(self.seqs, run[1], at, end)
+            if self.seqs[at - 1] != run[1]:
+                return None
+        return at
+
+    def _begins_at(self, place: int, mine: SeqRange, run: SeqRange) -> bool:
+        """Whether a run begins with the message at a place. Retention may have cut it where a later version stands."""
+        if VERSIONS in (mine[2], run[2]):
+            return (mine[0], mine[2]) == (run[0], run[2])
+        return mine[0] - self._messages[place].gap <= run[0] <= mine[0]
 
     def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
         """Copy the first `count` messages; ValueError if the serializer does not allow the class of one."""
@@ -224,16 +266,25 @@ class MessageList:
         return found
 
 
-def add_run(runs: list[SeqRange], first: int, last: int) -> None:
-    if runs and runs[-1][1] == first - 1:
-        runs[-1] = (runs[-1][0], last)
-    else:
-        runs.append((first, last))
+def add_run(runs: list[SeqRange], message: CachedMessage) -> None:
+    """Add a message to runs: to the last one, if there is nothing between but later versions."""
+    seq, replaces = message.seq, message.replaces
+    if runs:
+        first, last, skipped = runs[-1]
+        if replaces:
+            if skipped == VERSIONS and last == seq - 1:
+                runs[-1] = (first, seq, VERSIONS)
+                return
+        elif skipped >= 0 and seq - 1 - message.gap <= last < seq:
+            runs[-1] = (first, seq, skipped + seq - 1 - last)
+            return
+    runs.append((seq, seq, VERSIONS if replaces else 0))
 
 
-def seqs_of(runs: Iterable[SeqRange]) -> Iterator[int]:
-    for first, last in runs:
-        yield from range(first, last + 1)
+def count_of(run: SeqRange) -> int:
+    """Return how many messages a run has."""
+    first, last, skipped = run
+    return last - first + 1 - max(skipped, 0)
 
 
 def private(message: BaseMessage, seq: int, parent_seq: int) -> CachedMessage:

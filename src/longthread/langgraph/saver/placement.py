@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from longthread.langgraph.message_codec import draft_of
+from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
@@ -50,6 +51,7 @@ class LogGrowth:
     title: str | None = None
     """What the thread is to be listed as, where nothing says that yet."""
     _ids: set[str] = field(default_factory=set)
+    _last: CachedMessage | None = None
 
     def __post_init__(self) -> None:
         self.tip, self.size = self.thread.tip, self.thread.size
@@ -65,16 +67,42 @@ class LogGrowth:
         """Append an entry after `parent`. `is_free`: no entry has the draft's id."""
         draft = taken.draft
         if is_free and draft.id not in self._ids:
-            self.size += 1
-            seq = self.size
-            self.rows.append(entry_row(self.thread.id, draft, parent_seq=parent, seq=seq, at=log.now()))
-            self._ids.add(draft.id)
-        else:
-            await self.flush()
-            [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
-            seq, self.size = entry.seq, max(self.size, entry.seq)
-        made = self.new[taken.message.fields["id"] or ""] = taken.message.at_place(seq, parent)
+            return self._append(taken, draft, parent)
+        await self.flush()
+        [entry] = await log.add(self.tx, self.thread.id, [draft], parent=parent)
+        self.size = max(self.size, entry.seq)
+        made = self.new[taken.message.fields["id"] or ""] = taken.message.at_place(entry.seq, parent)
         return made
+
+    async def replace(self, taken: TakenMessage, place: int, parent: int) -> CachedMessage:
+        """Append a later version of a message after `parent`, in the place of entry `place`."""
+        draft = log.version_of(taken.draft, parent_seq=parent, replaces=place)
+        # Nothing of before can follow an entry that is new.
+        there = (await self.find([draft.id])).get(draft.id) if parent <= self.thread.size else None
+        if there is None:
+            return self._append(taken, draft, parent, place)
+        made = self.new[taken.message.fields["id"] or ""] = taken.message.at_place(there.seq, parent, place)
+        return made
+
+    def _append(self, taken: TakenMessage, draft: Draft, parent: int, replaces: int = 0) -> CachedMessage:
+        gap, self.size = self.gap, self.size + 1
+        at = {"parent_seq": parent, "seq": self.size, "replaces": replaces}
+        self.rows.append(entry_row(self.thread.id, draft, **at, at=log.now()))
+        self._ids.add(draft.id)
+        self._last = taken.message.at_place(self.size, parent, replaces, gap)
+        self.new[taken.message.fields["id"] or ""] = self._last
+        return self._last
+
+    @property
+    def gap(self) -> int:
+        """How many of the log's last entries are later versions, as far as that is known."""
+        last = self._last
+        return last.gap + 1 if last is not None and last.seq == self.size and last.replaces else 0
+
+    def goes_on_from(self, known: MessageList) -> None:
+        """Note a list's last entry: the next one may follow it."""
+        if self._last is None and self.size in known.seqs:
+            self._last = known.at(known.seqs.index(self.size))
 
     def name(self, messages: Sequence[BaseMessage]) -> None:
         """Title an untitled thread by the first question among these messages."""
@@ -92,27 +120,35 @@ class LogGrowth:
 
 @dataclass(slots=True)
 class PlacedList:
-    """A list whose messages all have a place: the first `count` of `base`, then `more`."""
+    """A list whose messages all have a place: the first `count` of `base`, some of them changed, then `more`."""
 
     base: MessageList
     count: int
     more: list[CachedMessage]
+    changes: Mapping[int, CachedMessage] = field(default_factory=dict)
+    _made: MessageList | None = None
 
     def kept(self, base: MessageList | None) -> MessageList:
         """Return the list for the cache: `base` itself, extended, if it has not changed."""
-        if base is self.base and len(base) == self.count:
+        if base is self.base and len(base) == self.count and not self.changes:
             base.extend(self.more)
             return base
-        kept = self.base.first(self.count)
-        kept.extend(self.more)
-        return kept
+        return self._copy()
 
     @property
     def runs(self) -> list[SeqRange]:
+        if self.changes:
+            return self._copy().runs
         runs = self.base.runs_of(self.count)
         for message in self.more:
-            add_run(runs, message.seq, message.seq)
+            add_run(runs, message)
         return runs
+
+    def _copy(self) -> MessageList:
+        if self._made is None:
+            self._made = self.base.first(self.count, self.changes)
+            self._made.extend(self.more)
+        return self._made
 
 
 @dataclass(slots=True)
@@ -120,37 +156,119 @@ class ListPlacement:
     """Gives the messages of one list their places, in the transaction that stores the list.
 
     A message of the log keeps its entry; others are appended after the message before them. The list of the thread's
-    conversation (`leads`) moves the tip to its last message. The tip's branch then reads like the list; messages that
-    the list leaves out stay in the log and on the branch. So a message after an edited one is written again, as the
-    edit's descendant. `known` is the thread's list that was stored or read last.
+    conversation (`leads`) moves the tip to its last entry. The tip's branch then reads like the list; messages that
+    the list leaves out stay in the log and on the branch. A message that has changed under its id is one new entry at
+    the branch's end, which takes the place of the message's first one: what follows that is not written again. `known`
+    is the thread's list that was stored or read last.
     """
 
     growth: LogGrowth
     known: MessageList
     leads: bool
+    goes_on: bool = False
+    """Whether the list goes on from the conversation's newest checkpoint."""
+    end: int = 0
+    """The entry that the next new one follows."""
 
-    async def place(self, rest: Sequence[BaseMessage], count: int) -> PlacedList:
-        """Place each message: the first `count` of the known list, then `rest`."""
-        more: list[CachedMessage] = []
-        before = self.known.at(count - 1) if count else None
-        there = await self._look_up(rest)
-        for message in rest:
-            place = await self._known(message, before)
+    async def place(self, messages: Sequence[BaseMessage], there: Alignment, rest: Sequence[BaseMessage]) -> PlacedList:
+        """Place each message of a list, of which `there` are known, and the `rest` follows them."""
+        self.growth.goes_on_from(self.known)
+        changes = await (self._replaced(messages, there) if self.leads else self._changed(messages, there))
+        front = there.in_front
+        more = [changes.get(n) or self.known.at(place) for n, place in enumerate(there.places[front:], front)]
+        more += await self._rest(rest)
+        if self.leads and self.end:
+            self.growth.tip = self.end
+            self.growth.name([messages[n] for n in changes] + list(rest))
+        return PlacedList(self.known, front, more, {n: change for n, change in changes.items() if n < front})
+
+    async def _replaced(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
+        """Append versions of what has changed, and of what changed behind a message that the list ends without."""
+        self.end = self.known.end(there.behind)  # with those that the list leaves out: the branch has them too
+        if changes := await self._gone_back(messages, there):
+            same = (self.known.seqs[place] for n, place in enumerate(there.places) if n not in changes)
+            self.end = max([*same, *(change.seq for change in changes.values())])
+            return changes
+        last, new = there.last, set(there.changed.values())
+        if last is not None and last.place < self.end and there.leaves_out_before(self.end):
+            self.end = last.place
+            new.update(place for place in range(there.behind) if self.known.seqs[place] > self.end)
+        elif self.growth.tip > self.end and await self._is_shown_by_tip():
+            self.end = self.growth.tip
+        listed = {place: n for n, place in enumerate(there.places)} if new else {}
+        for place in sorted(new):
+            old, n = self.known.at(place), listed.get(place)
+            taken = TakenMessage.of(messages[n] if n is not None else old.shown())
+            made = await self.growth.replace(taken, old.place, self.end)
+            self.end = made.seq
+            if n is not None:
+                changes[n] = made
+        return changes
+
+    async def _is_shown_by_tip(self) -> bool:
+        """Whether the tip, which is behind the list's last entry, is still the end: for versions of what was left out.
+
+        Else these would be undone. What the list has must be in its present version.
+        """
+        tx, thread_id, tip = self.growth.tx, self.growth.thread.id, self.growth.tip
+        changed = await log.changed_between(tx, thread_id, self.end, tip)
+        if not changed.isdisjoint(self.known.at(place).place for place in range(len(self.known))):
+            return False
+        return self.goes_on and any(place <= self.end for place in changed)
+
+    async def _gone_back(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
+        """Find changed messages that are again what they were before the last entries: the tip goes back to that."""
+        changed = there.changed
+        if not changed or not there.in_front == there.count == len(messages):
+            return {}
+        places = there.places
+        end = max((self.known.seqs[place] for n, place in enumerate(places) if n not in changed), default=0)
+        last = {n: self.known.at(places[n]) for n in changed}
+        if not all(each.replaces and each.seq > end for each in last.values()):
+            return {}
+        found: dict[int, CachedMessage] = {}
+        versions: list[tuple[int, int]] = []
+        for n, known in last.items():
+            taken = TakenMessage.of(messages[n])
+            before = await log.versions_before(self.growth.tx, self.growth.thread.id, known.place, known.seq)
+            same = next((each for each in before if each.says_the_same_as(taken.draft)), None)
+            if same is None:
+                return {}
+            found[n] = taken.message.at_place(same.seq, same.parent_seq, same.replaces)
+            versions += [(each.seq, same.seq) for each in before]
+        end = max(end, max(each.seq for each in found.values()))
+        return found if not any(same < seq <= end for seq, same in versions) else {}
+
+    async def _changed(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
+        """Append what has changed in another list than the conversation's, which may name entries in any order."""
+        places, changed = there.places, there.changed
+        found = await self._look_up([messages[n] for n in changed])
+        changes: dict[int, CachedMessage] = {}
+        for n in changed:
+            taken, entry = found[id(messages[n])]
+            self.end = (changes.get(n - 1) or self.known.at(places[n - 1])).seq if n else 0
+            changes[n] = await self._fitting(taken, entry) or await self._add(taken, entry)
+        last = there.last
+        if last is not None:
+            self.end = (changes.get(there.count - 1) or last).seq
+        return changes
+
+    async def _rest(self, messages: Sequence[BaseMessage]) -> list[CachedMessage]:
+        found: list[CachedMessage] = []
+        there = await self._look_up([message for message in messages if self._same(message) is None])
+        for message in messages:
+            place = await self._known(message)
             if place is None:
                 taken, entry = there.get(id(message)) or await self._look_again(message)
-                place = await self._fitting(taken, entry, before)
+                place = await self._fitting(taken, entry)
                 if place is None:
-                    place = await self._add(taken, entry, before)
-            more.append(place)
-            before = place
-        if self.leads and before is not None:
-            self.growth.tip = before.seq
-            self.growth.name(rest)
-        return PlacedList(self.known, count, more)
+                    place = await self._add(taken, entry)
+            found.append(place)
+            self.end = place.seq
+        return found
 
     async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[TakenMessage, Entry | None]]:
-        unknown = [message for message in messages if self._same(message) is None]
-        taken = {id(message): TakenMessage.of(message) for message in unknown}
+        taken = {id(message): TakenMessage.of(message) for message in messages}
         found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
         return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
 
@@ -165,34 +283,31 @@ class ListPlacement:
         known = self.known.at(place) if place is not None else self.growth.new.get(message.id or "")
         return known if known is not None and known.is_like(message) else None
 
-    async def _known(self, message: BaseMessage, before: CachedMessage | None) -> CachedMessage | None:
+    async def _known(self, message: BaseMessage) -> CachedMessage | None:
         known = self._same(message)
-        return known if known is not None and await self._fits(known.seq, known.parent_seq, before) else None
+        fits = known is not None and await self._fits(known.seq, known.parent_seq, known.replaces)
+        return known if fits else None
 
-    async def _fitting(
-        self, taken: TakenMessage, entry: Entry | None, before: CachedMessage | None
-    ) -> CachedMessage | None:
+    async def _fitting(self, taken: TakenMessage, entry: Entry | None) -> CachedMessage | None:
         if entry is None or not entry.says_the_same_as(taken.draft):
             return None
-        fits = await self._fits(entry.seq, entry.parent_seq, before)
+        fits = await self._fits(entry.seq, entry.parent_seq, entry.replaces)
         return taken.message.at_place(entry.seq, entry.parent_seq) if fits else None
 
-    async def _fits(self, seq: int, parent_seq: int, before: CachedMessage | None) -> bool:
+    async def _fits(self, seq: int, parent_seq: int, replaces: int) -> bool:
         """Whether a branch leads from the message before to this place."""
-        if not self.leads or before is None or parent_seq == before.seq:
+        if not self.leads:
             return True
-        if seq <= before.seq:
+        if replaces:
+            return False  # it has the place of a message that came before
+        if not self.end or parent_seq == self.end:
+            return True
+        if seq <= self.end:
             return False
         await self.growth.flush()
-        return await log.descends(self.growth.tx, self.growth.thread.id, seq, before.seq)
+        return await log.descends(self.growth.tx, self.growth.thread.id, seq, self.end)
 
-    async def _add(self, taken: TakenMessage, entry: Entry | None, before: CachedMessage | None) -> CachedMessage:
-        parent = before.seq if before is not None else self._parent_of_first(taken, entry)
+    async def _add(self, taken: TakenMessage, entry: Entry | None) -> CachedMessage:
+        # A new first message has the parent of the entry that it edits, or is at the root.
+        parent = self.end or (entry.parent_seq if entry is not None and not entry.replaces else 0)
         return await self.growth.add(taken, parent, is_free=entry is None)
-
-    def _parent_of_first(self, taken: TakenMessage, entry: Entry | None) -> int:
-        """Return the parent of a new first message: that of the entry it edits, or the root."""
-        place = self.known.place_of(taken.message.fields["id"])
-        if place is not None:
-            return self.known.at(place).parent_seq
-        return entry.parent_seq if entry is not None else 0

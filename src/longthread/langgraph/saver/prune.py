@@ -100,7 +100,7 @@ async def _end(tx: Transaction, thread: Locked, serde: SerializerProtocol) -> in
     cell = StoredCheckpoint.from_row(row, serde).cells.get(channel)
     runs = list_of(await filled(tx, row, channel, cell)) if cell is not None else None
     if runs is not None:
-        return runs[-1][1] if runs else None
+        return max((last for _, last, _ in runs), default=None)
     messages = await delta_messages(tx, row, channel, serde, thread.first_seq)
     return await _on_branch(tx, thread, messages[-1]) if messages else None
 

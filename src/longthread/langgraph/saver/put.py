@@ -9,9 +9,10 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import NotAsExpected
+from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, cell_of, cell_of_runs
 from longthread.langgraph.saver.delta_lists import DeltaList, DeltaLists
-from longthread.langgraph.saver.load import branch_messages, filled
+from longthread.langgraph.saver.load import branch_messages, filled, list_of, messages_at, since
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList
 from longthread.langgraph.saver.placement import ListPlacement, LogGrowth, PlacedList
 from longthread.langgraph.saver.put_request import PutRequest
@@ -43,14 +44,17 @@ class CheckpointPut:
     """The ids of a snapshot's messages that had none, by `id()`."""
     stored: StoredCheckpoint | None = None
     parent_n: int | None = None
+    goes_on: bool = False
+    """Whether the checkpoint goes on from the newest one."""
     _rows: list[TaskWrites] | None = None
 
     async def put(self, given: PutRequest) -> None:
         """Store the checkpoint and its new entries; ThreadConflict if another writer extended the conversation."""
         parent_id = given.parent_id
         base = await self._parent(parent_id)
+        self.goes_on = self.head is not None and self.head.id == parent_id
         number = 1 if self.head is None else self.head.n + (self.head.id != given.id)
-        await self._place_lists(given)
+        await self._place_lists(given, base)
         await self._place_delta_lists(given, base, number)
         settled = await self._settled(parent_id)
         cells = self._cells(given, settled.stored if settled is not None else base, number)
@@ -111,21 +115,49 @@ class CheckpointPut:
             return None
         return newest if (newest.n, newest.id, newest.id) == (head.n, head.id, parent_id) else None
 
-    async def _place_lists(self, given: PutRequest) -> None:
+    async def _place_lists(self, given: PutRequest, parent: StoredCheckpoint | None) -> None:
         lists = given.lists
         # The conversation goes first: other channels then refer to its entries.
         for name in sorted(((self.ns, channel) for channel in lists), key=lambda name: name != CONVERSATION):
             messages, leads = lists[name[1]], name == CONVERSATION
             kept = self.memory.lists.get(name)
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
-            if known is None:
-                thread = self.growth.thread
-                known = await branch_messages(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
-            count = known.equal(messages)
-            rest = messages[count:]
-            if all(message.id for message in rest):
+            there = await self._aligned(known, messages, name[1], parent)
+            if all(message.id for message in messages[there.count :]):
                 self.given[name] = messages
-                self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(rest, count)
+                placing = ListPlacement(self.growth, there.known, leads, self.goes_on)
+                self.placed[name] = kept, await placing.place(messages, there, messages[there.count :])
+
+    async def _aligned(
+        self, known: MessageList | None, messages: Sequence[BaseMessage], channel: str, parent: StoredCheckpoint | None
+    ) -> Alignment:
+        """Compare a list with the known one or, if that may be another checkpoint's, with the parent's."""
+        there = Alignment.of(known, messages) if known is not None else None
+        if there is not None and (there.is_whole or parent is None or parent is self._newest(parent.id)):
+            return there
+        before = await self._before(known, channel, parent)
+        if there is None and before is None:
+            thread = self.growth.thread
+            before = await branch_messages(self.growth.tx, thread.id, thread.tip, len(messages), self.serde)
+        return (
+            there if there is not None and before in (None, known) else Alignment.of(before or MessageList(), messages)
+        )
+
+    async def _before(
+        self, known: MessageList | None, channel: str, parent: StoredCheckpoint | None
+    ) -> MessageList | None:
+        """Return the parent's list: of the known one as much as is the same; None if it has none."""
+        cell, thread = parent.cells.get(channel) if parent is not None else None, self.growth.thread
+        if parent is None or cell is None:
+            return None
+        row = CheckpointRow(thread.id, self.ns, parent.n, parent.id, None, "", b"")
+        runs = since(list_of(await filled(self.growth.tx, row, channel, cell)) or (), thread.first_seq)
+        if not runs:
+            return None
+        count = known.starts_with(runs) if known is not None else None
+        if known is None or count is None:
+            return await messages_at(self.growth.tx, thread.id, runs, self.serde)
+        return known if count == len(known) else known.first(count)
 
     async def _place_delta_lists(self, given: PutRequest, parent: StoredCheckpoint | None, number: int) -> None:
         thread_id = self.growth.thread.id
@@ -141,17 +173,16 @@ class CheckpointPut:
             await self._place_delta_list((self.ns, channel), lists[channel])
 
     async def _place_delta_list(self, name: CheckpointName, found: DeltaList) -> None:
-        leads, kept = name == CONVERSATION, self.memory.lists.get(name)
-        if found.known is not None:
-            placement = ListPlacement(self.growth, found.known, leads)
-            self.placed[name] = found.known, await placement.place(found.rest, len(found.known))
-            return
-        known = kept
+        kept = self.memory.lists.get(name)
+        known = found.known if found.known is not None else kept
         if known is None:
             thread = self.growth.thread
             known = await branch_messages(self.growth.tx, thread.id, thread.tip, len(found.rest), self.serde)
-        count = known.equal(found.rest)
-        self.placed[name] = kept, await ListPlacement(self.growth, known, leads).place(found.rest[count:], count)
+        there = Alignment.of(known, found.rest) if found.known is None else Alignment.whole(known)
+        rest = found.rest[there.count :] if found.known is None else found.rest
+        placing = ListPlacement(self.growth, known, name == CONVERSATION, self.goes_on)
+        base = found.known if found.known is not None else kept
+        self.placed[name] = base, await placing.place(found.rest, there, rest)
 
     async def _written_on(self, parent: StoredCheckpoint) -> list[TaskWrites]:
         """Return what all tasks of the parent have written."""

@@ -64,7 +64,7 @@ class CachedThread:
     def drop_before(self, seq: int) -> None:
         """Drop the lists with entries before `seq`, which retention has deleted."""
         for name, kept in self.lists.items():
-            if any(first < seq for first, _ in kept.runs):
+            if any(first < seq for first, *_ in kept.runs):
                 self.lists.pop(name)
 
     def place(self, ns: str, checkpoint_id: str | None) -> PutPlace | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -12,13 +12,16 @@ from longthread.store.index import recall
 @dataclass(frozen=True, slots=True)
 class Branches:
     """The branches of a thread with this `tip` and `last` entry. `apart` maps entries whose parent is not
-    the number before theirs to their parent."""
+    the number before theirs to their parent, `versions` later versions of messages to the entries whose places they
+    take."""
 
     tip: int
     last: int
     apart: Mapping[int, int]
+    versions: Mapping[int, int] = field(default_factory=dict)
     _active: list[tuple[int, int]] = field(init=False)
     _behind: dict[int, list[int]] = field(init=False)
+    _newest: dict[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         behind: dict[int, list[int]] = {}
@@ -26,16 +29,28 @@ class Branches:
             behind.setdefault(parent, []).append(seq)
         object.__setattr__(self, "_active", recall.active_ranges(self.tip, self.apart))
         object.__setattr__(self, "_behind", behind)
+        newest = {place: seq for seq, place in sorted(self.versions.items()) if self.is_active(seq)}
+        object.__setattr__(self, "_newest", newest)
 
     def is_active(self, seq: int) -> bool:
         return recall.is_active(seq, self._active)
 
-    def around(self, seq: int, count: int, shown: Container[int] = ()) -> list[int]:
+    def shown_at(self, seq: int) -> int:
+        """Return the version that the active branch shows in the place of an entry: mostly itself."""
+        return self._newest.get(seq, seq)
+
+    def around(self, seq: int, count: int, shown: Collection[int] = ()) -> list[int]:
         """Return the `count` unshown entries on either side of one, in order; shown ones are skipped.
-        At a fork the active branch counts, else the oldest. Entries that retention has deleted are included."""
-        before = islice((each for each in self._earlier(seq) if each not in shown), count)
-        behind = islice((each for each in self._later(seq) if each not in shown), count)
+        At a fork the active branch counts, else the oldest. Entries that retention has deleted are included.
+        Later versions have no place of their own: around one is what is around the first."""
+        seq = self.versions.get(seq, seq)
+        hidden = {self.versions.get(each, each) for each in shown} if self.versions else shown
+        before = islice((each for each in self._earlier(seq) if self._is_place(each) and each not in hidden), count)
+        behind = islice((each for each in self._later(seq) if self._is_place(each) and each not in hidden), count)
         return [*reversed(list(before)), *behind]
+
+    def _is_place(self, seq: int) -> bool:
+        return seq not in self.versions
 
     def _earlier(self, seq: int) -> Iterator[int]:
         while (seq := self.apart.get(seq, seq - 1)) > 0:

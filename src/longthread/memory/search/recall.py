@@ -35,6 +35,7 @@ from longthread.store.index.recall import Scope, Searched
 
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
+_MOST_CANDIDATES = 10_000
 
 CATCH_UP_SECONDS = 5.0
 """How long a question waits for what is not indexed yet."""
@@ -188,9 +189,16 @@ class Recaller:
             ranges = await inside(tx, question, of_topic)
             if sought is not None and ranges is not of_topic:
                 sought, guess = replace(sought, ranges=ranges), None
-            ranked = await self._ranked(tx, question, area, ranges, sought, guess)
             tips = {thread.thread_id: (thread.tip, thread.entry_count) for thread in area.threads}
-            return await load(tx, question, ranked, tips)
+            many = question.k * _CANDIDATES
+            while True:
+                ranked = await self._ranked(tx, question, area, ranges, many, sought, guess)
+                hits = await load(tx, question, ranked, tips)
+                # A message that was changed often may fill the candidates with earlier versions.
+                if len(hits) >= question.k or len(ranked) < many or many >= _MOST_CANDIDATES:
+                    return hits
+                many, guess = many * 8, None
+                sought = replace(sought, count=many) if sought is not None else None
 
     def _sought(self, question: Question, vector: Vectors | None, ranges: Ranges | None) -> Sought | None:
         if vector is None or self._embedder is None:
@@ -216,12 +224,13 @@ class Recaller:
         question: Question,
         area: SearchArea,
         ranges: Ranges | None,
+        many: int,
         sought: Sought | None,
         guess: Guess | None,
     ) -> list[tuple[EntryPlace, float]]:
         scope, before = question.scope, question.before
         if sought is None:
-            return await by_keywords(tx, question.parsed, area, question.k * _CANDIDATES, ranges, before)
+            return await by_keywords(tx, question.parsed, area, many, ranges, before)
         threads = area.threads if scope.thread_id else await recall.threads_in(tx, scope, form=FORM)
         nearest = await self._nearest.begin(tx, sought, threads, guess)
         words = await by_keywords(tx, question.parsed, area, sought.count, ranges, before)
@@ -430,10 +439,15 @@ async def _with_neighbours(known: Surroundings, hits: Mapping[EntryPlace, Hit]) 
     for place, hit in hits.items():
         beside: dict[EntryPlace, Entry] = {}
         for each in around[place]:
-            entry = known.shown(each)
+            entry = known.beside(each)
             at = each if entry is None else EntryPlace(each.thread_id, entry.seq)
             if entry is not None and at not in there:  # of several versions one is shown
                 beside[at] = entry
         there |= beside.keys()
-        found.append(replace(hit, around=list(beside.values())))
+        around_it = [_in_its_place(each) for each in beside.values()]
+        found.append(replace(hit, entry=_in_its_place(hit.entry), around=around_it))
     return found
+
+
+def _in_its_place(entry: Entry) -> Entry:
+    return replace(entry, seq=entry.replaces) if entry.replaces else entry

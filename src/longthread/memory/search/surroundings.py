@@ -46,7 +46,8 @@ class Surroundings:
         tips = {**self._tips, **await recall.tips(self._tx, self._user_id, unknown)} if unknown else self._tips
         for thread_id in new:
             apart, has_versions = await recall.branches(self._tx, thread_id)
-            self.branches[thread_id] = Branches(*tips[thread_id], apart)
+            versions = await recall.places_of_versions(self._tx, thread_id) if has_versions else {}
+            self.branches[thread_id] = Branches(*tips[thread_id], apart, versions)
             if has_versions:
                 self._with_versions.add(thread_id)
 
@@ -56,6 +57,7 @@ class Surroundings:
         for place in chain.from_iterable(places):
             wanted[place.thread_id].add(place.seq)
         for thread_id, seqs in wanted.items():
+            seqs |= {self.branches[thread_id].shown_at(seq) for seq in seqs}
             missing = seqs - self._entries[thread_id].keys()
             if missing:
                 there = await log.entries_at(self._tx, thread_id, missing)
@@ -81,6 +83,10 @@ class Surroundings:
             found[place] = self.around(place, shown[place.thread_id])
             shown[place.thread_id].update(each.seq for each in found[place])
         return found
+
+    def beside(self, place: EntryPlace) -> Entry | None:
+        """Return what the active branch shows in the place of an entry that was read, if it may be recalled."""
+        return self.shown(EntryPlace(place.thread_id, self.branches[place.thread_id].shown_at(place.seq)))
 
     def shown(self, place: EntryPlace) -> Entry | None:
         """Return the present version of an entry that was read, if it may be recalled."""

@@ -210,6 +210,8 @@ async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Su
     if found.thread.first_seq <= kept.first_seq:
         ranges = recall.active_ranges(found.mark, await recall.branch_points(tx, thread_id))
         count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
+        versions = await recall.places_of_versions(tx, thread_id)
+        count -= sum(recall.is_active(seq, ranges) for seq in versions if seq >= kept.first_seq)
     return is_current(kept, config, last_seq=found.mark, count=count)
 
 
@@ -263,17 +265,18 @@ class _Making:
     progress: PruningProgress
     owed: bool
 
-    def reading(self, known: Sequence[str]) -> _Reading:
+    def reading(self, known: Sequence[str], tip: int) -> _Reading:
         from longthread.memory.summary.topic_names import Mentions
 
         mentions = Mentions(known, self.extract) if self.extract else Mentions(known)
-        return _Reading(self.store, self.thread_id, mentions, self.policy.summary.max_tokens * _WIDE, self.progress)
+        wide = self.policy.summary.max_tokens * _WIDE
+        return _Reading(self.store, self.thread_id, tip, mentions, wide, self.progress)
 
 
 async def _make(making: _Making, found: _Found, fresh: bool) -> _Made:
     """Digest what leaves the window. If a model is owed, it names the topics of the newest page."""
     old = None if fresh else found.old
-    reading = making.reading(found.topics if old else ())
+    reading = making.reading(found.topics if old else (), found.thread.tip)
     part = await reading.read(found.target, old.last_seq if old else 0)
     kept = await summarise(old, part, making.policy.summary, None)
     if making.owed:
@@ -296,7 +299,7 @@ async def _written(making: _Making, kept: ThreadSummary, writer: Summarizer) -> 
     digest = {name: value for name, value in kept.digest.items() if name != UNWRITTEN}
     made = _Made(replace(kept, digest=digest), (), fresh=False)
     if thread.first_seq <= mark + 1:  # nothing of it was deleted by retention
-        reading = making.reading(known.topics if known else ())
+        reading = making.reading(known.topics if known else (), thread.tip)
         try:
             part = await reading.read(kept.last_seq, mark)
         except EntryNotFound:
@@ -329,6 +332,7 @@ class _Reading:
 
     store: Driver
     thread_id: str
+    tip: int
     mentions: Mentions
     limit: int
     progress: PruningProgress
@@ -340,7 +344,8 @@ class _Reading:
         waiting: list[Entry] = []
         while at > mark:
             async with self.store.reading() as tx:
-                page = [e for e in await log.branch(tx, self.thread_id, at, limit=_PAGE) if e.seq > mark]
+                read = await log.branch(tx, self.thread_id, at, limit=_PAGE, seen_from=self.tip)
+            page = [entry for entry in read if entry.seq > mark]
             at, first, count = page[0].parent_seq, page[0].seq, count + len(page)
             page += waiting
             # A page begins with a question, so that calls and results are in one page.

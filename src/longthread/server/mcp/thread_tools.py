@@ -151,7 +151,7 @@ class ThreadTools:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, given["thread"], user_id=self._user)
             at = given.get("before") or thread.tip
-            found, before = await _messages(tx, thread.id, at, given["limit"], steps=given["steps"])
+            found, before = await _messages(tx, thread, at, given["limit"], steps=given["steps"])
             waiting = [{"tool": call.tool, "args": dict(call.args)} for call in await pending_of(tx, thread.id)]
         data: dict[str, Any] = {"thread": thread.id, "title": thread.title or "", "messages": found}
         data |= {"source": thread.source} if thread.source else {}
@@ -165,13 +165,13 @@ class ThreadTools:
 
 
 async def _messages(
-    tx: Transaction, thread_id: str, at: int, limit: int, *, steps: bool
+    tx: Transaction, thread: Thread, at: int, limit: int, *, steps: bool
 ) -> tuple[list[dict[str, Any]], int]:
     """The last messages of the branch that ends in `at`, and the seq of the entry before them, or 0."""
     found: list[dict[str, Any]] = []
     size = 0
     while at:
-        entries = await log.branch(tx, thread_id, at, limit=_CHUNK)
+        entries = await log.branch(tx, thread.id, at, limit=_CHUNK, seen_from=thread.tip)
         if not entries:
             return found[::-1], 0
         for entry in reversed(entries):

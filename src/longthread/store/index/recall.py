@@ -270,6 +270,12 @@ def _parents(rows: Sequence[Row]) -> dict[int, int]:
     return {int(row["seq"]): int(row["parent_seq"]) for row in rows}
 
 
+async def places_of_versions(tx: Transaction, thread_id: str) -> dict[int, int]:
+    """Map each later version of a message to the entry whose place it takes."""
+    rows = await tx.fetch("select_replacing", thread_id=thread_id)
+    return {int(row["seq"]): int(row["replaces"]) for row in rows}
+
+
 async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[str, list[int]]:
     """Map message ids to entries stored under other ids: the message existed before with other content or elsewhere."""
     found: dict[str, list[int]] = {}

@@ -1,14 +1,37 @@
-"""Branches: an edit is a sibling, and what it replaces stays."""
+"""Branches: an edit is a sibling, and what it replaces stays. A later version of a message takes its place."""
 
 from __future__ import annotations
 
 import pytest
 
 from longthread.errors import EntryNotFound, RowDamaged
-from longthread.store import log
+from longthread.store import checkpoints, log
 from longthread.store.driver import Driver
+from longthread.store.index import recall
+from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, branch_ids, draft, extend, position, thread_with
+
+
+async def versions(store: Driver, *made: tuple[str, int, int]) -> None:
+    """Append later versions (text, the entry whose place it takes, parent), and make the last one the tip."""
+    async with store.writing() as tx:
+        thread = await checkpoints.lock(tx, "t", user_id=USER)
+        assert thread is not None
+        for seq, (text, place, parent) in enumerate(made, thread.size + 1):
+            of = log.version_of(draft("b", text), parent_seq=parent, replaces=place)
+            row = entry_row("t", of, parent_seq=parent, seq=seq, at=log.now(), replaces=place)
+            await checkpoints.add_entries(tx, [row])
+        last = thread.size + len(made)
+        await checkpoints.grow(tx, thread, last, last)
+
+
+async def shown(
+    store: Driver, tip: int, *, limit: int = 100, seen_from: int | None = None
+) -> list[tuple[int, int, str]]:
+    async with store.reading() as tx:
+        entries = await log.branch(tx, "t", tip, limit=limit, seen_from=seen_from)
+    return [(entry.seq, entry.parent_seq, entry.text) for entry in entries]
 
 
 class BranchContract(Contract):
@@ -117,3 +140,37 @@ class BranchContract(Contract):
             assert behind == {3: [0, 1, 2, 3], 5: [0, 1, 4, 5]}
             assert not await log.descends(tx, "t", 99, 1)
             assert await log.descends(tx, "t", 5, 2, limit=1)
+
+    async def test_a_branch_shows_the_newest_version_in_the_place_of_the_first(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await versions(store, ("second", 2, 3), ("third", 2, 4))
+        await extend(store, draft("d"))
+        third = [(1, 0, "text"), (2, 1, "third"), (3, 2, "text"), (6, 3, "text")]
+        assert await shown(store, 6) == third
+        assert await shown(store, 6, limit=1) == third[3:]
+        # Before the version there is the one of then, unless the whole branch is told.
+        assert await shown(store, 3) == [(1, 0, "text"), (2, 1, "text"), (3, 2, "text")]
+        assert await shown(store, 4) == [(1, 0, "text"), (2, 1, "second"), (3, 2, "text")]
+        assert await shown(store, 3, seen_from=6) == third[:3]
+        assert await shown(store, 2, limit=1, seen_from=6) == third[1:2]
+
+    async def test_each_branch_shows_its_own_version(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await versions(store, ("second", 2, 3))
+        await versions(store, ("other", 2, 3))
+        assert await shown(store, 4) == [(1, 0, "text"), (2, 1, "second"), (3, 2, "text")]
+        assert await shown(store, 5) == [(1, 0, "text"), (2, 1, "other"), (3, 2, "text")]
+        assert await shown(store, 3, seen_from=4) == [(1, 0, "text"), (2, 1, "second"), (3, 2, "text")]
+        assert await shown(store, 3, seen_from=5) == [(1, 0, "text"), (2, 1, "other"), (3, 2, "text")]
+        async with store.reading() as tx:
+            rows = await checkpoints.messages_of_branch(tx, "t", 4, limit=2)
+            assert [(row["seq"], row["replaces"], row["text"]) for row in rows] == [(4, 2, "second"), (3, None, "text")]
+
+    async def test_the_versions_of_a_message_are_told(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await versions(store, ("second", 2, 3), ("third", 2, 4), ("also", 3, 5))
+        async with store.reading() as tx:
+            assert [each.text for each in await log.versions_before(tx, "t", 2, 5)] == ["second", "text"]
+            assert await log.changed_between(tx, "t", 3, 5) == {2}
+            assert await recall.places_of_versions(tx, "t") == {4: 2, 5: 2, 6: 3}
+            assert [await log.place_at(tx, "t", seq) for seq in (0, 2, 6)] == [0, 2, 3]

@@ -431,7 +431,7 @@ class TransactionContract(Contract):
 
 
 def _row(*, thread_id: str = "t", seq: int = 9) -> dict[str, object]:
-    absent = ("tool_calls", "tool_call_id", "name", "tokens", "latency_ms", "run_id", "metadata")
+    absent = ("tool_calls", "tool_call_id", "name", "tokens", "latency_ms", "run_id", "metadata", "replaces")
     return {
         "thread_id": thread_id,
         "seq": seq,

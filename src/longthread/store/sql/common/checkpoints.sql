@@ -172,17 +172,20 @@ WHERE c.thread_id = :thread_id AND c.metadata LIKE :pattern ESCAPE '\'
 ORDER BY c.ns, c.n;
 
 -- name: select_messages
-SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
+SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata,
+       e.replaces
 FROM json_each(:runs) r
 JOIN entries e ON e.thread_id = :thread_id
               AND e.seq BETWEEN json_extract(r.value, '$[0]') AND json_extract(r.value, '$[1]');
 
 -- name: select_messages_between
-SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries
+SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata, replaces
+FROM entries
 WHERE thread_id = :thread_id AND seq BETWEEN :first AND :last ORDER BY seq;
 
 -- name: select_messages_down
-SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata FROM entries
+SELECT seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, metadata, replaces
+FROM entries
 WHERE thread_id = :thread_id AND seq <= :seq ORDER BY seq DESC LIMIT :limit;
 
 -- name: copy_thread
@@ -195,9 +198,9 @@ ON CONFLICT DO NOTHING;
 
 -- name: copy_entries
 INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
-                     latency_ms, run_id, metadata, created_at)
+                     latency_ms, run_id, metadata, created_at, replaces)
 SELECT :target, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens, latency_ms, NULL,
-       metadata, created_at
+       metadata, created_at, replaces
 FROM entries WHERE thread_id = :source;
 
 -- name: copy_message_metadata

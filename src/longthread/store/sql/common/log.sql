@@ -106,9 +106,9 @@ WHERE id = :id;
 
 -- name: insert_entry quick
 INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, payload, tokens,
-                     latency_ms, run_id, metadata, created_at)
+                     latency_ms, run_id, metadata, created_at, replaces)
 VALUES (:thread_id, :seq, :parent_seq, :id, :role, :text, :tool_calls, :tool_call_id, :name, :payload, :tokens,
-        :latency_ms, :run_id, :metadata, :created_at);
+        :latency_ms, :run_id, :metadata, :created_at, :replaces);
 
 -- name: select_entry quick
 -- `first_seq` tells which parents retention has deleted.
@@ -129,8 +129,34 @@ SELECT min(seq) AS seq FROM up;
 
 -- name: select_entries_down quick
 -- Bounded on both sides: without statistics PostgreSQL would read the whole thread for a LIMIT, and sort it.
-SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+-- `versions` tells whether a message of the thread has several.
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq,
+       EXISTS (SELECT 1 FROM entries r WHERE r.thread_id = :thread_id AND r.replaces IS NOT NULL) AS versions
 FROM entries e WHERE e.thread_id = :thread_id AND e.seq BETWEEN :first AND :seq ORDER BY e.seq DESC LIMIT :limit;
+
+-- name: select_place_before quick
+-- The nearest entry up to `seq` on its branch that takes a place of its own.
+WITH RECURSIVE up (seq, parent_seq, replaces) AS (
+    SELECT seq, parent_seq, replaces FROM entries WHERE thread_id = :thread_id AND seq = :seq
+    UNION ALL
+    SELECT e.seq, e.parent_seq, e.replaces FROM up JOIN entries e ON e.thread_id = :thread_id AND e.seq = up.parent_seq
+    WHERE up.replaces IS NOT NULL
+)
+SELECT seq FROM up WHERE replaces IS NULL;
+
+-- name: select_later_versions quick
+-- Per entry from `first` to `last`, its newest version written after `after` and before `before`.
+SELECT replaces, max(seq) AS seq FROM entries
+WHERE thread_id = :thread_id AND replaces BETWEEN :first AND :last AND seq > :after AND seq < :before
+GROUP BY replaces;
+
+-- name: select_versions_before
+SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq
+FROM entries e WHERE e.thread_id = :thread_id AND e.replaces = :place AND e.seq < :seq ORDER BY e.seq DESC LIMIT :limit;
+
+-- name: select_replacing
+-- Entries that take the place of another one, and whose.
+SELECT seq, replaces FROM entries WHERE thread_id = :thread_id AND replaces IS NOT NULL ORDER BY seq;
 
 -- name: select_entries_range
 SELECT e.*, (SELECT first_seq FROM threads WHERE id = :thread_id) AS first_seq

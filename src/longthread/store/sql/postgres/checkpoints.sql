@@ -11,7 +11,8 @@ SELECT 1 AS found WHERE is_at_place(
 );
 
 -- name: select_messages
-SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata
+SELECT e.seq, e.parent_seq, e.id, e.role, e.text, e.tool_calls, e.tool_call_id, e.name, e.payload, e.metadata,
+       e.replaces
 FROM jsonb_array_elements(CAST(:runs AS JSONB)) r
 JOIN entries e ON e.thread_id = :thread_id AND e.seq BETWEEN CAST(r ->> 0 AS BIGINT) AND CAST(r ->> 1 AS BIGINT);
 

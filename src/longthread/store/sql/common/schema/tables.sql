@@ -37,6 +37,8 @@ CREATE INDEX idx_sessions_status ON threads (status) WHERE status <> 'active';
 CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expires_at IS NOT NULL;
 
 -- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
+-- `replaces` is the entry whose place a later version of a message takes: a branch shows the newest version on it in that
+-- place, and nothing in the version's own. It is always the first version's `seq`, which is before this one on its branch.
 -- Nothing updates an entry, and only retention and the deletion of its thread delete it.
 CREATE TABLE entries (
     thread_id    TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
@@ -54,11 +56,13 @@ CREATE TABLE entries (
     run_id       TEXT,
     metadata     TEXT,
     created_at   TEXT NOT NULL,
+    replaces     BIGINT,
     PRIMARY KEY (thread_id, seq)
 );
 
 -- Where branches begin: all other entries follow the one that was written before them.
 CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq - 1;
+CREATE INDEX entries_replacing ON entries (thread_id, replaces, seq) WHERE replaces IS NOT NULL;
 
 -- What people note about a message, as a JSON object. The entry itself does not change.
 CREATE TABLE message_metadata (

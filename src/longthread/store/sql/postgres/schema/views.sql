@@ -51,18 +51,24 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
        CAST(t.updated_at AS TIMESTAMPTZ) AS updated_at, CAST(json_of(t.tool_categories) AS JSONB) AS tool_categories,
        CAST(json_of(t.tags) AS JSONB) AS tags, (
     WITH RECURSIVE
-    branch (seq, parent_seq) AS (
-        SELECT e.seq, e.parent_seq FROM entries e
+    branch (seq, parent_seq, replaces) AS (
+        SELECT e.seq, e.parent_seq, e.replaces FROM entries e
         WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
         UNION ALL
-        SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        SELECT e.seq, e.parent_seq, e.replaces FROM branch b
+        JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
         WHERE b.parent_seq >= t.first_seq
     ),
+    -- In each place the newest version on the branch.
+    place (seq, version) AS (
+        SELECT coalesce(replaces, seq), max(seq) FROM branch GROUP BY coalesce(replaces, seq)
+    ),
     line AS (
-        SELECT e.seq, e.role, e.text, e.tool_call_id, json_of(e.tool_calls) AS tool_calls,
+        SELECT p.seq, e.role, e.text, e.tool_call_id, json_of(e.tool_calls) AS tool_calls,
                json_of(e.metadata) AS note, json_of(e.metadata) ->> 'kind' AS kind,
                replace(e.created_at, '.000000+', '+') AS at
-        FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+        FROM place p JOIN entries e ON e.thread_id = t.id AND e.seq = p.version
+        WHERE p.seq >= t.first_seq
     ),
     asked AS (
         SELECT seq, text, note, source,
@@ -255,17 +261,23 @@ CREATE OR REPLACE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
     WITH RECURSIVE
-    branch (seq, parent_seq) AS (
-        SELECT e.seq, e.parent_seq FROM entries e
+    branch (seq, parent_seq, replaces) AS (
+        SELECT e.seq, e.parent_seq, e.replaces FROM entries e
         WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
         UNION ALL
-        SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        SELECT e.seq, e.parent_seq, e.replaces FROM branch b
+        JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
         WHERE b.parent_seq >= t.first_seq
     ),
+    -- In each place the newest version on the branch.
+    place (seq, version) AS (
+        SELECT coalesce(replaces, seq), max(seq) FROM branch GROUP BY coalesce(replaces, seq)
+    ),
     line AS (
-        SELECT e.seq, e.role, e.text, e.name, e.tool_call_id, function_calls(json_of(e.tool_calls)) AS calls,
+        SELECT p.seq, e.role, e.text, e.name, e.tool_call_id, function_calls(json_of(e.tool_calls)) AS calls,
                json_of(CASE WHEN substr(e.payload, 1, 1) = '\x7B' THEN text_of(e.payload) END) AS payload
-        FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+        FROM place p JOIN entries e ON e.thread_id = t.id AND e.seq = p.version
+        WHERE p.seq >= t.first_seq
     ),
     held AS (
         SELECT *, payload -> 'content' AS content,

@@ -16,18 +16,24 @@ DROP VIEW IF EXISTS thread_activity;
 CREATE VIEW conversations AS
 SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool_categories, t.tags, (
     WITH RECURSIVE
-    branch (seq, parent_seq) AS (
-        SELECT e.seq, e.parent_seq FROM entries e
+    branch (seq, parent_seq, replaces) AS (
+        SELECT e.seq, e.parent_seq, e.replaces FROM entries e
         WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
         UNION ALL
-        SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        SELECT e.seq, e.parent_seq, e.replaces FROM branch b
+        JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
         WHERE b.parent_seq >= t.first_seq
     ),
+    -- In each place the newest version on the branch.
+    place (seq, version) AS (
+        SELECT coalesce(replaces, seq), max(seq) FROM branch GROUP BY coalesce(replaces, seq)
+    ),
     line AS (
-        SELECT e.seq, e.role, e.text, e.tool_call_id, replace(e.created_at, '.000000+', '+') AS at,
+        SELECT p.seq, e.role, e.text, e.tool_call_id, replace(e.created_at, '.000000+', '+') AS at,
                CASE WHEN json_valid(e.tool_calls) THEN e.tool_calls ELSE '[]' END AS tool_calls,
                CASE WHEN json_valid(e.metadata) THEN e.metadata ELSE '{}' END AS note
-        FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+        FROM place p JOIN entries e ON e.thread_id = t.id AND e.seq = p.version
+        WHERE p.seq >= t.first_seq
     ),
     -- The entries and, each as a row of its own, the calls of the assistant's.
     event AS (
@@ -223,18 +229,24 @@ CREATE VIEW conversation_state AS
 SELECT t.number AS id, t.id AS scid,
        coalesce((SELECT c.client_type FROM thread_clients c WHERE c.thread_id = t.id), 'unknown') AS client_type, (
     WITH RECURSIVE
-    branch (seq, parent_seq) AS (
-        SELECT e.seq, e.parent_seq FROM entries e
+    branch (seq, parent_seq, replaces) AS (
+        SELECT e.seq, e.parent_seq, e.replaces FROM entries e
         WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
         UNION ALL
-        SELECT e.seq, e.parent_seq FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        SELECT e.seq, e.parent_seq, e.replaces FROM branch b
+        JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
         WHERE b.parent_seq >= t.first_seq
     ),
+    -- In each place the newest version on the branch.
+    place (seq, version) AS (
+        SELECT coalesce(replaces, seq), max(seq) FROM branch GROUP BY coalesce(replaces, seq)
+    ),
     line AS (
-        SELECT e.seq, e.role, e.text, e.name, e.tool_call_id,
+        SELECT p.seq, e.role, e.text, e.name, e.tool_call_id,
                CASE WHEN json_valid(e.tool_calls) THEN e.tool_calls ELSE '[]' END AS tool_calls,
                CASE WHEN substr(e.payload, 1, 1) = x'7B' THEN CAST(e.payload AS TEXT) END AS payload
-        FROM branch b JOIN entries e ON e.thread_id = t.id AND e.seq = b.seq
+        FROM place p JOIN entries e ON e.thread_id = t.id AND e.seq = p.version
+        WHERE p.seq >= t.first_seq
     ),
     held AS (
         SELECT *, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.content', '$.content') END AS content,
