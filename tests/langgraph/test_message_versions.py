@@ -242,11 +242,11 @@ async def test_a_version_outlives_the_entry_whose_place_it_takes(store: Driver) 
     for _ in range(2):
         size = await talk.size()
         talk.open_again()
-        new = [profile("new"), HumanMessage("more", id=f"m{size}")]
+        new = [profile(f"new {size}"), HumanMessage("more", id=f"m{size}")]
         await talk.graph.aupdate_state(AT, {"messages": new}, as_node="n")
         assert await talk.size() == size + 2
     state = (await talk.graph.aget_state(AT)).values["messages"]
-    assert [each.text for each in state[:2]] == ["You help Ada. Today is day new.", "question 5"]
+    assert [each.text for each in state[:2]] == [f"You help Ada. Today is day new {size}.", "question 5"]
 
 
 @pytest.mark.parametrize("seed", range(8))
