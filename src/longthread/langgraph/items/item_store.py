@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
 from typing import Any, Literal
 
 from langgraph.store.base import (
@@ -30,6 +30,14 @@ SWEEP_MINUTES = 5.0
 """How often expired items are deleted when that is not configured."""
 
 _logger = logging.getLogger(__name__)
+
+
+class SweptCount(int):
+    """How many items were deleted, which LangGraph's asynchronous stores let one await."""
+
+    def __await__(self) -> Generator[Any, None, int]:
+        yield from ()
+        return int(self)
 
 
 class LongthreadStore(BaseStore):
@@ -149,9 +157,11 @@ class LongthreadStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         return await self.backing.home.run(self._batches.run, list(ops))
 
-    def sweep_ttl(self) -> int:
-        """Delete expired items; return their number."""
-        return self.backing.home.call("sweep_ttl", self._batches.sweep)
+    def sweep_ttl(self) -> SweptCount | Coroutine[Any, Any, int]:
+        """Delete expired items; return their number. It may be awaited; on the store's own event loop it must be."""
+        if self.backing.home.here:
+            return self.asweep_ttl()
+        return SweptCount(self.backing.home.call("sweep_ttl", self._batches.sweep))
 
     async def asweep_ttl(self) -> int:
         """Delete expired items; return their number."""

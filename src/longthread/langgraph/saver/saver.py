@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from longthread.errors import InvalidInput
 from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
@@ -74,6 +75,17 @@ class LongthreadSaver(AsyncLongthreadSaver):
             SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
         return BackendOpener(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
+
+    def for_user(self, user_id: str) -> LongthreadSaver:
+        """Return a saver of another user's threads over the same open store. It is open as long as this one, and may be
+        called as this one may; make one for each request, or keep it."""
+        if not isinstance(user_id, str) or not user_id:
+            raise InvalidInput(reason=f"for_user needs the name of a user, and was given {user_id!r}.")
+        made = type(self).__new__(type(self))
+        AsyncLongthreadSaver.__init__(made, self._store, user_id=user_id, serde=self.serde)
+        made._home = self._home
+        made._stores = InflightWrites()
+        return made
 
     @property
     def backing(self) -> Backend:

@@ -1,0 +1,70 @@
+"""Users over one open store, in synchronous and asynchronous programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from longthread.errors import InvalidInput, SaverClosed, ThreadTaken
+from longthread.langgraph import LongthreadSaver, LongthreadStore
+
+
+def _graph(saver: LongthreadSaver) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda state: {"messages": [("ai", f"re: {state['messages'][-1].text}")]})
+    builder.add_edge(START, "answer")
+    return builder.compile(checkpointer=saver)
+
+
+def _said(text: str) -> Any:
+    return {"messages": [HumanMessage(text)]}
+
+
+def test_each_user_has_threads_and_items_of_their_own(store_address: str) -> None:
+    mine: Any = {"configurable": {"thread_id": "ada/1"}}
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        ada, bob = saver.for_user("ada"), saver.for_user("鲍勃")
+        _graph(ada).invoke(_said("hers"), mine)
+        assert [each.text for each in _graph(saver.for_user("ada")).get_state(mine).values["messages"]] == [
+            "hers",
+            "re: hers",
+        ]
+        assert bob.get_tuple(mine) is None
+        assert list(bob.list(None)) == []
+        assert len(list(ada.list(None))) == 3
+        assert list(saver.list(None)) == []
+        with pytest.raises(ThreadTaken):
+            _graph(bob).invoke(_said("his"), mine)
+        bob.delete_thread("ada/1")
+        assert ada.get_tuple(mine) is not None
+        LongthreadStore.of(ada).put(("n",), "k", {"v": 1})
+        assert LongthreadStore.of(bob).get(("n",), "k") is None
+        for none in ("", None):
+            with pytest.raises(InvalidInput, match="name of a user"):
+                saver.for_user(none)  # type: ignore[arg-type]
+    with pytest.raises(SaverClosed):
+        ada.get_tuple(mine)
+
+
+async def test_a_user_on_the_event_loop(store_address: str) -> None:
+    at: Any = {"configurable": {"thread_id": "ada/1"}}
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        await _graph(saver.for_user("ada")).ainvoke(_said("hers"), at)
+        assert (await _graph(saver.for_user("ada")).aget_state(at)).values["messages"]
+        assert (await _graph(saver.for_user("bob")).aget_state(at)).values == {}
+
+
+async def test_the_deletion_of_expired_items_may_be_awaited(store_address: str) -> None:
+    async with LongthreadStore.from_conn_string(store_address) as store:
+        await store.aput(("n",), "k", {"v": 1}, ttl=0.00001)
+        await store.aput(("n",), "stays", {"v": 1})
+        assert await store.sweep_ttl() == 1
+        assert await store.sweep_ttl() == 0
+    with LongthreadStore.from_conn_string(store_address) as store:
+        store.put(("n",), "k", {"v": 1}, ttl=0.00001)
+        assert store.sweep_ttl() == 1
+        assert await store.sweep_ttl() == 0
+        assert store.get(("n",), "stays") is not None
