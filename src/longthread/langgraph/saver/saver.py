@@ -79,7 +79,8 @@ class LongthreadSaver(AsyncLongthreadSaver):
     def for_user(self, user_id: str) -> LongthreadSaver:
         """Return a saver of another user's threads over the same open store. It is open as long as this one, and may be
         called as this one may; make one for each request, or keep it."""
-        if not isinstance(user_id, str) or not user_id:
+        given: Any = user_id  # not every program is type-checked
+        if not isinstance(given, str) or not given:
             raise InvalidInput(reason=f"for_user needs the name of a user, and was given {user_id!r}.")
         made = type(self).__new__(type(self))
         AsyncLongthreadSaver.__init__(made, self._store, user_id=user_id, serde=self.serde)
