@@ -268,3 +268,13 @@ async def test_the_state_is_as_langgraphs_saver_has_it_whatever_changes(store: D
     for ours, theirs in past:
         expected = told((await talk.plain.aget_state(theirs)).values["messages"])
         assert told((await talk.graph.aget_state(ours)).values["messages"]) == expected
+
+
+async def test_a_title_has_no_text_that_was_replaced(store: Driver) -> None:
+    talk = Conversation(store)
+    await talk.add(HumanMessage("我的邮箱是 ada@example.org", id="h1"))
+    await talk.add(HumanMessage("我的邮箱是 [REDACTED]", id="h1"))
+    await talk.add(AIMessage("好的", id="a1"))
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, "t", user_id="default")
+    assert thread.title == "我的邮箱是 [REDACTED]"

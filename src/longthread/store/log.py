@@ -148,6 +148,11 @@ async def rename_thread(tx: Transaction, thread_id: str, title: str, *, user_id:
         raise ThreadNotFound(thread=thread_id)
 
 
+async def replace_title(tx: Transaction, thread_id: str, taken: str, title: str) -> None:
+    """Set a thread's title where it is `taken`."""
+    await tx.later("replace_title", id=thread_id, taken=taken, title=title)
+
+
 async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
     """Store the source of the thread's next question."""
     await tx.run("update_source", id=thread_id, source=source)

@@ -110,6 +110,12 @@ class LogGrowth:
             asked = (draft_of(message).text for message in messages if isinstance(message, HumanMessage))
             self.title = next((title_of(text) for text in asked if text.strip()), None)
 
+    async def rename(self, question: BaseMessage, text: str) -> None:
+        """Take the title from a question's present text, if it was taken from an earlier one."""
+        before, now = title_of(draft_of(question).text), title_of(text)
+        if isinstance(question, HumanMessage) and before and before != now:
+            await log.replace_title(self.tx, self.thread.id, before, now)
+
     async def flush(self) -> None:
         if self.rows:
             await checkpoints.add_entries(self.tx, self.rows)
@@ -199,6 +205,7 @@ class ListPlacement:
         for place in sorted(new):
             old, n = self.known.at(place), listed.get(place)
             taken = TakenMessage.of(messages[n] if n is not None else old.shown())
+            await self.growth.rename(old.shown(), taken.draft.text)
             made = await self.growth.replace(taken, old.place, self.end)
             self.end = made.seq
             if n is not None:

@@ -166,6 +166,15 @@ class BranchContract(Contract):
             rows = await checkpoints.messages_of_branch(tx, "t", 4, limit=2)
             assert [(row["seq"], row["replaces"], row["text"]) for row in rows] == [(4, 2, "second"), (3, None, "text")]
 
+    async def test_a_title_is_replaced_where_it_was_taken_from_a_text(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await log.rename_thread(tx, "t", "one", user_id=USER)
+            await log.replace_title(tx, "t", "other", "two")
+            assert (await log.find_thread(tx, "t", user_id=USER)).title == "one"
+            await log.replace_title(tx, "t", "one", "two")
+            assert (await log.find_thread(tx, "t", user_id=USER)).title == "two"
+
     async def test_the_versions_of_a_message_are_told(self, store: Driver) -> None:
         await thread_with(store, "a", "b", "c")
         await versions(store, ("second", 2, 3), ("third", 2, 4), ("also", 3, 5))

@@ -55,6 +55,10 @@ LIMIT :limit;
 -- name: update_title
 UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 
+-- name: replace_title
+-- A title that was taken from a text, where that is no longer what was said.
+UPDATE threads SET title = :title WHERE id = :id AND title = :taken;
+
 -- name: update_tags
 UPDATE threads SET tags = :tags WHERE id = :id AND user_id = :user_id;
 
