@@ -30,8 +30,9 @@ _LOOKS, _LOOK_SECONDS = 20, 0.05
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""
 
-_ROUNDS = 2
-"""Passes that are waited for: one that is under way may have begun when the state was much shorter."""
+_ROUNDS = 4
+"""Passes that are waited for: those under way may have begun when the state was much shorter. Each step of a long turn
+begins one."""
 
 _logger = logging.getLogger(__name__)
 
@@ -70,12 +71,7 @@ class LongTermMemory:
             mark = (await log.entries_at(tx, thread_id, {kept.last_seq})).get(kept.last_seq)
             if mark is not None and (name := log.sent_id(mark)) in ids:
                 return StateSummary(kept, ids.index(name) + 1)
-            first = await _entry(tx, thread_id, ids[0])
-            if first is None:
-                return StateSummary()
-            where = {"mark": kept.last_seq, "tip": first, "first_seq": thread.first_seq}
-            behind = first > kept.last_seq and await summaries.is_behind(tx, thread_id, **where)
-        return StateSummary(kept) if behind else StateSummary(stale=True)
+            return await _before_mark(tx, thread_id, ids, kept, thread.first_seq)
 
     async def keep_up(
         self,
@@ -117,8 +113,9 @@ class LongTermMemory:
     async def catch_up(
         self,
         thread_id: str,
-        ids: Sequence[str],
         *,
+        ids: Sequence[str],
+        last: str | None,
         most: int,
         seconds: float,
         found: StateSummary,
@@ -127,10 +124,12 @@ class LongTermMemory:
     ) -> StateSummary:
         """Wait at most `seconds` until the summary covers all but `most` of these messages, oldest first; return it.
 
-        A running pass is awaited; without one, one starts. After the timeout it continues in the background.
+        A running pass is awaited; without one, one starts. After the timeout it continues in the background. `last` is
+        a message that is being stored: LangGraph runs ahead of its checkpoints.
         """
         try:
             async with asyncio.timeout(seconds):
+                await self._stored(thread_id, last)
                 for _ in range(_ROUNDS):
                     await self._kept_up(thread_id, ids, found=found, model=model, loop=loop)
                     found = await self.find(thread_id, ids)
@@ -162,7 +161,6 @@ class LongTermMemory:
 
         async def work() -> None:
             try:
-                # Nothing is waited for: what is before a question is in the log, or will not be.
                 await self.keep_up(
                     thread_id, count=count, hidden=0, first_shown=None, last=None, found=found, model=model, loop=loop
                 )
@@ -195,6 +193,26 @@ async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None
         return (await log.find_entry(tx, thread_id, message_id)).seq
     except EntryNotFound:
         return None
+
+
+async def _before_mark(
+    tx: Transaction, thread_id: str, ids: Sequence[str], kept: ThreadSummary, first_seq: int
+) -> StateSummary:
+    """Return the summary for a state that does not hold the last message that it covers.
+
+    The question that a long turn works on stays in the state, although its summary covers it.
+    """
+    seqs = [await _entry(tx, thread_id, each) for each in ids[:2]]
+    if seqs[0] is None and len(seqs) == 1:
+        return StateSummary()
+    at = next((place for place, seq in enumerate(seqs) if seq is not None and seq > kept.last_seq), None)
+    if at is None:
+        return StateSummary(stale=True) if None not in seqs else StateSummary()
+    tip, first = seqs[at], seqs[0]
+    assert tip is not None
+    if not await summaries.is_behind(tx, thread_id, mark=kept.last_seq, tip=tip, first_seq=first_seq):
+        return StateSummary(stale=True)
+    return StateSummary(kept, at if first is not None else 0)
 
 
 class _Writer:

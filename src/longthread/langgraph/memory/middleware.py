@@ -24,6 +24,7 @@ from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
 from longthread.langgraph.memory.options import MemoryOptions, settings_of
 from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
+from longthread.langgraph.memory.todos import shows_todos, todo_note
 from longthread.llm.langchain import LangChainModel
 from longthread.llm.models import context_window
 from longthread.memory.index.indexer import RECALL_TOOL
@@ -32,7 +33,7 @@ from longthread.settings import Settings
 from longthread.view.budget import LEAST, message_budget, too_small
 from longthread.view.compose import ViewConfig
 from longthread.view.correction import corrected
-from longthread.view.tokens import family_of
+from longthread.view.tokens import estimate, family_of
 
 Request = ModelRequest[Any]
 Response = ModelResponse[Any]
@@ -78,17 +79,24 @@ class _Call:
 
     @property
     def ids(self) -> list[str]:
-        return [str(message.id) for message in self.messages]
+        return [str(message.id or "") for message in self.messages]
+
+    @property
+    def question(self) -> str:
+        """The id of the last question, which never leaves the state: a turn may have very many steps behind it."""
+        return next((str(each.id or "") for each in reversed(self.messages) if isinstance(each, HumanMessage)), "")
 
     @property
     def before(self) -> list[str]:
-        """The ids of the messages before the last question: only these may leave the state."""
+        """The ids of the messages before the last question."""
         asked = max((n for n, each in enumerate(self.messages) if isinstance(each, HumanMessage)), default=0)
         return self.ids[:asked]
 
     @property
     def removed(self) -> list[str]:
-        return self.before[: self.found.covered if self.found else 0]
+        """The ids of the messages that the summary stands for: they leave the state."""
+        covered = self.ids[: self.found.covered if self.found else 0]
+        return [each for each in covered if each and each != self.question]
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -162,7 +170,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 home = call.memory.backing.home
                 call.found = home.call("find", call.memory.find, call.thread_id, call.ids)
                 if waiting := self._waiting(call):
-                    call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, call.before, **waiting)
+                    call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, **waiting)
         return self._ended(call, handler(self._composed(call)))
 
     async def awrap_model_call(
@@ -176,7 +184,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 home = call.memory.backing.home
                 call.found = await home.run(call.memory.find, call.thread_id, call.ids)
                 if waiting := self._waiting(call):
-                    call.found = await home.run(call.memory.catch_up, call.thread_id, call.before, **waiting)
+                    call.found = await home.run(call.memory.catch_up, call.thread_id, **waiting)
         return self._ended(call, await handler(self._composed(call)))
 
     def settle(self) -> None:
@@ -223,17 +231,30 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return not within or len(messages) > self._settings.memory_max_messages_per_thread
 
     def _waiting(self, call: _Call) -> dict[str, Any]:
-        """Return how the turn waits for late summaries; empty when it need not wait, or has."""
+        """Return how the turn waits for late summaries; empty when it need not wait.
+
+        Its first call waits for what is before the question, and a later one for the steps of the turn itself.
+        """
         if self._is_kept_elsewhere(call):
             self._warn_once()
             call.memory = None
             return {}
         found, most = call.found or StateSummary(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)
-        if not is_first or self._patience <= 0 or len(call.before) - found.covered <= most:
+        ids = call.before if is_first else call.ids
+        if self._patience <= 0 or len(ids) - found.covered <= most:
             return {}
         model = self._summarizer or call.request.model
-        return {"most": most, "seconds": self._patience, "found": found, "model": model, "loop": call.loop}
+        last = None if is_first else (ids[-1] or None)
+        return {
+            "ids": ids,
+            "last": last,
+            "most": most,
+            "seconds": self._patience,
+            "found": found,
+            "model": model,
+            "loop": call.loop,
+        }
 
     def _composed(self, call: _Call) -> Request:
         request, settings = call.request, self._settings
@@ -244,8 +265,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
         call.spots = self._messages.spots(rest)
         seen = StoredView.from_json(call.state.get("memory_view"))
+        tasks = todo_note(call.state)
+        noted = estimate(tasks.text, family) if tasks is not None else 0
         wanted = ViewRequest(
-            budget=self._budget(request, name, int(fixed * factor), factor),
+            budget=self._budget(request, name, int((fixed + noted) * factor), factor),
             family=family,
             config=ViewConfig(
                 full_recent=settings.memory_full_recent_count,
@@ -259,8 +282,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         call.fitted, call.room = fit(call.spots, wanted), wanted.budget
         kept = StoredView.of(call.fitted.segments, call.spots)
+        sent = as_sent(call.fitted.messages, call.spots, rest)
+        if tasks is not None and not shows_todos(sent, rest):
+            sent, fixed = [tasks, *sent], fixed + noted
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
-        return request.override(messages=[*first, *as_sent(call.fitted.messages, call.spots, rest)])
+        return request.override(messages=[*first, *sent])
 
     def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
         window, reply = (
