@@ -23,6 +23,7 @@ from longthread.model.entry import Draft, ToolCall
 from longthread.store import checkpoints, log, runs
 from longthread.store.backends.placeholders import translated
 from longthread.store.backends.sqlite import SqliteDriver
+from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.store.queries import Sql, queries
@@ -338,12 +339,14 @@ async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 async def test_a_commit_is_on_the_disk_and_readers_do_not_wait(tmp_path: Path) -> None:
     async with open_store(tmp_path / "c.db") as store:
         assert isinstance(store, SqliteDriver)
-        for connection in store._all:
-            found = {
-                name: next(iter(await connection.execute(f"PRAGMA {name}")))[0]
-                for name in ("synchronous", "journal_mode", "foreign_keys", "secure_delete")
-            }
-            assert found == {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1, "secure_delete": 1}
+        wanted = {"synchronous": 2, "journal_mode": "wal", "foreign_keys": 1, "secure_delete": 1}
+        assert {name: await _pragma(store._writer, name) for name in wanted} == wanted
+        for reader in store._all[1:]:
+            assert (await _pragma(reader, "journal_mode"), await _pragma(reader, "query_only")) == ("wal", 1)
+
+
+async def _pragma(connection: StoreConnection, name: str) -> Any:
+    return next(iter(await connection.execute(f"PRAGMA {name}")))[0]
 
 
 async def test_checkpoint_rows_of_no_thread_are_refused(store: Driver) -> None:
