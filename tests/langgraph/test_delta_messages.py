@@ -228,7 +228,6 @@ async def test_messages_of_other_channels_and_of_subgraphs_are_entries_too(store
         # A reply of the subgraph's is on its own branch too.
         each = ["inside", "inside", "a note inside", "to the inside", "a note"]
         assert sorted(str(row["text"]) for row in rows) == sorted([*each, *each, "question 0", "question 1"])
-        assert await inline(saver) == []
 
 
 def test_it_works_without_await(store_address: str) -> None:

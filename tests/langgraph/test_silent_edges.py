@@ -34,6 +34,8 @@ async def test_a_graph_with_delta_channels_has_its_memory(store_address: str, ca
     caplog.set_level(logging.WARNING)
 
     def reply(messages: list[BaseMessage]) -> Any:
+        if messages[0].type == "system":  # of a summary or of topics
+            return "."
         asks = messages[-1].type == "human" and "what" in messages[-1].text
         return call("recall_memory", query="number") if asks else "fine"
 
