@@ -115,7 +115,7 @@ async def test_a_stream_that_breaks_off_is_no_reply(store: Driver, start: Start,
             nodes = [row for row in (await everything(tx, derived=True))["gateway_nodes"] if row["call"]]
     assert [entry.role for entry in entries] == ["user"]
     assert [call.reply_seq for call in made.values()] == [None]
-    assert [row for row in nodes if row["thread_id"] == thread_id] == []
+    assert [row for row in nodes if row["thread"] == thread_id] == []
 
 
 async def test_a_failing_store_delivers_and_says_so(

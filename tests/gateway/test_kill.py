@@ -135,7 +135,7 @@ async def _is_whole(store: Driver) -> None:
         for thread in rows["threads"]:
             there = {row["seq"] for row in rows["entries"] if row["thread_id"] == thread["id"]}
             assert there == set(range(1, thread["entry_count"] + 1))
-            nodes = {row["seq"] for row in rows["gateway_nodes"] if row["thread_id"] == thread["id"]}
+            nodes = {row["seq"] for row in rows["gateway_nodes"] if row["thread"] == thread["id"]}
             assert nodes == there
             for call in (await calls.calls_until(tx, thread["id"], 10**6)).values():
                 replies = {call.reply_seq, call.reply_end} - {None}

@@ -34,8 +34,12 @@ from longthread.store.queries import Sql
 from longthread.store.transfer.copy import copy_store
 
 Message = dict[str, Any]
-OF_USER = "WHERE thread_id IN (SELECT id FROM threads WHERE user_id LIKE :user)"
-ALL = f"SELECT thread_id, seq, place, node, call FROM gateway_nodes {OF_USER} ORDER BY thread_id, seq, place"
+OF_USER = "WHERE thread IN (SELECT number FROM threads WHERE user_id LIKE :user)"
+ALL = (
+    "SELECT t.id AS thread_id, n.seq, n.place, n.node, n.call "
+    "FROM gateway_nodes n JOIN threads t ON t.number = n.thread "
+    "WHERE t.user_id LIKE :user ORDER BY t.id, n.seq, n.place"
+)
 
 
 async def nodes_of(store: Driver, user: str = "%") -> list[dict[str, Any]]:
@@ -62,7 +66,7 @@ async def say(
     asked = Asked.read(dialect, user, json.dumps(body).encode())
     async with driver.reading() as tx:
         place = await find_place(tx, asked, None, "up", "m")
-    named = fields.get("store") is not False
+    named = dialect.is_named(asked.fields)
     sent = SentRequest(asked, "up", "m", "m", Client("unknown", "sdk"), log.now(), named=named)
     if place.decides is not None and place.decides.thread_id == place.thread_id:
         sent = replace(sent, base=place.decides.n, base_ends=place.decides.ends)
@@ -153,7 +157,7 @@ async def test_the_providers_ids_are_found_again(store: Driver) -> None:
     choices = [{"message": chat, "finish_reason": "stop"}]
     await say(store, COMPLETIONS, [turn("Hello")], {"id": "chat_1", "choices": choices})
     written = await nodes_of(store)
-    assert sum(row["place"] > 0 for row in written) == 6 + 2 + 1
+    assert sum(row["place"] > 0 for row in written) == 6 + 2, "nobody asks for a chat completion by its id"
     await without_nodes(store)
     assert await rebuild_missing(store) == 3
     assert await nodes_of(store) == written
@@ -165,7 +169,10 @@ async def test_only_what_is_missing_is_rebuilt_and_for_its_user(store: Driver) -
         await say(store, ANTHROPIC, [turn("Hello")], claude(1, "yes"), user=user)
     written = await nodes_of(store)
     async with store.writing() as tx:
-        await tx.run(Sql("DELETE FROM gateway_nodes WHERE thread_id = :id"), id=written[0]["thread_id"])
+        await tx.run(
+            Sql("DELETE FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :id)"),
+            id=written[0]["thread_id"],
+        )
     assert await rebuild_missing(store) == 1
     assert await nodes_of(store) == written
 
@@ -222,7 +229,7 @@ async def test_with_old_entries_go_their_calls_nodes_and_frames(store: Driver) -
     retention = Retention(policy, CheckpointKeeper(), lambda owner: False)
     told = await prune(store, retention, lambda *_: None, apply=False)
     done = await prune(store, retention, lambda *_: None, apply=True)
-    assert told.rows == done.rows == {"entries": 8, "gateway_nodes": 12, "gateway_calls": 4, "gateway_frames": 1}
+    assert told.rows == done.rows == {"entries": 8, "gateway_nodes": 8, "gateway_calls": 4, "gateway_frames": 1}
     assert (await rows(store, "gateway_calls"), await rows(store, "gateway_frames")) == (2, 1)
     assert await restored(store, said) is None, "all or nothing"
     async with store.reading() as tx:

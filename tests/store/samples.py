@@ -53,7 +53,7 @@ def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
         return f"runs id {thread_id}"
     if column.name in ("embedding", "numbers"):
         return struct.pack("<1536f", *(number / 7 for number in range(1536)))
-    if column.name.endswith("_at"):
+    if column.name.endswith("_at") and column.kind == "text":
         return _TIME
     if table.name.startswith("item") and column.name in {"user_id", "namespace", "key"}:
         return column.name  # they refer to one another by these

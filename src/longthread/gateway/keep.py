@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from itertools import count
 
 from longthread.errors import ThreadNotFound
@@ -20,7 +22,7 @@ from longthread.model.entry import Draft
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.gateway import GatewayCall, HiddenPart
+from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
 
 _TITLE = 60
 """Length of a thread's title, in characters."""
@@ -77,20 +79,20 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             await _delete_expired(tx, thread_id, asked.user)
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
-        last, tools = await calls.position(tx, thread_id)
-        if last and asked.tools and not tools and (title := _title(asked)):
+        frame = frame_id(sent)
+        there = await calls.look(tx, thread_id, asked.nodes[-NEAR:], frame)
+        if there.n and asked.tools and not there.tools and (title := _title(asked)):
             # What came before was no part of the conversation, such as a request for its title.
             await log.rename_thread(tx, thread_id, title, user_id=asked.user)
-        start = await _start(tx, place, asked)
+        start = await _start(tx, place, asked, there.nodes)
         groups = grouped(asked.parts[asked.indexed.behind(start.covered) :], start.covered)
         replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
-        aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, tools))
+        aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, there.tools))
         seqs = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
-        call = _call(thread_id, last + 1, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
-        before = place.decides
-        if before is None or (before.thread_id, before.frame) != (thread_id, call.frame):
-            await calls.add_frame(tx, thread_id, call.frame, asked.frame)
+        call = _call(thread_id, there.n + 1, frame, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
+        if not there.has_frame:
+            await calls.add_frame(tx, call, asked.frame)
         await calls.add_call(tx, call)
         written = list(zip(seqs, [*groups, *replied], strict=True))
         await calls.add_nodes(tx, thread_id, list(_nodes(sent, answered.reply, call, written, len(groups))))
@@ -122,9 +124,9 @@ async def _delete_expired(tx: Transaction, thread_id: str, user_id: str) -> None
             await log.delete_thread(tx, thread_id, user_id=user_id)
 
 
-async def _start(tx: Transaction, place: Place, asked: Asked) -> _Start:
-    """Return the deepest entry of the thread that the request goes on from."""
-    found = await calls.thread_nodes(tx, place.thread_id, asked.nodes[-NEAR:])
+async def _start(tx: Transaction, place: Place, asked: Asked, near: Sequence[KnownNode]) -> _Start:
+    """Return the deepest entry of the thread that the request goes on from. `near` are its nodes near the end."""
+    found = [*near]
     if not (place.joined and any(node.call == place.joined for node in found)):
         found += await calls.thread_nodes(tx, place.thread_id, asked.nodes[:-NEAR])
     depth = dict(zip(asked.nodes, count(1)))
@@ -161,6 +163,7 @@ async def _write(
 def _call(
     thread_id: str,
     n: int,
+    frame: str,
     sent: SentRequest,
     answered: Answered,
     start: _Start,
@@ -178,7 +181,7 @@ def _call(
         upstream=sent.upstream,
         family=sent.family,
         model=sent.model,
-        frame=asked.says.id,
+        frame=frame,
         tools=asked.tools,
         status=answered.status,
         asked_seq=seqs[-1] if seqs else start.seq,
@@ -197,6 +200,13 @@ def _call(
         started_at=sent.started_at,
         elapsed_ms=answered.elapsed_ms,
     )
+
+
+def frame_id(sent: SentRequest) -> str:
+    """Return a hash of what calls have in common: whom they asked, and what they said beside their messages."""
+    whom = (sent.asked.dialect.name, sent.upstream, sent.family, sent.model, sent.asked.says.id)
+    digest = blake2b("\n".join(whom).encode("utf-8", "surrogatepass"), digest_size=6)
+    return urlsafe_b64encode(digest.digest()).decode()
 
 
 def _hidden_beyond(asked: Asked, ends: int) -> list[HiddenPart]:

@@ -98,7 +98,7 @@ class GatewayRequest:
             asked.model,
             client_of(incoming),
             log.now(),
-            named=asked.value("store") is not False,
+            named=asked.dialect.is_named(asked.fields),
         )
 
     async def run(self) -> Outgoing:

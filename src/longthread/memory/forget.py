@@ -192,20 +192,20 @@ async def _expect_idle(tx: Transaction, thread_id: str, alive: IsAlive | None) -
 
 async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:
     found: Counter[str] = Counter()
-    for name, column in _of_threads(tables):
-        sql = f'SELECT count(*) AS rows FROM "{name}" WHERE "{column}" = :thread_id'
+    for name, of_thread in _of_threads(tables):
+        sql = f'SELECT count(*) AS rows FROM "{name}" WHERE {of_thread}'
         [row] = await tx.fetch(Sql(sql), thread_id=thread_id)
         found[name] += int(row["rows"])
     return found + Counter()
 
 
 def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
-    """Yield the tables with rows of threads, and their thread column."""
+    """Yield the tables with rows of threads, and the condition of those of `:thread_id`."""
     for table in (*tables.of_threads, *tables.derived):
-        yield table.name, str(table.thread)
+        yield table.name, table.of_thread(":thread_id")
     for table in tables.shared:
         if _SESSION in table.by_name:
-            yield table.name, _SESSION
+            yield table.name, f'"{_SESSION}" = :thread_id'
 
 
 def _of_users(tables: Tables) -> list[StoreTable]:

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from longthread.model.deflate import deflated, inflated
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.log import now
+from longthread.store.log_rows import micros_of, time_at
+
+_OF_FRAMES = ("dialect", "upstream", "family", "model")
+_ELSEWHERE = frozenset({*_OF_FRAMES, "refused", "usage"})
+_DEFLATED = b"\x01"
 
 HiddenPart = tuple[int, bool, str]
 """The visible part that a hidden one stands before (or behind), and the JSON text of its block."""
@@ -92,14 +98,44 @@ async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
     return (int(row["n"]), int(row["tools"])) if row else (0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class GatewayPosition:
+    """Where a thread stands, of which the caller looks for some nodes and a frame.
+
+    Attributes:
+        n: the number of its last call, or 0.
+        tools: the hash of the tools of its first call that had any, or 0.
+        has_frame: whether the frame is there.
+        nodes: where it has one of the nodes.
+    """
+
+    n: int
+    tools: int
+    has_frame: bool
+    nodes: Sequence[KnownNode]
+
+
+async def look(tx: Transaction, thread_id: str, nodes: Sequence[int], frame: str) -> GatewayPosition:
+    """Return what a request needs to know of its thread, which the caller has locked."""
+    of = {"thread_id": thread_id}
+    [row], found, frames = await tx.fetch_all(
+        ("select_gateway_position", of),
+        ("select_thread_nodes", {**of, "nodes": dump(list(nodes))}),
+        ("select_gateway_frame_id", {**of, "id": frame}),
+    )
+    there = [KnownNode(thread_id=thread_id, **each) for each in found]
+    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(frames), there)
+
+
 async def add_call(tx: Transaction, call: GatewayCall) -> None:
-    values = {name: getattr(call, name) for name in GatewayCall.__dataclass_fields__ if name != "refused"}
+    """Add a call. What its frame says of it is not written."""
+    values = {name: getattr(call, name) for name in GatewayCall.__dataclass_fields__ if name not in _ELSEWHERE}
     values |= {
         "hidden": _packed(call.hidden) if call.hidden else None,
-        "usage": dump(call.usage),
-        "head": _packed(call.head) if call.head else None,
+        "head": _packed_head(call.usage, call.head),
+        "started_at": micros_of(call.started_at),
     }
-    await tx.run("insert_gateway_call", **values)
+    await tx.later("insert_gateway_call", **values)
 
 
 async def refuse(tx: Transaction, thread_id: str, calls: Iterable[int]) -> None:
@@ -107,8 +143,10 @@ async def refuse(tx: Transaction, thread_id: str, calls: Iterable[int]) -> None:
     await tx.run_all("refuse_gateway_calls", [{"thread_id": thread_id, "n": n} for n in calls])
 
 
-async def add_frame(tx: Transaction, thread_id: str, frame_id: str, frame: Mapping[str, str]) -> None:
-    await tx.run("insert_gateway_frame", thread_id=thread_id, id=frame_id, body=_packed(frame))
+async def add_frame(tx: Transaction, call: GatewayCall, frame: Mapping[str, str]) -> None:
+    """Add the frame of a call: whom it asked, and what it said beside its messages. A known one stays as it is."""
+    values = {name: getattr(call, name) for name in ("thread_id", *_OF_FRAMES)}
+    await tx.later("insert_gateway_frame", **values, id=call.frame, body=_packed(frame))
 
 
 async def find_frame(tx: Transaction, thread_id: str, frame_id: str) -> dict[str, str]:
@@ -129,13 +167,13 @@ async def note_client(
 ) -> None:
     """Note who asked, and count it."""
     values = {"client_type": client_type, "client": client, "last_signature": last_signature}
-    await tx.run("put_thread_client", thread_id=thread_id, **values)
+    await tx.later("put_thread_client", thread_id=thread_id, **values)
 
 
 async def expire_after(tx: Transaction, thread_id: str, seconds: int) -> None:
     """Let a thread expire this long from now."""
     at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="microseconds")
-    await tx.run("extend_expiry", id=thread_id, expires_at=at)
+    await tx.later("extend_expiry", id=thread_id, expires_at=at)
 
 
 async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
@@ -151,23 +189,43 @@ async def threads_without_nodes(tx: Transaction) -> list[tuple[str, str]]:
 
 async def forget_names(tx: Transaction, thread_id: str, n: int) -> None:
     """Delete the ids of the provider's by which a call is found."""
+    call = await find_call(tx, thread_id, n)
     await tx.run("delete_response_nodes", thread_id=thread_id, call=n)
-    await tx.run("forget_response", thread_id=thread_id, n=n)
+    await tx.run("forget_response", thread_id=thread_id, n=n, head=_packed_head(call.usage, {}) if call else None)
 
 
 @decoder
 def _call_of(row: Row) -> GatewayCall:
     values = {name: row[name] for name in GatewayCall.__dataclass_fields__}
     values["hidden"] = [tuple(each) for each in _unpacked(row["hidden"])] if row["hidden"] else []
-    values["usage"] = json.loads(row["usage"])
-    values["head"] = _unpacked(row["head"]) if row["head"] else {}
+    values["usage"], values["head"] = _head_of(row)
+    values["started_at"] = time_at(row["started_at"])
     values["refused"] = bool(row["refused"])
+    if values["dialect"] is None:
+        raise ValueError("its frame is gone")
     return GatewayCall(**values)
 
 
+def _packed_head(usage: Mapping[str, Any], head: Mapping[str, Any]) -> bytes | None:
+    """Return a reply's usage, and the fields of it that go with it, with null for the same usage among them."""
+    if not usage and not head:
+        return None
+    is_same = bool(usage) and head.get("usage") == usage
+    return _packed([usage, {**head, "usage": None} if is_same else head] if head else [usage])
+
+
+def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+    found = _unpacked(row["head"]) if row["head"] else [{}]
+    if row["usage"] is not None:  # from before version 37
+        return json.loads(row["usage"]), found if isinstance(found, dict) else {}
+    usage, head = found if len(found) > 1 else (*found, {})
+    return usage, head | {"usage": usage} if usage and head.get("usage", usage) is None else head
+
+
 def _packed(value: Any) -> bytes:
-    return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
+    return _DEFLATED + deflated(json.dumps(value, separators=(",", ":")).encode())
 
 
 def _unpacked(body: bytes) -> Any:
-    return json.loads(zlib.decompress(body))
+    """Return what was packed, also before version 37: zlib's own form begins with another byte."""
+    return json.loads(inflated(body[1:]) if body.startswith(_DEFLATED) else zlib.decompress(body))

@@ -240,10 +240,11 @@ async def append(
 ) -> list[Entry]:
     """Append new entries after the tip. The caller has locked the thread in this transaction, which found `tip` and
     `size`, and has just made the drafts' ids. `goes_on`: within a turn, the activity time is rounded to seconds."""
-    entries: list[Entry] = []
-    for draft in drafts:
-        parent = entries[-1].seq if entries else tip
-        entries.append(await _insert(tx, thread_id, draft, parent_seq=parent, seq=size + len(entries) + 1))
+    at, rows = now(), list[Row]()
+    for seq, draft in enumerate(drafts, size + 1):
+        rows.append(entry_row(thread_id, draft, parent_seq=seq - 1 if rows else tip, seq=seq, at=at))
+    await tx.run_all("insert_entry", rows)
+    entries = [entry_of(row) for row in rows]
     if entries:
         moved = {"id": thread_id, "tip": entries[-1].seq, "entry_count": entries[-1].seq, "now": now()}
         if goes_on:

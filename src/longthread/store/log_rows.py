@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -16,6 +16,9 @@ from longthread.model.thread import Thread
 from longthread.store.decoding import UNREADABLE, Decoding, decoder
 from longthread.store.driver import Row
 from longthread.store.encoding import dump
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str, replaces: int = 0) -> dict[str, Any]:
@@ -64,6 +67,16 @@ def moment_of(text: str) -> datetime:
     """Parse a time; without a zone, as other programs write it, it is UTC."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def micros_of(text: str) -> int:
+    """Parse a time as microseconds since 1970."""
+    return (moment_of(text) - _EPOCH) // _MICROSECOND
+
+
+def time_at(micros: int) -> str:
+    """Return microseconds since 1970 as a time is stored."""
+    return (_EPOCH + micros * _MICROSECOND).isoformat(timespec="microseconds")
 
 
 def threads_of(rows: Iterable[Row], unreadable: dict[str, str] | None = None) -> list[Thread]:

@@ -49,6 +49,7 @@ def queries(dialect: str) -> Queries:
 
 
 _IS_UUID = f"length({{0}}) = 36 AND substr({{0}}, -8) GLOB '{8 * '[0-9a-f]'}'"
+_IS_OURS = f"length({{0}}) IN (16, 36) AND substr({{0}}, -8) GLOB '{8 * '[0-9a-z]'}'"
 _WORDS = {
     "AMONG_TEXTS": ("IN (SELECT value FROM json_each({}))", "IN (SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "AMONG_NUMBERS": (
@@ -61,7 +62,7 @@ _WORDS = {
     "LIST_OF": ("json_group_array({})", "CAST(coalesce(json_agg({}), '[]') AS TEXT)"),
     "MOMENT": ("julianday({})", "CAST({} AS TIMESTAMPTZ)"),
     "STAMP": ("{}", "CAST({} AS TIMESTAMPTZ)"),
-    "THREAD_KEY": (f"CASE WHEN {_IS_UUID} THEN substr({{0}}, -6) ELSE {{0}} END", "{0} || ' '"),
+    "THREAD_KEY": (f"CASE WHEN {_IS_OURS} THEN substr({{0}}, -6) ELSE {{0}} END", "{0} || ' '"),
     "TEXTS": ("{}", "ARRAY(SELECT json_array_elements_text(CAST({} AS JSON)))"),
     "UUID": ("{}", "CAST(CAST({} AS TEXT) AS UUID)"),
 }

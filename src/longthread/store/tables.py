@@ -18,6 +18,9 @@ ENTRIES = "entries"
 RUNS = "runs"
 CHECKPOINTS = "checkpoints"
 _THREAD_COLUMN = "thread_id"
+_THREAD_NUMBER = "thread"
+"""The column of a thread's number, where its id would take most of the place."""
+_NUMBER_OF = "(SELECT t.number FROM threads t WHERE t.id = {})"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
 _DERIVED = ("recall_", "gateway_nodes")
@@ -44,7 +47,7 @@ class StoreColumn:
 
 @dataclass(frozen=True)
 class StoreTable:
-    """A table. `key` is its primary key; `thread` the column of the thread's id, None in a table that threads share;
+    """A table. `key` is its primary key; `thread` the column of the thread, None in a table that threads share;
     `needs` the tables that it refers to."""
 
     name: str
@@ -61,6 +64,11 @@ class StoreTable:
     def order(self) -> tuple[str, ...]:
         """The columns that order one thread's rows, or those of a shared table."""
         return tuple(name for name in self.key if name != self.thread)
+
+    def of_thread(self, value: str) -> str:
+        """Return the SQL condition of one thread's rows. `value` is the SQL of its id, such as `:thread_id`."""
+        of = _NUMBER_OF.format(value) if self.thread == _THREAD_NUMBER else value
+        return f'"{self.thread}" = {of}'
 
     @cached_property
     def size(self) -> str:
@@ -139,6 +147,9 @@ def _table(name: str, rows: Sequence[Row], references: Iterable[Row]) -> StoreTa
 
 
 def _column(row: Row) -> StoreColumn:
+    if row["name"] == _THREAD_NUMBER:
+        read = f'(SELECT t.id FROM threads t WHERE t.number = "{_THREAD_NUMBER}")'
+        row = {**row, "kind": "text", "read": read, "write": _NUMBER_OF.format(f":{_THREAD_NUMBER}")}
     return StoreColumn(
         name=row["name"],
         kind=row["kind"],
@@ -154,7 +165,7 @@ def _column(row: Row) -> StoreColumn:
 def _thread_column(name: str, columns: Sequence[str]) -> str | None:
     if name == THREADS:
         return "id"
-    return _THREAD_COLUMN if _THREAD_COLUMN in columns else None
+    return next((each for each in (_THREAD_COLUMN, _THREAD_NUMBER) if each in columns), None)
 
 
 def _in_order(tables: Mapping[str, StoreTable]) -> tuple[StoreTable, ...]:

@@ -15,15 +15,18 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.store import version_35
 from tests.store.old import make_version_26, read
 
 from longthread.errors import RowDamaged, StoreTooNew, StoreUnavailable
+from longthread.gateway.rebuild import rebuild_missing
 from longthread.langgraph import LongthreadSaver
 from longthread.store import runs
 from longthread.store.backends import migrate, sqlite
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.store.schema import schema
 from longthread.store.transfer.archive import export_lines
 from longthread.testing.contract.history import KINDS, run_id, turn
@@ -138,6 +141,35 @@ async def test_a_store_at_version_33_opens_and_loses_nothing(
         wanted = [line for line in before if line.get("table") == "runs" and line["row"]["id"].startswith("r0")]
         assert [line for line in lines if line.get("table") == "runs"] == wanted
         assert len(wanted) == 40
+
+
+async def test_a_store_at_version_35_opens_and_loses_nothing_of_the_gateways(
+    version_26: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "SCHEMA_VERSION", 35)
+        await open_and_close(version_26)
+    version_35.insert(version_26)
+    before = [row for name, row in version_35.rows() if name == "gateway_nodes"]
+    async with open_store(version_26) as store:
+        assert store.found_version == 35
+        async with store.reading() as tx:
+            await version_35.expect_calls(tx)
+            nodes = await tx.fetch(Sql(_NODES))
+        assert [tuple(row.values()) for row in nodes] == sorted(tuple(row.values()) for row in before)
+        assert await rebuild_missing(store) == 0
+        async with store.writing() as tx:
+            await tx.run(Sql("DELETE FROM gateway_nodes"))
+        assert await rebuild_missing(store) == 5, "the messages are read as before"
+        async with store.reading() as tx:
+            assert await tx.fetch(Sql(_NODES)) == nodes
+
+
+_NODES = (
+    "SELECT t.id AS thread_id, n.seq, n.place, n.node, n.call "
+    "FROM gateway_nodes n JOIN threads t ON t.number = n.thread "
+    "ORDER BY t.id, n.seq, n.place"
+)
 
 
 async def test_a_damaged_bundle_is_named_and_nothing_is_changed(backend: str, version_26: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.store import version_35
 from tests.store.samples import TEXTS, all_of, drafts, fill
 
 from longthread.errors import ArchiveInvalid, EntryNotFound, InvalidInput
@@ -371,6 +372,13 @@ async def test_an_export_of_an_older_schema_gets_defaults(store: Driver) -> None
     assert (await imported(store, data)).same == 1
     assert (await imported(store, data, ImportTarget("u", thread_id="b"))).written == 1
     assert of(lines(await exported(store, "b")), "threads")[0]["status"] == "active"
+
+
+async def test_the_gateways_calls_come_from_an_export_of_version_35(store: Driver) -> None:
+    assert (await imported(store, version_35.read("export.jsonl"), ImportTarget("ada"))).written == 5
+    async with store.reading() as tx:
+        await version_35.expect_calls(tx)
+    assert (await imported(store, await exported(store), ImportTarget("ada"))).same == 5
 
 
 async def test_an_export_in_another_order_of_keys_is_the_same(store: Driver) -> None:

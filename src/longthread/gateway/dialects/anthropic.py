@@ -65,6 +65,9 @@ class Anthropic:
             return [raw[content.start : content.end]]
         return [text for _, text in element_texts(raw, content.start)]
 
+    def is_named(self, fields: RequestFields) -> bool:
+        return "thread" in fields
+
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         return []
 

@@ -84,6 +84,9 @@ class Completions:
     def blocks(self, raw: str) -> list[str]:
         return [block for _, block in _raw_blocks(raw)]
 
+    def is_named(self, fields: RequestFields) -> bool:
+        return False
+
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         return []
 

@@ -90,6 +90,10 @@ class Dialect(Protocol):
         """Return the JSON texts of a message's blocks; `place` of a part counts in them."""
         ...
 
+    def is_named(self, fields: RequestFields) -> bool:
+        """Return whether a later request may name the reply, or an item of it, by the provider's id."""
+        ...
+
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         """Return the provider's ids of the items that the blocks of a reply's entry make, as `Reply.ids` has them."""
         ...

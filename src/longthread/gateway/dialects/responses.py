@@ -108,6 +108,9 @@ class Responses:
             return [*own, raw[content.start : content.end]]
         return [*own, *(text for _, text in element_texts(raw, content.start))]
 
+    def is_named(self, fields: RequestFields) -> bool:
+        return "store" not in fields or fields["store"].value is not False
+
     def item_ids(self, blocks: Sequence[Any]) -> list[str]:
         ids = (_item_id(block) for block in blocks if isinstance(block, dict))
         return [id_ for id_ in ids if isinstance(id_, str)]

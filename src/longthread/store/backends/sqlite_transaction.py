@@ -87,15 +87,15 @@ class SqliteTransaction:
 
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
-        if len(given) <= FEW and all(self._is_quick(query, values) for values in given):
-            for values in given:
-                await self.run(query, **values)
-            return
+        is_quick = len(given) <= FEW and all(self._is_quick(query, values) for values in given)
         sql = self._queries[query]
         self._expect_sound()
         self._found.clear()
         try:
-            await self._connection.apart(lambda database: database.executemany(sql, given).close())
+            if is_quick:
+                self._connection.database.executemany(sql, given).close()
+            else:
+                await self._connection.apart(lambda database: database.executemany(sql, given).close())
         except ERRORS as error:
             raise self._told(error) from error
 

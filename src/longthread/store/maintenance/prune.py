@@ -131,4 +131,4 @@ class _Pruning:
 
 
 def _all_of(table: StoreTable) -> str:
-    return f' WHERE "{table.thread}" = :thread_id'
+    return f" WHERE {table.of_thread(':thread_id')}"

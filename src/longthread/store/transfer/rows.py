@@ -48,7 +48,7 @@ async def update_row(tx: Transaction, table: StoreTable, row: Row) -> None:
 
 
 async def delete_rows(tx: Transaction, table: StoreTable, thread_id: str) -> None:
-    await tx.run(Sql(f'DELETE FROM "{table.name}" WHERE "{table.thread}" = :of_thread'), of_thread=thread_id)
+    await tx.run(Sql(f'DELETE FROM "{table.name}" WHERE {table.of_thread(":of_thread")}'), of_thread=thread_id)
 
 
 async def count_rows(tx: Transaction, tables: Sequence[StoreTable], thread_id: str) -> dict[str, int]:
@@ -95,7 +95,7 @@ def _after(table: StoreTable, row: Row | None) -> dict[str, Any]:
 def _select(table: StoreTable, goes_on: bool) -> Sql:
     columns = ", ".join(f'{column.read} AS "{column.name}"' for column in table.columns)
     order = ", ".join(f'"{name}"' for name in table.order)
-    conditions = [f'"{table.thread}" = :of_thread'] if table.thread else []
+    conditions = [table.of_thread(":of_thread")] if table.thread else []
     if goes_on:
         conditions.append(f"({order}) > ({', '.join(f':after_{number}' for number in range(len(table.order)))})")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -119,7 +119,7 @@ def _update(table: StoreTable, names: tuple[str, ...]) -> Sql:
 @cache
 def _count(tables: tuple[StoreTable, ...]) -> Sql:
     each = (
-        f"""SELECT '{table.name}' AS name, count(*) AS rows FROM "{table.name}" WHERE "{table.thread}" = :of_thread"""
+        f"""SELECT '{table.name}' AS name, count(*) AS rows FROM "{table.name}" WHERE {table.of_thread(":of_thread")}"""
         for table in tables
     )
     return Sql(" UNION ALL ".join(each))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from longthread.errors import RowDamaged
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -35,7 +38,7 @@ CALL = GatewayCall(
     restored=1,
     dropped=2,
     usage={"output_tokens": 3},
-    head={"id": "resp_1"},
+    head={"id": "resp_1", "usage": {"output_tokens": 3}, "status": "completed"},
     started_at="2026-01-02T03:04:05.678000+00:00",
     elapsed_ms=12,
 )
@@ -49,8 +52,8 @@ async def kept(store: Driver, *made: GatewayCall) -> None:
         for call in made:
             await calls.add_call(tx, call)
         await calls.add_nodes(tx, "t", [(1, 0, _FIRST, 0), (2, 0, _LAST, 1), (2, 1, 77, 1)])
-        await calls.add_frame(tx, "t", "f", {"system": '"Be brief."'})
-        await calls.add_frame(tx, "t", "f", {"system": '"another"'})
+        await calls.add_frame(tx, CALL, {"system": '"Be brief."'})
+        await calls.add_frame(tx, CALL, {"system": '"another"'})
 
 
 class GatewayContract(Contract):
@@ -67,6 +70,23 @@ class GatewayContract(Contract):
             assert await calls.position(tx, "nobody") == (0, 0)
             assert await calls.find_frame(tx, "t", "f") == {"system": '"Be brief."'}
             assert await calls.find_frame(tx, "t", "g") == {}
+
+    async def test_what_a_request_needs_to_know(self, store: Driver) -> None:
+        await kept(store, CALL, replace(CALL, n=2, tools=5))
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            found = await calls.look(tx, "t", [_LAST, 5], "f")
+            assert (found.n, found.tools, found.has_frame) == (2, 5, True)
+            assert [(each.seq, each.call) for each in found.nodes] == [(2, 1)]
+            nothing = await calls.look(tx, "nobody", [_LAST], "f")
+            assert (nothing.n, nothing.tools, nothing.has_frame, nothing.nodes) == (0, 0, False, [])
+
+    async def test_a_call_without_its_frame_is_damaged(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.writing() as tx:
+            await tx.run(Sql("DELETE FROM gateway_frames"))
+            with pytest.raises(RowDamaged, match="its frame is gone"):
+                await calls.find_call(tx, "t", 1)
 
     async def test_nodes_are_found_by_their_user(self, store: Driver) -> None:
         await kept(store, CALL)
@@ -97,7 +117,7 @@ class GatewayContract(Contract):
         async with store.reading() as tx:
             made = await calls.calls_until(tx, "t", 9)
             assert [call.refused for call in made.values()] == [False, True]
-            assert made[1].response_id is None
+            assert (made[1].response_id, made[1].head, made[1].usage) == (None, {}, CALL.usage)
             assert await calls.known_nodes(tx, USER, [77]) == []
             assert len(await calls.known_nodes(tx, USER, [_LAST])) == 1
 

@@ -1,17 +1,27 @@
 -- name: select_known_nodes quick
-SELECT n.node, n.thread_id, n.seq, n.call, t.updated_at, t.tip
-FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id AND t.user_id = :user_id
+SELECT n.node, t.id AS thread_id, n.seq, n.call, t.updated_at, t.tip
+FROM gateway_nodes n JOIN threads t ON t.number = n.thread AND t.user_id = :user_id
 WHERE n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq AND (t.expires_at IS NULL OR t.expires_at > :now);
 
 -- name: select_thread_nodes quick
-SELECT n.node, n.seq, n.call FROM gateway_nodes n JOIN threads t ON t.id = n.thread_id
-WHERE n.thread_id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
+SELECT n.node, n.seq, n.call FROM gateway_nodes n JOIN threads t ON t.number = n.thread
+WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
 
 -- name: select_gateway_call quick
-SELECT * FROM gateway_calls WHERE thread_id = :thread_id AND n = :n;
+SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialect, coalesce(c.upstream, f.upstream) AS upstream,
+       coalesce(c.family, f.family) AS family, coalesce(c.model, f.model) AS model, c.frame, c.tools, c.status, c.asked_seq,
+       c.reply_seq, c.reply_end, c.asked, c.ends, c.previous, c.base, c.hidden, c.hidden_hash, c.restored, c.dropped,
+       c.refused, c.usage, c.head, c.started_at, c.elapsed_ms
+FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND f.id = c.frame
+WHERE c.thread_id = :thread_id AND c.n = :n;
 
 -- name: select_gateway_calls
-SELECT * FROM gateway_calls WHERE thread_id = :thread_id AND n <= :n ORDER BY n;
+SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialect, coalesce(c.upstream, f.upstream) AS upstream,
+       coalesce(c.family, f.family) AS family, coalesce(c.model, f.model) AS model, c.frame, c.tools, c.status, c.asked_seq,
+       c.reply_seq, c.reply_end, c.asked, c.ends, c.previous, c.base, c.hidden, c.hidden_hash, c.restored, c.dropped,
+       c.refused, c.usage, c.head, c.started_at, c.elapsed_ms
+FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND f.id = c.frame
+WHERE c.thread_id = :thread_id AND c.n <= :n ORDER BY c.n;
 
 -- name: select_gateway_position quick
 -- The thread's last call, and the tools of its first one that had any.
@@ -20,26 +30,29 @@ SELECT coalesce(max(n), 0) AS n, coalesce((
 ), 0) AS tools
 FROM gateway_calls WHERE thread_id = :thread_id;
 
+-- name: select_gateway_frame_id quick
+SELECT id FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
+
 -- name: insert_gateway_call quick
-INSERT INTO gateway_calls (thread_id, n, response_id, dialect, upstream, family, model, frame, tools, status, asked_seq,
-                           reply_seq, reply_end, asked, ends, previous, base, hidden, hidden_hash, restored, dropped, usage, head,
-                           started_at, elapsed_ms)
-VALUES (:thread_id, :n, :response_id, :dialect, :upstream, :family, :model, :frame, :tools, :status, :asked_seq,
-        :reply_seq, :reply_end, :asked, :ends, :previous, :base, :hidden, :hidden_hash, :restored, :dropped, :usage, :head,
-        :started_at, :elapsed_ms);
+INSERT INTO gateway_calls (thread_id, n, response_id, frame, tools, status, asked_seq, reply_seq, reply_end, asked, ends,
+                           previous, base, hidden, hidden_hash, restored, dropped, head, started_at, elapsed_ms)
+VALUES (:thread_id, :n, :response_id, :frame, :tools, :status, :asked_seq, :reply_seq, :reply_end, :asked, :ends,
+        :previous, :base, :hidden, :hidden_hash, :restored, :dropped, :head, :started_at, :elapsed_ms);
 
 -- name: refuse_gateway_calls
 UPDATE gateway_calls SET refused = TRUE WHERE thread_id = :thread_id AND n = :n;
 
 -- name: insert_gateway_frame quick
-INSERT INTO gateway_frames (thread_id, id, body) VALUES (:thread_id, :id, :body) ON CONFLICT (thread_id, id) DO NOTHING;
+INSERT INTO gateway_frames (thread_id, id, dialect, upstream, family, model, body)
+VALUES (:thread_id, :id, :dialect, :upstream, :family, :model, :body) ON CONFLICT (thread_id, id) DO NOTHING;
 
 -- name: select_gateway_frame
 SELECT body FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
 
 -- name: insert_gateway_node quick
-INSERT INTO gateway_nodes (thread_id, seq, place, node, call) VALUES (:thread_id, :seq, :place, :node, :call)
-ON CONFLICT (thread_id, seq, place) DO NOTHING;
+INSERT INTO gateway_nodes (thread, seq, place, node, call)
+VALUES ((SELECT number FROM threads WHERE id = :thread_id), :seq, :place, :node, :call)
+ON CONFLICT (thread, seq, place) DO NOTHING;
 
 -- name: extend_expiry quick
 UPDATE threads SET expires_at = :expires_at WHERE id = :id;
@@ -56,7 +69,7 @@ SELECT t.client, count(*) AS calls FROM thread_clients t JOIN gateway_calls c ON
 WHERE t.thread_id = :thread_id GROUP BY t.client;
 
 -- name: prune_gateway_nodes
-DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND seq < :cut;
+DELETE FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id) AND seq < :cut;
 
 -- name: prune_gateway_frames
 -- Before the calls: those that stay need theirs.
@@ -71,13 +84,14 @@ DELETE FROM gateway_calls WHERE thread_id = :thread_id AND coalesce(reply_end, a
 SELECT t.id, t.user_id FROM threads t WHERE EXISTS (
     SELECT 1 FROM gateway_calls c WHERE c.thread_id = t.id AND (
         c.ends > 0 AND NOT EXISTS (
-            SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id AND n.place = 0
+            SELECT 1 FROM gateway_nodes n WHERE n.thread = t.number AND n.place = 0
             AND n.seq = CASE WHEN c.ends > c.asked THEN c.reply_end ELSE c.asked_seq END)
         OR c.response_id IS NOT NULL AND c.reply_end IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM gateway_nodes n WHERE n.thread_id = c.thread_id AND n.place = 1 AND n.seq = c.reply_end)));
+            SELECT 1 FROM gateway_nodes n WHERE n.thread = t.number AND n.place = 1 AND n.seq = c.reply_end)));
 
 -- name: forget_response
-UPDATE gateway_calls SET response_id = NULL, head = NULL WHERE thread_id = :thread_id AND n = :n;
+UPDATE gateway_calls SET response_id = NULL, head = :head WHERE thread_id = :thread_id AND n = :n;
 
 -- name: delete_response_nodes
-DELETE FROM gateway_nodes WHERE thread_id = :thread_id AND call = :call AND place > 0;
+DELETE FROM gateway_nodes
+WHERE thread = (SELECT number FROM threads WHERE id = :thread_id) AND call = :call AND place > 0;

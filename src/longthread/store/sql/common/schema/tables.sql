@@ -30,6 +30,7 @@ CREATE TABLE threads (
     parent_thread_id TEXT
 ) WITHOUT ROWID;
 
+CREATE UNIQUE INDEX threads_by_number ON threads (number);
 CREATE INDEX threads_of_user ON threads (user_id, updated_at DESC);
 CREATE INDEX threads_of_parent ON threads (parent_thread_id) WHERE parent_thread_id IS NOT NULL;
 CREATE INDEX idx_sessions_agent ON threads (agent_id) WHERE agent_id IS NOT NULL;
@@ -454,10 +455,16 @@ CREATE TABLE thread_clients (
     client         TEXT NOT NULL DEFAULT 'unknown'
 ) WITHOUT ROWID;
 
--- What a gateway's calls said beside their messages (system prompt, tools, parameters): each once, compressed, by a hash.
+-- What calls of a thread through the gateway have in common: whom they asked and, compressed, what they said beside their
+-- messages (system prompt, tools, parameters). `id` is a hash of all of it. In frames from before version 37 whom they asked
+-- is NULL: there the calls say it.
 CREATE TABLE gateway_frames (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     id        TEXT NOT NULL,
+    dialect   TEXT,
+    upstream  TEXT,
+    family    TEXT,
+    model     TEXT,
     body      BYTEA NOT NULL,
     PRIMARY KEY (thread_id, id)
 );
@@ -468,14 +475,18 @@ CREATE TABLE gateway_frames (
 -- Hidden parts: those that call `base` carried, then the ones of its reply, then `hidden`:
 -- `[[part, behind it, field or null, JSON text], …]`, compressed. `hidden_hash` is the hash of all up to this reply's end.
 -- `previous` is the call whose reply came before on the branch. A provider refused the hidden parts of a `refused` reply.
+--
+-- `head` is what else the reply said: `[usage, the other fields]`, compressed. `response_id` is the provider's id, if the
+-- reply may be asked for by it. `started_at` counts microseconds from 1970. NULL since version 37: `dialect`, `upstream`,
+-- `family` and `model`, which the frame has, and `usage`.
 CREATE TABLE gateway_calls (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     n           BIGINT NOT NULL,
     response_id TEXT,
-    dialect     TEXT NOT NULL,
-    upstream    TEXT NOT NULL,
-    family      TEXT NOT NULL,
-    model       TEXT NOT NULL,
+    dialect     TEXT,
+    upstream    TEXT,
+    family      TEXT,
+    model       TEXT,
     frame       TEXT NOT NULL,
     tools       BIGINT NOT NULL,
     status      BIGINT NOT NULL,
@@ -491,23 +502,23 @@ CREATE TABLE gateway_calls (
     restored    BIGINT NOT NULL DEFAULT 0,
     dropped     BIGINT NOT NULL DEFAULT 0,
     refused     BOOLEAN NOT NULL DEFAULT FALSE,
-    usage       TEXT NOT NULL DEFAULT '{}',
+    usage       TEXT,
     head        BYTEA,
-    started_at  TEXT NOT NULL,
+    started_at  BIGINT NOT NULL,
     elapsed_ms  BIGINT NOT NULL,
     PRIMARY KEY (thread_id, n)
 ) WITHOUT ROWID;
 
 -- Where a prefix of a conversation is: `node` stands for all visible parts up to the end of an entry. `call` is the last one
 -- whose reply is in the prefix, 0 if none is. With a `place` above 0, `node` stands for an id of the provider's. All of it
--- can be computed from the entries and the calls.
+-- can be computed from the entries and the calls. There are several rows a request: the thread is its number, not its id.
 CREATE TABLE gateway_nodes (
-    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
-    seq       BIGINT NOT NULL,
-    place     BIGINT NOT NULL,
-    node      BIGINT NOT NULL,
-    call      BIGINT NOT NULL,
-    PRIMARY KEY (thread_id, seq, place)
+    thread BIGINT NOT NULL REFERENCES threads (number) ON DELETE CASCADE,
+    seq    BIGINT NOT NULL,
+    place  BIGINT NOT NULL,
+    node   BIGINT NOT NULL,
+    call   BIGINT NOT NULL,
+    PRIMARY KEY (thread, seq, place)
 ) WITHOUT ROWID;
 
 CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node);

@@ -1,12 +1,10 @@
 -- The indexes and triggers that are SQLite's own, as a new store gets them after `common/schema/tables.sql`.
 
-CREATE INDEX threads_by_number ON threads (number);
-
 -- Entries are found by a part of their ids and of their thread's: whole UUIDs were a tenth of the database. Of a UUID it is
--- one that differs, whatever its version; any other id is there whole.
+-- one that differs, whatever its version, and of a short id of a thread its end; any other id is there whole.
 -- That a thread has each id once is checked under the thread's lock, before an entry is written.
 CREATE INDEX entries_by_id ON entries (
-    CASE WHEN length(thread_id) = 36 AND substr(thread_id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
+    CASE WHEN length(thread_id) IN (16, 36) AND substr(thread_id, -8) GLOB '[0-9a-z][0-9a-z][0-9a-z][0-9a-z][0-9a-z][0-9a-z][0-9a-z][0-9a-z]'
          THEN substr(thread_id, -6) ELSE thread_id END
     || CASE WHEN length(id) = 36 AND substr(id, -8) GLOB '[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'
             THEN substr(id, 11, 3) || substr(id, -8) ELSE id END
