@@ -175,6 +175,7 @@ async def test_a_forgotten_user_is_in_no_table_there_is(store: Driver, store_add
     await fill(store, f"sample {CANARY}")
     async with store.reading() as tx:
         names = {table.name for table in (await read_tables(tx)).all if table.thread}
+    names.remove("gateway_nodes")  # it holds numbers alone, that of the thread too
     assert {place.partition(".")[0] for place in places(store_address, marks())} == names
     await forget_user(store, "u")
     assert places(store_address, marks()) == set()

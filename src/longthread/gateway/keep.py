@@ -196,7 +196,7 @@ def _call(
         restored=sent.restored,
         dropped=sent.dropped,
         usage=reply.usage if reply else {},
-        head=reply.head if reply and sent.named else {},
+        head=reply.head if reply and asked.value("store") is not False else {},
         started_at=sent.started_at,
         elapsed_ms=answered.elapsed_ms,
     )

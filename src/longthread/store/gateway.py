@@ -94,7 +94,7 @@ async def calls_until(tx: Transaction, thread_id: str, n: int) -> dict[int, Gate
 
 async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
     """Return the number of the thread's last call, and the hash of the tools of its first one that had any, or 0."""
-    row = await one(tx, "select_gateway_position", thread_id=thread_id)
+    row = await one(tx, "select_gateway_position", thread_id=thread_id, frame="")
     return (int(row["n"]), int(row["tools"])) if row else (0, 0)
 
 
@@ -118,13 +118,12 @@ class GatewayPosition:
 async def look(tx: Transaction, thread_id: str, nodes: Sequence[int], frame: str) -> GatewayPosition:
     """Return what a request needs to know of its thread, which the caller has locked."""
     of = {"thread_id": thread_id}
-    [row], found, frames = await tx.fetch_all(
-        ("select_gateway_position", of),
+    [row], found = await tx.fetch_all(
+        ("select_gateway_position", {**of, "frame": frame}),
         ("select_thread_nodes", {**of, "nodes": dump(list(nodes))}),
-        ("select_gateway_frame_id", {**of, "id": frame}),
     )
     there = [KnownNode(thread_id=thread_id, **each) for each in found]
-    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(frames), there)
+    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(row["has_frame"]), there)
 
 
 async def add_call(tx: Transaction, call: GatewayCall) -> None:

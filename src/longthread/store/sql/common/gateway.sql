@@ -24,14 +24,11 @@ FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND
 WHERE c.thread_id = :thread_id AND c.n <= :n ORDER BY c.n;
 
 -- name: select_gateway_position quick
--- The thread's last call, and the tools of its first one that had any.
+-- The thread's last call, the tools of its first one that had any, and whether a frame is there.
 SELECT coalesce(max(n), 0) AS n, coalesce((
     SELECT c.tools FROM gateway_calls c WHERE c.thread_id = :thread_id AND c.tools <> 0 ORDER BY c.n LIMIT 1
-), 0) AS tools
+), 0) AS tools, EXISTS (SELECT 1 FROM gateway_frames WHERE thread_id = :thread_id AND id = :frame) AS has_frame
 FROM gateway_calls WHERE thread_id = :thread_id;
-
--- name: select_gateway_frame_id quick
-SELECT id FROM gateway_frames WHERE thread_id = :thread_id AND id = :id;
 
 -- name: insert_gateway_call quick
 INSERT INTO gateway_calls (thread_id, n, response_id, frame, tools, status, asked_seq, reply_seq, reply_end, asked, ends,
