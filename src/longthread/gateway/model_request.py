@@ -174,7 +174,11 @@ class GatewayRequest:
         ours = await hidden_until(tx, sent.asked, decides)
         if ours is None:
             return None
-        asked = restored(sent.asked, ours, decides.ends)
+        try:
+            asked = restored(sent.asked, ours, decides.ends)
+        except (ValueError, LookupError):  # the provider asked directly would answer
+            _log.exception("What call %d of thread %s carried cannot be put in", decides.n, decides.thread_id)
+            return None
         theirs, now = (each.indexed.hidden_before(decides.ends) for each in (sent.asked, asked))
         if not decides.dropped and (seals := _seals(theirs)) and seals - _seals(now):
             # Another provider's reply, or one from before: the client dropped nothing. Unless the provider refused it

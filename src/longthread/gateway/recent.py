@@ -21,8 +21,10 @@ _Kept = TypeVar("_Kept")
 
 BYTES = 4_000_000
 """How much of requests is kept. With what was read of it, it takes several times as many bytes."""
-_LEAST = 4_096
-"""Bytes that a request counts at least."""
+_LEAST = 40_000
+"""Bytes that a request counts at least. Each one that is kept is compared with each new one."""
+_LEAST_HIDDEN = 512
+"""Bytes that the hidden parts of a call count at least."""
 
 
 @dataclass(slots=True)
@@ -43,7 +45,10 @@ class ReadItems:
 
     @property
     def size(self) -> int:
-        own = len(self.cut.items) + (len(self.restored.items.cut.items) if self.restored else 0)
+        return self.size_with(self.restored)
+
+    def size_with(self, restored: Restored | None) -> int:
+        own = len(self.cut.items) + (len(restored.items.cut.items) if restored else 0)
         return max(own, _LEAST)
 
     def first(self, count: int) -> ReadItems:
@@ -114,7 +119,8 @@ class Recent:
         self._limit = size
         self._reads: list[ReadItems] = []
         self._hidden: Latest[tuple[str, int, bytes | None], Sequence[HiddenPart]] = Latest(size)
-        self.frames: Latest[tuple[str, bytes, bytes, bytes], Frame] = Latest(size)
+        # What a frame's JSON becomes takes many times its bytes.
+        self.frames: Latest[tuple[str, bytes, bytes, bytes], Frame] = Latest(size // 4)
 
     def like(self, owner: bytes, body: bytes) -> Cut | None:
         """Return a request that begins as a body does, up to the list."""
@@ -141,7 +147,7 @@ class Recent:
         """Keep the hidden parts of a call, in the place of those that its `base` carried."""
         if base is not None:
             self._hidden.pop(_key(base))
-        self._hidden.put(_key(call), found, sum(len(each[-1]) for each in found))
+        self._hidden.put(_key(call), found, _LEAST_HIDDEN + sum(len(each[-1]) for each in found))
 
     def forget_hidden(self) -> None:
         self._hidden.clear()
@@ -151,6 +157,8 @@ class Recent:
         items = read.cut.items
         if not read.cut.head or not items.endswith(b"}") or read.frame_count == len(read.cut.spans):
             return  # there is no list, or its last item is a number, of which one could not tell where it ends
+        if not self._has_room(read.size):
+            return
         kept = [each for each in self._reads if not (each.owner == read.owner and items.startswith(each.cut.items))]
         kept.append(read)
         self._reads = kept
@@ -158,8 +166,13 @@ class Recent:
 
     def note(self, read: ReadItems, restored: Restored) -> None:
         """Keep with what was read what was put into it."""
-        read.restored = restored
-        self._shrink()
+        if self._has_room(read.size_with(restored)):
+            read.restored = restored
+            self._shrink()
+
+    def _has_room(self, size: int) -> bool:
+        """Whether a request may be kept: a large one would take the place of all others."""
+        return size <= self._limit // 2
 
     def _shrink(self) -> None:
         size = sum(each.size for each in self._reads)

@@ -28,12 +28,15 @@ def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
         _edits(asked, ours[len(known.ours) :], theirs[len(known.theirs) :]) if known else _edits(asked, ours, theirs)
     )
     last = max(first, _finished(asked, ends))
-    begin += _items(asked, changes, first, last)
+    if last:
+        begin += _items(asked, changes, first, last)
     items = begin + _items(asked, changes, last, len(asked.conversation.cut.spans))
     found = asked.with_items(items, _first(known.items, items) if known else None)
     if last:
         before = bisect_left(theirs, last - asked.frame_count, key=lambda each: each.part.item)
-        asked.recent.note(asked.conversation, Restored(last, ours, theirs[:before], found.conversation, len(begin)))
+        put = bisect_left(ours, last - asked.frame_count, key=lambda each: _item(asked, each[0]))
+        kept = Restored(last, ours[:put], theirs[:before], found.conversation, len(begin))
+        asked.recent.note(asked.conversation, kept)
     return found
 
 
