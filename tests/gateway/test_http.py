@@ -175,21 +175,32 @@ async def test_a_lost_connection_is_no_answer(raw: bytes) -> None:
         assert await (await send()).read() == b"ok"
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://host", "http://", "http://[", "http://host:99999", "no"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:1", "ftp://host", "http://", "http://[", "http://host:99999", "no", f"http://{'a' * 70}.test"],
+)
 async def test_what_is_no_server_is_a_client_error(url: str) -> None:
     async with connected(url) as send:
         with pytest.raises(aiohttp.ClientError):
             await send()
 
 
+async def test_a_missing_file_of_certificates_is_a_client_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream._certificates.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file.pem")
+    async with connected("https://127.0.0.1:1") as send:
+        with pytest.raises(aiohttp.ClientError, match="No such file"):
+            await send()
+
+
 async def test_the_environment_s_proxy_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     async with served(OK) as (wire, proxy), connected("http://provider.test") as send:
-        monkeypatch.setenv("http_proxy", proxy.replace("//", "//me:secret@"))
+        monkeypatch.setenv("http_proxy", proxy.removeprefix("http://").join(["me:secret@", ""]))
         assert await (await send()).read() == b"ok"
     assert wire.requests[0].startswith(b"POST http://provider.test/v1/messages HTTP/1.1\r\n")
     assert b"Proxy-Authorization: Basic bWU6c2VjcmV0" in wire.requests[0]
     async with served(OK) as (wire, url), connected(url) as send:
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.setenv("no_proxy", url.removeprefix("http://"))
         assert await (await send()).read() == b"ok"
     assert wire.requests[0].startswith(b"POST /v1/messages ")
     monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1")

@@ -65,8 +65,8 @@ class Upstream:
         if self.api_key is None:
             return []
         if dialect == "anthropic":
-            return [(b"x-api-key", self.api_key.encode())]
-        return [(b"authorization", f"Bearer {self.api_key}".encode())]
+            return [(b"x-api-key", self.api_key.strip().encode())]
+        return [(b"authorization", f"Bearer {self.api_key.strip()}".encode())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,20 @@ class Connections:
         self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
-        """Send a request up; the response's body is not read. Raises aiohttp.ClientError."""
+        """Send a request up; the response's body is not read. Raises aiohttp.ClientError, also for a setting with which
+        nothing can be sent: a name that is none, a missing file of certificates, a line break in a key."""
         try:
             url = _parsed(upstream.url(dialect, asked.path, asked.query))
         except ValueError as error:
             raise aiohttp.InvalidURL(upstream.base_url, str(error)) from error
+        try:
+            return await self._sent(url, upstream, dialect, asked, body)
+        except aiohttp.ClientError:
+            raise
+        except (ValueError, OSError) as error:
+            raise aiohttp.ClientConnectionError(str(error)) from error
+
+    async def _sent(self, url: URL, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
         if asked.encoded is not None and body == asked.body:
             body = asked.encoded
@@ -164,7 +173,7 @@ class Connections:
             headers=[(name.decode(), _text(value)) for name, value in headers],
             data=_slices(body) if len(body) > _AT_ONCE else body or None,
             allow_redirects=False,
-            **self._way(url.scheme, url.host or ""),
+            **self._way(url.scheme, url.host or "", url.port),
         )
         return UpstreamResponse(found)
 
@@ -181,21 +190,31 @@ class Connections:
             )
         return self._session
 
-    def _way(self, scheme: str, host: str) -> dict[str, Any]:
+    def _way(self, scheme: str, host: str, port: int | None) -> dict[str, Any]:
         """Return aiohttp's arguments about the proxy and the certificates for a host. Raises aiohttp.InvalidURL: the
         proxy is no HTTP proxy."""
-        if (scheme, host) not in self._ways:
-            proxies = {} if proxy_bypass(host) else getproxies()
-            proxy = proxies.get(scheme) or proxies.get("all")
-            if proxy and not proxy.startswith(("http://", "https://")):
-                raise aiohttp.InvalidURL(proxy, "It is no HTTP proxy.")
-            is_secure = scheme == "https" or (proxy or "").startswith("https:")
-            self._ways[scheme, host] = {"proxy": proxy, "ssl": _certificates() if is_secure else True}
-        return self._ways[scheme, host]
+        place = f"{host}:{port}"
+        if (scheme, place) not in self._ways:
+            is_direct = proxy_bypass(host) or proxy_bypass(place)
+            proxy = None if is_direct else _proxy(scheme)
+            is_secure = scheme == "https" or (proxy or "").lower().startswith("https:")
+            self._ways[scheme, place] = {"proxy": proxy, "ssl": _certificates() if is_secure else True}
+        return self._ways[scheme, place]
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+def _proxy(scheme: str) -> str | None:
+    """Return the environment's proxy. Raises aiohttp.InvalidURL: it is no HTTP proxy."""
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if proxy and not proxy.lower().startswith(("http://", "https://")):
+        raise aiohttp.InvalidURL(proxy, "It is no HTTP proxy.")
+    return proxy
 
 
 async def _slices(body: bytes) -> AsyncGenerator[bytes]:
