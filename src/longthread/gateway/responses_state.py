@@ -108,7 +108,7 @@ async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCa
 async def _referred(tx: Transaction, asked: Asked, ids: Sequence[str]) -> Mapping[str, str]:
     """Return items of replies by their ids. Raises StateUnknown: one is not kept."""
     names = {name_node(asked.root, "item", id_): id_ for id_ in ids}
-    found = await calls.known_nodes(tx, asked.user, list(names))
+    found = await calls.known_replies(tx, asked.user, list(names))
     newest = {node.node: node for node in sorted(found, key=lambda node: (node.updated_at, node.seq))}
     items: dict[str, str] = {}
     for thread_id, n in {(node.thread_id, node.call) for node in newest.values()}:

@@ -92,7 +92,7 @@ async def named_call(tx: Transaction, user: str, root: bytes, response_id: str) 
 
 
 async def named_node(tx: Transaction, user: str, node: int) -> KnownNode | None:
-    found = await calls.known_nodes(tx, user, [node])
+    found = await calls.known_replies(tx, user, [node])
     return max(found, key=lambda each: (each.updated_at, each.seq), default=None)
 
 

@@ -62,16 +62,16 @@ async def find_place(
 ) -> Place:
     """Find where a request belongs: the thread that it chose, or that of its longest prefix that holds a reply, or the
     one that it names, or a new one."""
-    found = await _known(tx, asked)
+    own = named.thread_id if named else None
     depth = dict(zip(asked.nodes, count()))
-    joined = await _joined(tx, asked, found, depth, named.thread_id if named else None)
+    joined = await _joined(tx, asked, await _replies(tx, asked, own), depth, own)
     decides = await _deciding(tx, joined, upstream, family) if joined else None
     parent = None
     if named is not None and (named.strict or joined is None):
         thread_id, parent = named.thread_id, named.parent
     else:
         thread_id = joined.thread_id if joined else short_id()
-    there = [node for node in found if node.thread_id == thread_id]
+    there = await _there(tx, asked, thread_id) if named or joined else []
     n = joined.call if joined and joined.thread_id == thread_id else 0
     last = max(there, key=lambda node: (n > 0 and node.call == n, depth[node.node], node.seq), default=None)
     _, tools = await calls.position(tx, thread_id) if last else (0, 0)
@@ -84,11 +84,10 @@ async def find_place(
 
 
 async def _joined(
-    tx: Transaction, asked: Asked, found: Sequence[KnownNode], depth: Mapping[int, int], own: str | None
+    tx: Transaction, asked: Asked, known: list[KnownNode], depth: Mapping[int, int], own: str | None
 ) -> KnownNode | None:
     """Return the longest known prefix that holds a reply. Of equal replies under one parent it is the one whose hidden
     parts the request holds, or else the newest, first of the thread that is named."""
-    known = [node for node in found if node.call]
     known.sort(key=lambda node: (depth[node.node], node.thread_id == own, node.updated_at, node.seq), reverse=True)
     if not known:
         return None
@@ -97,7 +96,8 @@ async def _joined(
     if len(siblings) == 1:
         return known[0]
     newest = {_reply_of(node): node for node in reversed(known)}
-    among = sorted((newest[each] for each in siblings), key=lambda node: (node.thread_id != own, known.index(node)))
+    among = [node for each, node in reversed(newest.items()) if each in siblings]
+    among.sort(key=lambda node: node.thread_id != own)
     for node in among[:_SIBLINGS]:
         call = await calls.find_call(tx, node.thread_id, node.call)
         if call and asked.indexed.hash_before(call.ends) == call.hidden_hash:
@@ -115,11 +115,20 @@ def is_aside(tools: int, first: int) -> bool:
     return first not in (0, tools)
 
 
-async def _known(tx: Transaction, asked: Asked) -> list[KnownNode]:
-    near = await calls.known_nodes(tx, asked.user, asked.nodes[-NEAR:])
+async def _replies(tx: Transaction, asked: Asked, own: str | None) -> list[KnownNode]:
+    """Return where conversations of the user have replies that the request ends with, or else any that it holds."""
+    near = await calls.known_replies(tx, asked.user, asked.nodes[-NEAR:], own)
+    if near or len(asked.nodes) <= NEAR:
+        return near
+    return await calls.known_replies(tx, asked.user, asked.nodes[:-NEAR], own)
+
+
+async def _there(tx: Transaction, asked: Asked, thread_id: str) -> list[KnownNode]:
+    """Return where a thread has the request's last parts, or else any of its parts."""
+    near = await calls.thread_nodes(tx, thread_id, asked.nodes[-NEAR:])
     if any(node.call for node in near) or len(asked.nodes) <= NEAR:
         return near
-    return near + await calls.known_nodes(tx, asked.user, asked.nodes[:-NEAR])
+    return near + await calls.thread_nodes(tx, thread_id, asked.nodes[:-NEAR])
 
 
 async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: str) -> GatewayCall | None:

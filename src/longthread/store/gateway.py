@@ -69,9 +69,10 @@ class GatewayCall:
     refused: bool = False
 
 
-async def known_nodes(tx: Transaction, user_id: str, nodes: Sequence[int]) -> list[KnownNode]:
-    """Return where a user's conversations have one of these nodes. Expired ones have none."""
-    rows = await tx.fetch("select_known_nodes", user_id=user_id, nodes=dump(list(nodes)), now=now())
+async def known_replies(tx: Transaction, user_id: str, nodes: Sequence[int], own: str | None = None) -> list[KnownNode]:
+    """Return where a user's conversations have a reply that ends with one of these nodes: of each node the `own`
+    conversation's and those of the conversations that changed last. Expired ones have none."""
+    rows = await tx.fetch("select_known_replies", user_id=user_id, nodes=dump(list(nodes)), own=own, now=now())
     return [KnownNode(**row) for row in rows]
 
 

@@ -91,14 +91,21 @@ class GatewayContract(Contract):
     async def test_nodes_are_found_by_their_user(self, store: Driver) -> None:
         await kept(store, CALL)
         async with store.reading() as tx:
-            found = await calls.known_nodes(tx, USER, [_FIRST, _LAST, 5])
-            assert {(each.node, each.thread_id, each.seq, each.call, each.tip) for each in found} == {
-                (_FIRST, "t", 1, 0, 2),
-                (_LAST, "t", 2, 1, 2),
-            }
-            assert await calls.known_nodes(tx, "another", [_FIRST, _LAST]) == []
+            found = await calls.known_replies(tx, USER, [_FIRST, _LAST, 5])
+            assert [(each.node, each.thread_id, each.seq, each.call, each.tip) for each in found] == [
+                (_LAST, "t", 2, 1, 2)
+            ]
+            assert await calls.known_replies(tx, "another", [_FIRST, _LAST]) == []
             assert [each.seq for each in await calls.thread_nodes(tx, "t", [_LAST, 5])] == [2]
             assert await calls.thread_nodes(tx, "other", [_LAST]) == []
+
+    async def test_of_a_reply_in_many_conversations_the_newest_and_the_own_are_found(self, store: Driver) -> None:
+        names = [f"t{number:02}" for number in range(40)]
+        for name in names:
+            await kept(store, replace(CALL, thread_id=name))
+        async with store.reading() as tx:
+            found = await calls.known_replies(tx, USER, [_LAST], "t00")
+            assert sorted(each.thread_id for each in found) == ["t00", *names[9:]]
 
     async def test_an_expired_thread_has_no_nodes(self, store: Driver) -> None:
         await kept(store, CALL)
@@ -106,7 +113,7 @@ class GatewayContract(Contract):
             async with store.writing() as tx:
                 await log.position(tx, "t")
                 await calls.expire_after(tx, "t", seconds)
-                assert len(await calls.known_nodes(tx, USER, [_LAST])) == expected
+                assert len(await calls.known_replies(tx, USER, [_LAST])) == expected
 
     async def test_what_was_refused_and_what_is_forgotten(self, store: Driver) -> None:
         await kept(store, CALL, replace(CALL, n=2))
@@ -118,8 +125,8 @@ class GatewayContract(Contract):
             made = await calls.calls_until(tx, "t", 9)
             assert [call.refused for call in made.values()] == [False, True]
             assert (made[1].response_id, made[1].head, made[1].usage) == (None, {}, CALL.usage)
-            assert await calls.known_nodes(tx, USER, [77]) == []
-            assert len(await calls.known_nodes(tx, USER, [_LAST])) == 1
+            assert await calls.known_replies(tx, USER, [77]) == []
+            assert len(await calls.known_replies(tx, USER, [_LAST])) == 1
 
     async def test_missing_nodes_are_noticed(self, store: Driver) -> None:
         await kept(store, CALL)

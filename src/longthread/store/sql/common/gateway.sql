@@ -1,10 +1,19 @@
--- name: select_known_nodes quick
-SELECT n.node, t.id AS thread_id, n.seq, n.call, t.updated_at, t.tip
-FROM gateway_nodes n JOIN threads t ON t.number = n.thread AND t.user_id = :user_id
-WHERE n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq AND (t.expires_at IS NULL OR t.expires_at > :now);
+-- name: select_known_replies quick
+-- Those of one conversation and the newest few others: what many conversations have in common has as many rows.
+SELECT node, thread_id, seq, call, updated_at, tip FROM (
+    SELECT n.node, t.id AS thread_id, n.seq, n.call, t.updated_at, t.tip,
+           row_number() OVER (
+               PARTITION BY n.node
+               ORDER BY CASE WHEN t.id = CAST(:own AS TEXT) THEN 0 ELSE 1 END, t.updated_at DESC, n.seq DESC
+           ) AS newest
+    FROM gateway_nodes n JOIN threads t ON t.number = n.thread AND t.user_id = :user_id
+    WHERE n.node AMONG_NUMBERS[:nodes] AND n.call > 0 AND n.seq >= t.first_seq
+      AND (t.expires_at IS NULL OR t.expires_at > :now)
+) found
+WHERE newest <= 32;
 
 -- name: select_thread_nodes quick
-SELECT n.node, n.seq, n.call FROM gateway_nodes n JOIN threads t ON t.number = n.thread
+SELECT n.node, n.seq, n.call, t.tip FROM gateway_nodes n JOIN threads t ON t.number = n.thread
 WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
 
 -- name: select_gateway_call quick

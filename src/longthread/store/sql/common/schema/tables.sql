@@ -521,7 +521,7 @@ CREATE TABLE gateway_nodes (
     PRIMARY KEY (thread, seq, place)
 ) WITHOUT ROWID;
 
-CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node);
+CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node) WHERE call > 0;
 
 -- The context windows that endpoints reported for their models, where that is less than was assumed (`assumed`, in
 -- tokens): by a setting, a model's profile, or in general. Another assumption is tried again.

@@ -43,4 +43,4 @@ CREATE TABLE gateway_nodes (
 INSERT INTO gateway_nodes
 SELECT t.number, n.seq, n.place, n.node, n.call FROM old_gateway_nodes n JOIN threads t ON t.id = n.thread_id;
 DROP TABLE old_gateway_nodes;
-CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node);
+CREATE INDEX gateway_nodes_by_node ON gateway_nodes (node) WHERE call > 0;
