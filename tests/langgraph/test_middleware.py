@@ -820,8 +820,12 @@ async def test_scopes_of_another_type_are_told(store_address: str) -> None:
                 recall_tool(saver, scopes=wrong)  # type: ignore[arg-type]
 
 
+def of_the_environment() -> Settings:
+    return Settings.load(env_file=None, database="none.db")
+
+
 class TestDocumentedVariables:
-    """Document 004's environment variables, as they take effect through the middleware and the tool."""
+    """Document 004's environment variables, as they take effect where a program gives `Settings.load()`."""
 
     async def played(
         self, address: str, turns: int = 12, window: int = 4_000, reply: Any = None, tools: Any = ()
@@ -830,7 +834,12 @@ class TestDocumentedVariables:
         spy = Spy(window=window)
         async with LongthreadSaver.from_conn_string(address) as saver:
             model = ScriptedChatModel(reply or said("word " * 100))
-            agent = create_agent(model, list(tools), checkpointer=saver, middleware=[MemoryMiddleware(saver), spy])
+            agent = create_agent(
+                model,
+                list(tools),
+                checkpointer=saver,
+                middleware=[MemoryMiddleware(saver, settings=of_the_environment()), spy],
+            )
             for n in range(turns):
                 await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
                 await settle(saver)
@@ -848,7 +857,9 @@ class TestDocumentedVariables:
         model = ScriptedChatModel(said("word " * 100), profile={"max_input_tokens": 2_500})
         async with LongthreadSaver.from_conn_string(store_address) as saver:
             spy = Spy(window=2_500)
-            agent = create_agent(model, checkpointer=saver, middleware=[MemoryMiddleware(saver), spy])
+            agent = create_agent(
+                model, checkpointer=saver, middleware=[MemoryMiddleware(saver, settings=of_the_environment()), spy]
+            )
             for n in range(12):
                 await agent.ainvoke(asked(f"Question {n} " + "more " * 100), on())
         assert spy.over == [] and max(map(len, spy.views)) < 20
@@ -866,7 +877,7 @@ class TestDocumentedVariables:
             thread = f"t{count}"
             spy = Spy(window=4_000)
             async with LongthreadSaver.from_conn_string(store_address) as saver:
-                middleware = [MemoryMiddleware(saver), spy]
+                middleware = [MemoryMiddleware(saver, settings=of_the_environment()), spy]
                 agent = create_agent(ScriptedChatModel(reply), [table], checkpointer=saver, middleware=middleware)
                 for n in range(12):
                     await agent.ainvoke(asked(f"Question {n}"), on(thread))
@@ -957,9 +968,12 @@ class TestDocumentedVariables:
         asks = {"action": "recall_memory", "args": {"query": "payments port"}}
         replies = ["Noted."] * 4 + [asks, {"finish": "5433"}]
         async with LongthreadSaver.from_conn_string(address) as saver:
-            middleware = [MemoryMiddleware(saver)]
+            middleware = [MemoryMiddleware(saver, settings=of_the_environment())]
             agent = create_agent(
-                ScriptedChatModel(replies), [recall_tool(saver)], checkpointer=saver, middleware=middleware
+                ScriptedChatModel(replies),
+                [recall_tool(saver, settings=of_the_environment())],
+                checkpointer=saver,
+                middleware=middleware,
             )
             for n in range(4):
                 await agent.ainvoke(asked(f"The port of payments {n} is 543{n}"), on())
@@ -986,7 +1000,9 @@ async def test_a_page_of_a_long_message_is_shown_whole_in_a_small_window(store_a
         return "Noted."
 
     async with LongthreadSaver.from_conn_string(store_address) as saver:
-        agent = agent_of(saver, reply, recall_tool(saver), spy=spy, memory_enable_summary=False)
+        agent = agent_of(
+            saver, reply, recall_tool(saver, settings=of_the_environment()), spy=spy, memory_enable_summary=False
+        )
         await agent.ainvoke({"messages": [HumanMessage(long, id="long")]}, on())
         read, offset, pages = "", 0, 0
         while offset is not None:
@@ -1009,7 +1025,9 @@ async def test_recall_in_a_threads_first_turn_finds_nothing_and_is_no_error(
 ) -> None:
     replies = [{"action": "recall_memory", "args": {"query": "payments port"}}, {"finish": "I do not know."}]
     async with LongthreadSaver.from_conn_string(store_address) as saver:
-        agent = create_agent(ScriptedChatModel(replies), [recall_tool(saver)], checkpointer=saver)
+        agent = create_agent(
+            ScriptedChatModel(replies), [recall_tool(saver, settings=of_the_environment())], checkpointer=saver
+        )
         state = await agent.ainvoke(asked("Which port has payments?"), on("new"), durability=durability)
     [result] = [json.loads(str(message.text)) for message in state["messages"] if message.type == "tool"]
     assert (result["ok"], result["data"]["found"]) == (True, [])
