@@ -44,16 +44,16 @@ CALL = GatewayCall(
 )
 
 
-async def kept(store: Driver, *made: GatewayCall) -> None:
+async def kept(store: Driver, *made: GatewayCall, thread_id: str = "t") -> None:
     """Write calls of a thread of two entries, whose ends are nodes."""
-    await thread_with(store, "asked", "replied")
+    await thread_with(store, "asked", "replied", thread_id=thread_id)
     async with store.writing() as tx:
-        await log.position(tx, "t")
+        await log.position(tx, thread_id)
         for call in made:
-            await calls.add_call(tx, call)
-        await calls.add_nodes(tx, "t", [(1, 0, _FIRST, 0), (2, 0, _LAST, 1), (2, 1, 77, 1)])
-        await calls.add_frame(tx, CALL, {"system": '"Be brief."'})
-        await calls.add_frame(tx, CALL, {"system": '"another"'})
+            await calls.add_call(tx, replace(call, thread_id=thread_id))
+        await calls.add_nodes(tx, thread_id, [(1, 0, _FIRST, 0), (2, 0, _LAST, 1), (2, 1, 77, 1)])
+        await calls.add_frame(tx, replace(CALL, thread_id=thread_id), {"system": '"Be brief."'})
+        await calls.add_frame(tx, replace(CALL, thread_id=thread_id), {"system": '"another"'})
 
 
 class GatewayContract(Contract):
@@ -102,7 +102,7 @@ class GatewayContract(Contract):
     async def test_of_a_reply_in_many_conversations_the_newest_and_the_own_are_found(self, store: Driver) -> None:
         names = [f"t{number:02}" for number in range(40)]
         for name in names:
-            await kept(store, replace(CALL, thread_id=name))
+            await kept(store, CALL, thread_id=name)
         async with store.reading() as tx:
             found = await calls.known_replies(tx, USER, [_LAST], "t00")
             assert sorted(each.thread_id for each in found) == ["t00", *names[9:]]
