@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from longthread import errors
+import longthread
 from longthread.errors import LongthreadError
 
-WEB = Path(errors.__file__).parent / "server" / "web"
+WEB = Path(longthread.__file__).parent / "server" / "web"
 COMMAND = re.compile(r"`longthread|(?<![\w-])--[a-z]|LONGTHREAD_|\b[A-Z]+_[A-Z_]+\b|\.env\b|pip install|\{command\}")
 NEVER_ON_THE_PAGE = {
     "memory_not_found": "the page asks for no memory",
