@@ -222,7 +222,9 @@ async def test_each_thread_has_a_number_of_its_own(store: Driver, plain: Plain) 
     plain("DELETE FROM threads WHERE id = 'a'")
     await talk(store, "d")
     assert plain("SELECT scid, id FROM conversation_state ORDER BY id") == [("b", 1), ("c", 3), ("d", 4)]
-    insert(plain, "threads", id="e", number=1, created_at="2026-01-01", updated_at="2026-01-01")
+    with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation), match="number"):
+        insert(plain, "threads", id="e", number=1, created_at="2026-01-01", updated_at="2026-01-01")
+    insert(plain, "threads", id="e", number=99, created_at="2026-01-01", updated_at="2026-01-01")
     assert plain("SELECT id FROM conversation_state WHERE scid = 'e'") == [(5,)]
 
 
