@@ -19,7 +19,7 @@ from longthread.testing.view_watch import orphans
 
 MOST = 20
 """Messages that the state may have."""
-STEPS = 70
+STEPS = 45
 
 
 class States(AgentMiddleware[Any, Any, Any]):
