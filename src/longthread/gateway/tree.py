@@ -95,9 +95,10 @@ async def _joined(
     siblings = {_reply_of(node) for node in known if depth[node.node] == ends}
     if len(siblings) == 1:
         return known[0]
-    newest = {_reply_of(node): node for node in reversed(known)}
-    among = [node for each, node in reversed(newest.items()) if each in siblings]
-    among.sort(key=lambda node: node.thread_id != own)
+    newest: dict[tuple[str, int], KnownNode] = {}
+    for node in known:
+        newest.setdefault(_reply_of(node), node)
+    among = sorted((node for each, node in newest.items() if each in siblings), key=lambda node: node.thread_id != own)
     for node in among[:_SIBLINGS]:
         call = await calls.find_call(tx, node.thread_id, node.call)
         if call and asked.indexed.hash_before(call.ends) == call.hidden_hash:
