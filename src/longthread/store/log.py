@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +14,17 @@ from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.log_rows import entries_of, entry_of, entry_row, of_thread, parent_of, thread_of, threads_of
+from longthread.store.log_rows import (
+    entries_of,
+    entry_of,
+    entry_row,
+    in_their_places,
+    of_thread,
+    parent_of,
+    sibling_id,
+    thread_of,
+    threads_of,
+)
 from longthread.store.summaries import leads_to
 
 _LAST = "\U0010ffff"
@@ -27,8 +36,6 @@ MESSAGE_ID = SENT_ID
 _MOMENT = timedelta(seconds=1)
 _VERSIONS = 16
 """So many versions of a message are looked at, to find one again."""
-_SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
-"""Namespace of siblings' ids."""
 
 
 def now() -> str:
@@ -333,7 +340,7 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
     there = entry_of(row) if row else None
     if there and there.parent_seq == parent_seq and there.says_the_same_as(draft):
         return there
-    own_id = _sibling_id(draft, parent_seq)
+    own_id = sibling_id(draft, parent_seq)
     sibling = await one(tx, "select_entry", thread_id=thread_id, id=own_id)
     if sibling is not None:
         return entry_of(sibling)
@@ -345,16 +352,8 @@ async def _place(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: i
 
 def version_of(draft: Draft, *, parent_seq: int, replaces: int) -> Draft:
     """Return a draft of a message's later version, under an id that follows from the content and the place."""
-    own_id = _sibling_id(draft, parent_seq, replaces)
+    own_id = sibling_id(draft, parent_seq, replaces)
     return replace(draft, id=own_id, metadata={**draft.metadata, MESSAGE_ID: draft.id})
-
-
-def _sibling_id(draft: Draft, parent_seq: int, *more: int) -> str:
-    """Return a deterministic id for `draft` after `parent_seq`."""
-    calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
-    payload = None if draft.full_payload is None else draft.full_payload.hex()
-    content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls, *more]
-    return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
 
 
 async def _insert(tx: Transaction, thread_id: str, draft: Draft, *, parent_seq: int, seq: int) -> Entry:
@@ -406,7 +405,7 @@ async def branch(
     if found and has_versions:
         if seen_from is not None and seen_from > tip:
             versions |= await _later_versions(tx, thread_id, tip, seen_from, found[-1]["seq"], found[0]["seq"])
-        found = _in_their_places(found, versions, await place_at(tx, thread_id, wanted))
+        found = in_their_places(found, versions, await place_at(tx, thread_id, wanted))
     return entries_of(found[::-1])
 
 
@@ -444,15 +443,6 @@ async def _later_versions(tx: Transaction, thread_id: str, end: int, tip: int, f
     rows = await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps(sorted(found.values())))
     there = {int(each["seq"]): each for each in rows}
     return {place: there[seq] for place, seq in found.items()}
-
-
-def _in_their_places(rows: Sequence[Row], versions: Mapping[int, Row], before: int) -> list[Row]:
-    """Show the newest versions in place of the rows, last first; `before` is what precedes the last of them."""
-    parents = [*(row["seq"] for row in rows[1:]), before]
-    return [
-        {**versions.get(row["seq"], row), "seq": row["seq"], "parent_seq": parent, "replaces": None}
-        for row, parent in zip(rows, parents, strict=True)
-    ]
 
 
 async def is_first(tx: Transaction, thread_id: str, seq: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,8 @@ from longthread.store.encoding import dump
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_SIBLINGS = uuid.UUID("6c6f6e67-7468-5265-8164-656e74727921")
+"""Namespace of siblings' ids."""
 
 
 def entry_row(thread_id: str, draft: Draft, *, parent_seq: int, seq: int, at: str, replaces: int = 0) -> dict[str, Any]:
@@ -163,3 +166,20 @@ def parent_of(row: Row) -> int:
     """Return the parent's seq; 0 if retention deleted the parent: its seq remains in the row."""
     parent: int = row["parent_seq"]
     return parent if parent >= row.get("first_seq", 1) else 0
+
+
+def in_their_places(rows: Sequence[Row], versions: Mapping[int, Row], before: int) -> list[Row]:
+    """Show the newest versions in place of the rows, last first; `before` is what precedes the last of them."""
+    parents = [*(row["seq"] for row in rows[1:]), before]
+    return [
+        {**versions.get(row["seq"], row), "seq": row["seq"], "parent_seq": parent, "replaces": None}
+        for row, parent in zip(rows, parents, strict=True)
+    ]
+
+
+def sibling_id(draft: Draft, parent_seq: int, *more: int) -> str:
+    """Return a deterministic id for `draft` after `parent_seq`."""
+    calls = json.loads(dump([call.to_json() for call in draft.tool_calls]))
+    payload = None if draft.full_payload is None else draft.full_payload.hex()
+    content = [draft.id, parent_seq, draft.role, draft.text, draft.tool_call_id, draft.name, payload, calls, *more]
+    return str(uuid.uuid5(_SIBLINGS, json.dumps(content, ensure_ascii=False, sort_keys=True)))
