@@ -99,6 +99,14 @@ def test_the_first_name_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings.load().base_url == "http://first.test"
 
 
+def test_any_name_in_the_environment_beats_dotenv(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean / ".env").write_text("LLM_BASE_URL=http://file.test\nLONGTHREAD_PORT=1001\n")
+    for name in ("API_BASE_URL", "longthread_port", "LONGTHREAD_MAX_TOKENS"):
+        monkeypatch.setenv(name, "http://environment.test" if name.endswith("URL") else "1002")
+    settings = Settings.load()
+    assert (settings.base_url, settings.port, settings.max_tokens) == ("http://environment.test", 1002, 1002)
+
+
 def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLM_MAX_TOKENS", "")
     assert Settings.load().max_tokens == 2000

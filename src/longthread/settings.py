@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -12,8 +13,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
 from dotenv import dotenv_values
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+)
 
 from longthread.errors import InvalidInput
 
@@ -104,21 +114,14 @@ def _setting(default: Any, *names: str, allowed: str, **limits: Any) -> Any:
     return Field(validation_alias=AliasChoices(*names), description=allowed, **limits)
 
 
-class Settings(BaseSettings):
-    """Everything that can be configured. Make one with `Settings.load`.
+class Settings(BaseModel):
+    """Everything that can be configured. Make one with `Settings.load`, or with `Settings.of` without the environment.
 
     Times are in seconds. A `model` of None means that none is configured, and the demo model answers.
     """
 
-    model_config = SettingsConfigDict(
-        # The prefix keeps field names from being read as variables: `user` must not be the shell's USER.
-        env_prefix="LONGTHREAD_",
-        env_ignore_empty=True,
-        env_file_encoding="utf-8",
-        extra="ignore",
-        frozen=True,
-        populate_by_name=True,
-    )
+    # Fields go by their names, and defaults are expanded as what is given is.
+    model_config = ConfigDict(frozen=True, populate_by_name=True, validate_default=True)
 
     data_dir: FilePath = _setting(
         lambda: platformdirs.user_data_path("longthread"), "LONGTHREAD_DATA_DIR", allowed="a folder"
@@ -260,7 +263,7 @@ class Settings(BaseSettings):
         """
         given = cls._known(overrides)
         try:
-            return cls(_env_file=env_file, **given)  # type: ignore[call-arg]  # pydantic-settings' own argument
+            return cls.model_validate(_found(env_file) | given)
         except ValidationError as error:
             raise InvalidInput(reason=_reason(error, given, env_file)) from None
         except (OSError, UnicodeDecodeError) as error:
@@ -278,7 +281,7 @@ class Settings(BaseSettings):
         """
         given = cls._known(values)
         try:
-            return _Given(**given)
+            return cls.model_validate(given)
         except ValidationError as error:
             raise InvalidInput(reason=_reason(error, given, None, are_flags=False)) from None
 
@@ -288,19 +291,6 @@ class Settings(BaseSettings):
         if unknown:
             raise TypeError(f"Settings has no {', '.join(sorted(unknown))}")
         return {name: value for name, value in values.items() if value is not None}
-
-
-class _Given(Settings):
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
 
 
 def data_folder() -> Path:
@@ -317,7 +307,7 @@ def variables() -> dict[str, tuple[str, ...]]:
 def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> dict[str, SecretStr]:
     """The secrets of a tool that are set: the variables LONGTHREAD_SECRET_<NAME>, in the environment or `env_file`, by
     name. No other variable is looked at."""
-    found = _environment(env_file)
+    found = _variables(_of_file(env_file)) | _variables(os.environ)
     given = {name: found.get(f"{SECRET_PREFIX}{name}".upper()) for name in names}
     return {name: SecretStr(value) for name, value in given.items() if value}
 
@@ -332,7 +322,7 @@ def _reason(error: ValidationError, given: Mapping[str, Any], env_file: Path | N
     """One sentence for each wrong value. A value that follows from another wrong one is left out. What was `given` is
     called as the command's flag, or else as a function's argument."""
     fields = {name: field for field in Settings.model_fields for name in (field, *_names(field))}
-    found = _environment(env_file)
+    found = _variables(_of_file(env_file)) | _variables(os.environ)
     sentences = []
     for problem in error.errors(include_url=False, include_context=False):
         if problem["type"] == "default_factory_not_called":
@@ -361,15 +351,34 @@ def shown_address(text: str) -> str:
     return _short(f"{begin[0]}…" if begin else text)
 
 
-def _environment(env_file: Path | None) -> dict[str, str]:
+def _found(env_file: Path | None) -> dict[str, Any]:
+    """The values of the fields that are set: in the environment, else in the file; by the first name that is set."""
+    found = {}
+    for source in (_variables(_of_file(env_file)), _variables(os.environ)):
+        for field, names in _all_names().items():
+            if name := next((name for name in names if name in source), None):
+                found[field] = source[name]
+    return found
+
+
+@cache
+def _all_names() -> dict[str, tuple[str, ...]]:
+    """The variables of each field: those it names, and one called as the field is. The shell's USER is none of them."""
+    return {field: (*_names(field), f"LONGTHREAD_{field.upper()}") for field in Settings.model_fields}
+
+
+def _of_file(env_file: Path | None) -> Mapping[str, str | None]:
+    is_there = env_file is not None and (env_file.is_file() or env_file.is_fifo())
+    return dotenv_values(env_file, encoding="utf-8") if is_there else {}
+
+
+def _variables(of: Mapping[str, str | None]) -> dict[str, str]:
     """The variables that are set, by upper-case name."""
-    file = dotenv_values(env_file, encoding="utf-8") if env_file is not None and env_file.is_file() else {}
-    merged = {**file, **os.environ}
-    return {name.upper(): value for name, value in merged.items() if value}
+    return {name.upper(): value for name, value in of.items() if value}
 
 
 def _set_in(field: str, found: Mapping[str, str]) -> str:
-    names = (*_names(field), f"LONGTHREAD_{field.upper()}")
+    names = _all_names()[field]
     return next((name for name in names if name in found), names[0])
 
 
