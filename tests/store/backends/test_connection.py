@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,10 @@ from longthread.errors import StoreError
 from longthread.store import log
 from longthread.store.backends import sqlite
 from longthread.store.backends.sqlite_connection import StoreConnection
+from longthread.store.backends.sqlite_off_loop import OffLoopTransaction
 from longthread.store.driver import one
 from longthread.store.open import open_store
+from longthread.testing.contract.base import branch_ids, draft, extend, thread_with
 
 
 async def test_nothing_runs_here_while_the_thread_may_be_at_work(tmp_path: Path) -> None:
@@ -92,3 +95,46 @@ async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it
             assert len(await log.list_threads(tx, user_id="u")) == 3
     here = threading.get_ident()
     assert [thread == here for thread in threads] == [True, False, True]
+
+
+async def test_a_write_that_begins_after_it_was_cancelled_leaves_no_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, go_on, done = threading.Event(), threading.Event(), OffLoopTransaction._done
+
+    def wait(self: OffLoopTransaction, *given: Any) -> list[Any]:
+        reached.set()
+        go_on.wait()
+        return done(self, *given)
+
+    async with open_store(tmp_path / "c.db") as store:
+        await thread_with(store)
+        store.leave_loop()
+        monkeypatch.setattr(OffLoopTransaction, "_done", wait)
+        writing = asyncio.create_task(extend(store, draft("lost")))
+        await asyncio.to_thread(reached.wait)
+        writing.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        await extend(store, draft("next"))
+        assert await branch_ids(store) == ["next"]
+
+
+async def test_a_task_that_only_writes_lets_others_run(tmp_path: Path) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with open_store(tmp_path / "c.db") as store:
+        await thread_with(store)
+        running = asyncio.create_task(others())
+        for number in range(20):
+            await extend(store, draft(f"{number}"))
+            assert turns > number
+        running.cancel()

@@ -123,6 +123,8 @@ class SqliteDriver:
                         yield apart
                         await apart.commit()
                     return
+                # A task that only writes would never let others run. Here it holds no lock that they wait for.
+                await asyncio.sleep(0)
                 try:
                     await self._begin()
                     tx = SqliteTransaction(self._writer)

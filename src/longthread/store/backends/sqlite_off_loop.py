@@ -81,8 +81,10 @@ class OffLoopTransaction(SqliteTransaction):
             self._has_ended = True
 
     async def end(self) -> None:
-        """Roll back what was not committed. Nobody waits for it: the connection's next work comes after it."""
-        if self._has_begun and not self._has_ended:
+        """Roll back what was not committed. Nobody waits for it: the connection's next work comes after it.
+
+        After a cancellation, the thread may begin the transaction only now."""
+        if (self._has_begun or self._connection.broken_off) and not self._has_ended:
             await self._connection.rollback(waits=False)
 
     def _later(self, step: _Work) -> None:
