@@ -206,8 +206,16 @@ class GraphContract(Contract):
         assert said(ended) == ["ask", "answer to yes"]
 
     async def test_tasks_that_run_at_once_are_kept_whichever_ends_first(self, store: Driver) -> None:
+        fast_has_ended = asyncio.Event()
+
+        class Saver(LongthreadSaver):
+            async def aput_writes(self, config: Any, writes: Any, *more: Any) -> None:
+                if ("notes", ["fast"]) in writes:
+                    fast_has_ended.set()
+                await super().aput_writes(config, writes, *more)
+
         async def slow(_: Talk) -> dict[str, Any]:
-            await asyncio.sleep(0.02)
+            await fast_has_ended.wait()
             raise RuntimeError("boom")
 
         def fast(_: Talk) -> dict[str, Any]:
@@ -218,7 +226,7 @@ class GraphContract(Contract):
             for name, node in (("fast", fast), ("slow", second)):
                 builder.add_node(name, node)
                 builder.add_edge(START, name)
-            return builder.compile(checkpointer=LongthreadSaver(store))
+            return builder.compile(checkpointer=Saver(store))
 
         with pytest.raises(RuntimeError):
             await turn(build(slow), "one")
