@@ -22,7 +22,6 @@ from longthread.errors import StoreDamaged, ThreadNotFound, ThreadTaken
 from longthread.langgraph.message_codec import message_of
 from longthread.langgraph.saver import thread_cache
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.saver.parent_ids import new_object
 from longthread.messages.compression import pack_body, unpack_body
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -429,18 +428,11 @@ async def pending(saver: Any, where: RunnableConfig) -> Any:
     return found.pending_writes
 
 
-def again(config: RunnableConfig) -> RunnableConfig:
-    """The same checkpoint, as it is named by who goes back to it."""
-    return {
-        "configurable": dict(config["configurable"], checkpoint_id=new_object(config["configurable"]["checkpoint_id"]))
-    }
-
-
 @pytest.mark.parametrize("where", ["in its checkpoint", "apart"])
 async def test_of_what_a_task_says_twice_the_first_is_kept(store: Driver, where: str) -> None:
     found = []
     for saver in (InMemorySaver(), AsyncLongthreadSaver(store)):
-        config = again(await saver.aput(at("t"), empty_checkpoint(), {}, {}))
+        config = await saver.aput(at("t"), empty_checkpoint(), {}, {})
         ours: Any = (
             AsyncLongthreadSaver(store) if where == "apart" and isinstance(saver, AsyncLongthreadSaver) else saver
         )
@@ -470,7 +462,7 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
             AsyncLongthreadSaver(store) if where == "apart" and isinstance(saver, AsyncLongthreadSaver) else saver
         )
         first = checkpoint(("a", 1))
-        config = again(await saver.aput(at("t"), first, {}, {"x": 1}))
+        config = await saver.aput(at("t"), first, {}, {"x": 1})
         await ours.aput_writes(config, [("x", "written"), (INTERRUPT, "wait")], "task")
         later = await saver.aput(config, checkpoint(("a", 1), y=1), {}, {"y": 1})
         await ours.aput_writes(config, [("x", "said twice"), ("y", "later"), (INTERRUPT, "still")], "task")
@@ -478,12 +470,12 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
         await ours.aput_writes(config, [("x", "said again"), ("y", 1), ("z", "last")], "task")
         await ours.aput_writes(config, [("x", "another's")], "other task")
         last = await saver.aput(config, checkpoint(("b", 2), y=2), {}, {"y": 2})
-        last = await saver.aput(again(last), checkpoint(("b", 2), y=3), {}, {"y": 3})
+        last = await saver.aput(last, checkpoint(("b", 2), y=3), {}, {"y": 3})
         readers: Any = (
             (saver, ours, AsyncLongthreadSaver(store)) if isinstance(saver, AsyncLongthreadSaver) else [saver] * 3
         )
         for reader in readers:
-            tuples = [await reader.aget_tuple(again(each)) for each in (config, later, last)]
+            tuples = [await reader.aget_tuple(each) for each in (config, later, last)]
             values = [each.checkpoint["channel_values"] for each in tuples]
             found.append((values, sorted(tuples[0].pending_writes)))
     assert found[:3] == found[3:]
@@ -504,7 +496,7 @@ async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> N
     checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"messages": 2}}
     await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, {"messages": 2})
     for each in (saver, AsyncLongthreadSaver(store)):
-        [(_, _, [written])] = await pending(each, again(before))
+        [(_, _, [written])] = await pending(each, before)
         assert written.id == "as written"
         assert [message.id for message in await loaded(each)] == ["q", "given later"]
 
@@ -547,7 +539,7 @@ async def test_a_message_of_an_id_is_not_taken_for_one_that_has_more_fields(stor
     checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
     await saver.aput(before, checkpoint, {"source": "loop", "step": 1, "parents": {}}, versions)
     for each in (saver, AsyncLongthreadSaver(store)):
-        [(_, _, message)] = await pending(each, again(before))
+        [(_, _, message)] = await pending(each, before)
         assert message.mood == "glad"
         assert (await loaded(each))[0].mood == "sad"
 

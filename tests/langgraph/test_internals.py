@@ -28,11 +28,17 @@ class Noting(InMemorySaver):
         self.tasks: list[str] = []
         self.paths: list[str] = []
         self.channels: list[str] = []
+        self.given: list[str | None] = []
+
+    def put(self, config: Any, *given: Any) -> Any:
+        self.given.append(internals.given_to_run(config))
+        return super().put(config, *given)
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         self.tasks.append(task_id)
         self.paths.append(task_path)
         self.channels += [channel for channel, _ in writes]
+        self.given.append(internals.given_to_run(config))
         super().put_writes(config, writes, task_id, task_path)
 
 
@@ -66,13 +72,17 @@ def test_null_task_id_is_whose_writes_a_command_has() -> None:
     assert internals.NULL_TASK_ID in saver.tasks
 
 
-def test_replay_state_marks_what_a_graph_inside_of_a_replayed_one_is_called_with() -> None:
-    found: list[Any] = []
-    graph = _ran(lambda _: found.append(get_config()["configurable"].get(internals.REPLAY_STATE)))
-    first = [each for each in graph.get_state_history(AT) if each.next][-1]
-    graph.invoke(None, first.config)
-    assert found[0] is None
-    assert found[1] is not None
+def test_a_runs_metadata_names_the_thread_and_the_checkpoint_that_it_was_given() -> None:
+    saver = Noting()
+    graph = _ran(lambda _: {"messages": ["a"]}, saver)
+    first = [each for each in graph.get_state_history(AT) if each.next][-1].config
+    saver.given.clear()
+    graph.invoke({"messages": ["b"]}, AT)
+    assert set(saver.given) == {""}
+    saver.given.clear()
+    graph.invoke(None, first)
+    graph.update_state(first, {"messages": ["c"]})
+    assert set(saver.given) == {first["configurable"]["checkpoint_id"]}
 
 
 def test_delta_snapshot_wraps_a_whole_value() -> None:

@@ -132,6 +132,8 @@ class _Taking:
         config: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": address.ns}}
         if parent:
             config["configurable"]["checkpoint_id"] = parent
+            # As of a run that was given it: the stock saver may have forked there.
+            config["metadata"] = {"thread_id": thread_id, "checkpoint_id": parent}
         await self.saver.aput(config, found.checkpoint, found.metadata, new)
         stored |= {(address.ns, channel, version) for channel, version in new.items()}
 

@@ -32,12 +32,13 @@ from longthread.errors import (
     ThreadConflict,
     ThreadNotFound,
 )
+from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.checkpoint_list import is_wanted, page, where_of
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
-from longthread.langgraph.saver.parent_ids import ParentTracker, named, new_object
+from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, named
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
@@ -102,11 +103,20 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         """Return the checkpoint that `config` names, or its thread's newest."""
         thread_id, ns = _address(config)
         wanted = named(config)
+        if wanted and given_to_run(config) != "":
+            await self._note_address((thread_id, ns, wanted))
         if self._cache.peek(thread_id).lists:
             # All but the checkpoint itself is mostly cached.
             with suppress(NotCached):
                 return await self._loaded(thread_id, ns, wanted, at_once=True)
         return await self._loaded(thread_id, ns, wanted)
+
+    async def _note_address(self, key: CheckpointKey) -> None:
+        """Note that a caller goes back to a checkpoint. If it is the newest, he may as well continue the thread."""
+        async with self._store.reading() as tx:
+            newest = await checkpoints.find(tx, *key[:2], None)
+        if newest is not None and newest.id != key[2]:
+            self._parents.address(key)
 
     async def _loaded(
         self, thread_id: str, ns: str, wanted: str | None, *, at_once: bool = False
@@ -130,16 +140,16 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         if found is not None and thread is not None:
             self._note(found, thread, newest=not wanted)
         elif wanted:
-            self._parents.is_missing(wanted, thread_id)
+            self._parents.is_missing((thread_id, ns, wanted))
         else:
             self._parents.note_nothing((thread_id, ns))
         return found
 
     def _note(self, found: CheckpointTuple, thread: Locked, *, newest: bool) -> None:
-        checkpoint_id = found.config["configurable"]["checkpoint_id"]
-        self._parents.belongs(checkpoint_id, thread.id, thread.birth_id)
+        key = _key_of(found)
+        self._parents.belongs(key, thread.birth_id)
         if newest:
-            self._parents.note(checkpoint_id, (channel for _, channel, _ in found.pending_writes or ()))
+            self._parents.see(key, (channel for _, channel, _ in found.pending_writes or ()))
 
     async def alist(
         self,
@@ -155,12 +165,16 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         after: CheckpointRow | None = None
         left = limit if limit is not None else -1
         size = _PAGE if filter or left < 0 else min(left, _PAGE)
+        # How LangGraph finds where a graph inside of one that goes back is to go on from.
+        goes_back = limit == 1 and before is not None
         while left:
             async with self._store.reading() as tx:
                 rows = await page(tx, where, wanted, after, size)
                 chosen = [row for row in rows if is_wanted(row, where, wanted, filter)]
                 found = await self._read_all(tx, chosen[:left] if left > 0 else chosen)
             for item in found:
+                if goes_back:
+                    self._parents.address(_key_of(item))
                 yield item
             left -= len(found) if left > 0 else 0
             if len(rows) < size:
@@ -206,18 +220,15 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                 each.settle(stored=False)  # what was not stored here is stored by who handed it in
         if parent_id is None:
             self._parents.began((thread_id, ns))
-        self._parents.note(given.id)
-        stored_id = new_object(given.id)
-        for checkpoint_id in (given.id, stored_id):
-            self._parents.belongs(checkpoint_id, thread_id, putting.growth.thread.birth_id)
-        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": stored_id}}
+        self._parents.belongs((thread_id, ns, given.id), putting.growth.thread.birth_id)
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": given.id}}
 
     async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:
         """Store a checkpoint and its parent's pending writes: in one transaction where all is cached."""
         thread_id, ns = _address(given.config)
-        putting, birth_id = None, self._parents.birth_id(given.parent_id, thread_id)
+        putting, birth_id = None, self._parents.birth_id((thread_id, ns, given.parent_id or ""))
         if birth_id is not None:
-            self._parents.belongs(given.id, thread_id, birth_id)
+            self._parents.belongs((thread_id, ns, given.id), birth_id)
         try:
             with self._cache.unless_it_fails(thread_id):
                 if (known := self._cache.peek(thread_id).place(ns, given.parent_id)) is not None:
@@ -269,12 +280,13 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=ids["written_id"])
-            birth_id = self._parents.birth_id(given.parent_id, thread_id)
+            birth_id = self._parents.birth_id((thread_id, ns, given.parent_id or ""))
             create = birth_id is None and (given.parent_id is None or not self._cache.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
             await self._check_is_of(tx, place.thread, ns, given.parent_id, birth_id)
             memory = self._cache.of_locked(place.thread)
-            self._parents.check((thread_id, ns), place.head, given.config, given.id)
+            asked: Any = {"run": given.run, "is_fork": given.is_fork}
+            self._parents.check((thread_id, ns), place.head, given.config, given.id, **asked)
             growth = LogGrowth(tx, place.thread, guesses=known is not None)
             tasks = [each.task_for(memory, self.serde) for each in writes]
             putting = CheckpointPut(growth, memory, self.serde, ns, place, tasks)
@@ -321,7 +333,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                     stored = await self._writing(given, checkpoint_id)
         except ThreadConflict:
             if len(given) == 1:  # else it is not known yet whose
-                self._parents.refuse(checkpoint_id)
+                self._parents.refuse((thread_id, ns, checkpoint_id), given[0].run)
             raise
         memory, remember = stored
         remember()
@@ -335,7 +347,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         async with self._store.writing() as tx:
             if known is not None:
                 await checkpoints.expect(tx, known, ns, user_id=self._user_id, written_id=checkpoint_id)
-            birth_id = self._parents.birth_id(checkpoint_id, thread_id)
+            key = thread_id, ns, checkpoint_id
+            birth_id = self._parents.birth_id(key)
             # A graph that begins with a command writes before its first checkpoint.
             create = birth_id is None and (thread_id in self._new or not self._cache.has_seen(thread_id))
             before = self._cache.peek(thread_id).thread
@@ -344,8 +357,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                 birth_id = before.birth_id
             await self._check_is_of(tx, place.thread, ns, checkpoint_id, birth_id)
             memory = self._cache.of_locked(place.thread)
-            goes_on = self._parents.holds(checkpoint_id)
-            seen = self._parents.seen(checkpoint_id)
+            goes_on = self._parents.continues_newest(given[0].config, key)
+            seen = self._parents.seen(key)
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put([each.task_for(memory, self.serde) for each in given])
 
@@ -490,3 +503,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 def _address(config: RunnableConfig) -> tuple[str, str]:
     where = config["configurable"]
     return str(where["thread_id"]), str(where.get("checkpoint_ns", ""))
+
+
+def _key_of(found: CheckpointTuple) -> CheckpointKey:
+    at = found.config["configurable"]
+    return at["thread_id"], at["checkpoint_ns"], at["checkpoint_id"]

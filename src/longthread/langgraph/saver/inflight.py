@@ -55,6 +55,12 @@ class StoreCaller:
 _caller: ContextVar[StoreCaller | None] = ContextVar("longthread_caller", default=None)
 
 
+def run_at_work() -> int | None:
+    """Return the number of the run that calls; None outside of runs, and where a wire lies between."""
+    caller = _caller.get()
+    return caller.number if caller is not None else None
+
+
 class _Store:
     """A store in progress; it is remembered for some turns of its loop after its end."""
 

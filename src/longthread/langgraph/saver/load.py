@@ -16,7 +16,6 @@ from longthread.errors import ValueDamaged
 from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange
-from longthread.langgraph.saver.parent_ids import new_object
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
 from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.fields import is_packed, rest_of
@@ -67,11 +66,9 @@ class CheckpointReader:
             channels |= {name: cell.value(self.serde, source) for name, cell in values.items()}
             pending = [(task_id, name, cell.value(self.serde, source)) for task_id, _, name, cell in writes]
         at = {"thread_id": row.thread_id, "checkpoint_ns": row.ns}
-        # One object: a task's writes name it by the checkpoint's, a put by the config's. See `Trail`.
-        checkpoint_id = new_object(row.id)
-        checkpoint = {**stored.checkpoint(self.serde), "id": checkpoint_id, "channel_values": channels}
+        checkpoint = {**stored.checkpoint(self.serde), "id": row.id, "channel_values": channels}
         return CheckpointTuple(
-            config={"configurable": {**at, "checkpoint_id": checkpoint_id}},
+            config={"configurable": {**at, "checkpoint_id": row.id}},
             checkpoint=cast(Checkpoint, checkpoint),
             metadata=cast(CheckpointMetadata, row.about),
             parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,

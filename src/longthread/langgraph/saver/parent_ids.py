@@ -1,58 +1,86 @@
 """Which checkpoints a run continues from, so that two runs that continue the same one do not both succeed.
 
-LangGraph names the checkpoint before a put, and not why: a run that loaded the newest one and a caller that forks from
-an old one look the same. But the id comes back as the very object that was handed out. So the ids that a run was given
-as the newest, and those that it put itself, are remembered as objects; every other answer has a new object. A put on a
-remembered id must find that checkpoint still the newest; a put on any other id is a fork.
+LangGraph names the parent in a put, and not why: a run that loaded the newest checkpoint and one that was told to fork
+from an old one look alike. Three values tell them apart, and they survive a wrapper, a copy and a wire:
 
-A run that found no checkpoint has no id: it is counted, and the first put without a parent takes it off. The thread of
-each id is remembered too: a later thread of the same name is none of the run's.
+- A parent that is still its namespace's newest checkpoint has no rival.
+- LangGraph writes the coordinates that a run was given into the `metadata` of its config: a run that was given a
+  checkpoint forks, one that was given only a thread continues the newest.
+- Where the metadata is missing (a caller of the saver, a wire that sends coordinates alone), a checkpoint may be forked
+  from that was loaded by its id when it was no longer the newest, and no other.
+
+Every other put on a parent that is no longer the newest is a rival's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from sys import intern
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
 from longthread.errors import ThreadConflict
-from longthread.langgraph.internals import REPLAY_STATE
+from longthread.langgraph.internals import given_to_run
 from longthread.model.lru import LRU
 from longthread.store.checkpoints import NewestCheckpoint
 
 IDS = 8192
-"""Ids that are remembered. A run whose id was forgotten is taken for a fork."""
-_BELONGING = 2 * IDS
-"""Ids of which the thread is remembered: each put has two."""
+"""Checkpoints that are remembered. A fork from one that was forgotten is refused if its config has no metadata."""
 
 NamespaceKey = tuple[str, str]
 """A thread and a namespace."""
+CheckpointKey = tuple[str, str, str]
+"""A thread, a namespace, and a checkpoint's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedOut:
+    """What callers were told of a checkpoint. `seen` are the channels of which those know task writes who loaded it as
+    the newest; None: nobody did."""
+
+    birth_id: str | None = None
+    seen: frozenset[str] | None = None
+    is_addressed: bool = False
+
+
+_NOTHING = _HandedOut()
 
 
 class ParentTracker:
     def __init__(self) -> None:
-        self._ids = LRU[int, tuple[str, frozenset[str]]](IDS)
-        self._threads = LRU[tuple[int, str], tuple[str, str]](_BELONGING)
+        self._known = LRU[CheckpointKey, _HandedOut](IDS)
         self._lost = LRU[str, bool](IDS)
-        self._refused = LRU[int, str](IDS)
+        self._refused = LRU[tuple[CheckpointKey, int], bool](IDS)
         self._found_nothing: Counter[NamespaceKey] = Counter()
 
-    def note(self, checkpoint_id: str, seen: Iterable[str] = ()) -> None:
-        """Remember that a run continues from here; `seen` are the channels of which it knows task writes."""
-        # Held, so that no other object can get its `id()`.
-        self._ids.put(id(checkpoint_id), (checkpoint_id, frozenset(seen)))
+    def _of(self, key: CheckpointKey) -> _HandedOut:
+        return self._known.peek(key) or _NOTHING
 
-    def holds(self, checkpoint_id: str) -> bool:
-        known = self._ids.peek(id(checkpoint_id))
-        return known is not None and known[0] is checkpoint_id
+    def belongs(self, key: CheckpointKey, birth_id: str) -> None:
+        """Remember the mark of the checkpoint's thread, which a later thread of the same id lacks: see `Locked`."""
+        self._known.put(key, replace(self._of(key), birth_id=intern(birth_id)))
 
-    def seen(self, checkpoint_id: str) -> frozenset[str]:
-        """Return the channels whose task writes the holder of this very object knows."""
-        known = self._ids.peek(id(checkpoint_id))
-        return known[1] if known is not None and known[0] is checkpoint_id else frozenset()
+    def see(self, key: CheckpointKey, channels: Iterable[str]) -> None:
+        """Note the channels whose task writes were there when the newest checkpoint was loaded."""
+        self._known.put(key, replace(self._of(key), seen=frozenset(channels)))
+
+    def address(self, key: CheckpointKey) -> None:
+        """Note that a checkpoint was loaded that was no longer the newest: whoever goes on from it may fork."""
+        self._known.put(key, replace(self._of(key), is_addressed=True))
+
+    def is_missing(self, key: CheckpointKey) -> None:
+        """Note that the checkpoint is not there any more; who asked for it may go on in whatever thread there is."""
+        self._known.put(key, replace(self._of(key), birth_id=None))
+
+    def birth_id(self, key: CheckpointKey) -> str | None:
+        """Return the mark of the checkpoint's thread; None if unknown."""
+        return self._of(key).birth_id
+
+    def seen(self, key: CheckpointKey) -> frozenset[str]:
+        return self._of(key).seen or frozenset()
 
     def note_nothing(self, place: NamespaceKey) -> None:
         """Count a run that found no checkpoint."""
@@ -68,29 +96,10 @@ class ParentTracker:
         self._found_nothing[place] -= 1
         return True
 
-    def belongs(self, checkpoint_id: str, thread_id: str, birth_id: str) -> None:
-        """Remember the thread's mark for this very object: see `Locked.born`."""
-        self._threads.put((id(checkpoint_id), thread_id), (checkpoint_id, intern(birth_id)))
-
-    def is_missing(self, checkpoint_id: str, thread_id: str) -> None:
-        """Note that the holder of this very object was told that the checkpoint is missing; it may go on."""
-        self._threads.pop((id(checkpoint_id), thread_id))
-
-    def birth_id(self, checkpoint_id: str | None, thread_id: str) -> str | None:
-        """Return the thread's mark for this very object; None if unknown."""
-        known = self._threads.peek((id(checkpoint_id), thread_id))
-        return known[1] if known is not None and known[0] is checkpoint_id else None
-
-    def fork(self, checkpoint_id: str, thread_id: str) -> str:
-        """Return the id as a new object, which names an old checkpoint to fork from."""
-        forked = new_object(checkpoint_id)
-        if (birth_id := self.birth_id(checkpoint_id, thread_id)) is not None:
-            self.belongs(forked, thread_id, birth_id)
-        return forked
-
-    def refuse(self, checkpoint_id: str) -> None:
-        """Forbid the run to continue from here: its tasks' writes were refused."""
-        self._refused.put(id(checkpoint_id), checkpoint_id)
+    def refuse(self, key: CheckpointKey, run: int | None) -> None:
+        """Forbid a run to continue from here: its tasks' writes were refused."""
+        if run is not None:
+            self._refused.put((key, run), True)
 
     def lose(self, checkpoint_id: str) -> None:
         """Forbid the run to store anything more: its put was refused."""
@@ -103,27 +112,45 @@ class ParentTracker:
         for place in [place for place in self._found_nothing if place[0] == thread_id]:
             del self._found_nothing[place]
 
+    def forks(self, config: RunnableConfig, place: NamespaceKey, checkpoint_id: str | None) -> bool:
+        """Whether the run was told to go on from this checkpoint, be it the newest or not."""
+        given = given_to_run(config)
+        if given is not None and not given:
+            return False
+        if checkpoint_id is None:
+            return given is not None or not self.began(place)
+        return checkpoint_id == given or self._of((*place, checkpoint_id)).is_addressed
+
+    def continues_newest(self, config: RunnableConfig, key: CheckpointKey) -> bool:
+        """Whether a run writes to the checkpoint that it took for the newest, where another may do the same.
+
+        Without metadata, only if somebody loaded it as that: other callers of a saver write as often as they like.
+        """
+        if given_to_run(config) is None and self._of(key).seen is None:
+            return False
+        return not self.forks(config, key[:2], key[2])
+
     def check(
-        self, place: NamespaceKey, head: NewestCheckpoint | None, config: RunnableConfig, checkpoint_id: str
+        self,
+        place: NamespaceKey,
+        head: NewestCheckpoint | None,
+        config: RunnableConfig,
+        checkpoint_id: str,
+        *,
+        run: int | None,
+        is_fork: bool,
     ) -> None:
-        """Raise ThreadConflict if the run's parent is no longer the newest checkpoint."""
+        """Raise ThreadConflict if another run has continued the parent. `is_fork`: the put itself says what it is."""
         parent_id = named(config)
-        if self.is_lost(parent_id) or (parent_id is not None and self._refused.peek(id(parent_id)) is parent_id):
+        refused = parent_id is not None and run is not None and ((*place, parent_id), run) in self._refused
+        if refused or self.is_lost(parent_id):
             raise ThreadConflict(thread=place[0])
-        if head is None or head.id in (parent_id, checkpoint_id):
+        if head is None or head.id in (parent_id, checkpoint_id) or is_fork:
             return
-        if parent_id is None:
-            goes_on = not config["configurable"].get(REPLAY_STATE) and self.began(place)
-        else:
-            goes_on = self.holds(parent_id)
-        if goes_on:
+        if not self.forks(config, place, parent_id):
             raise ThreadConflict(thread=place[0])
 
 
 def named(config: RunnableConfig) -> str | None:
-    """Return the very id object of a config; None for an empty id, which clients send for the newest checkpoint."""
+    """Return the checkpoint's id; None for an empty one, which clients send for the newest checkpoint."""
     return get_checkpoint_id(config) or None
-
-
-def new_object(text: str) -> str:
-    return text.encode().decode()

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from langgraph.checkpoint.base import get_checkpoint_id
-
 from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.store.completion import to_the_end
 
@@ -79,16 +77,14 @@ class PendingWrites:
         return list(self._waiting.pop(key, ()))
 
     def _batch(self, key: Key, pending: Pending) -> list[Pending]:
-        """Remove and return these writes, with others of the same run; nothing if they do not wait any more."""
+        """Remove and return these writes, with those of other tasks; nothing if they do not wait any more."""
         waiting = self._waiting.get(key, {})
         if pending not in waiting:
             return []
-        parent_id, tasks, batch = get_checkpoint_id(pending.given.config), {pending.given.task.id}, [pending]
+        tasks, batch = {pending.given.task.id}, [pending]
         for each in waiting:
             task_id = each.given.task.id
-            # A run is told from another by the very object of the id.
-            is_same_run = get_checkpoint_id(each.given.config) is parent_id
-            if is_same_run and task_id not in tasks:
+            if task_id not in tasks:
                 tasks.add(task_id)
                 batch.append(each)
             if len(batch) == TOGETHER:

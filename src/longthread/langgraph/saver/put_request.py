@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.saver.channel_values import ChannelValue, cell_of
+from longthread.langgraph.saver.inflight import run_at_work
 from longthread.langgraph.saver.parent_ids import named
 from longthread.langgraph.saver.record import TaskWrites, slim_of
 from longthread.langgraph.saver.thread_cache import CachedThread
@@ -44,6 +45,10 @@ class PutRequest:
     cells: Mapping[str, ChannelValue]
     memory: CachedThread
     first_seq: int
+    is_fork: bool
+    """The caller says that it continues from an old checkpoint."""
+    run: int | None = None
+    """The run in this process that stores it, where this is known: see `StoreCaller`."""
 
     @classmethod
     def of(
@@ -79,11 +84,12 @@ class PutRequest:
             cells={name: cell_of(values[name], serde, finder) for name in rest},
             memory=memory,
             first_seq=memory.first_seq,
+            is_fork=metadata.get("source") == "fork",
+            run=run_at_work(),
         )
 
     @property
     def parent_id(self) -> str | None:
-        """The parent's id: the caller's very object."""
         return named(self.config)
 
     def referring_to(self, memory: CachedThread, serde: SerializerProtocol) -> PutRequest:
@@ -102,6 +108,7 @@ class WritesRequest:
     task: TaskWrites
     memory: CachedThread
     first_seq: int
+    run: int | None = None
 
     @classmethod
     def of(
@@ -115,7 +122,7 @@ class WritesRequest:
         serde: SerializerProtocol,
     ) -> WritesRequest:
         task = TaskWrites.of(task_id, task_path, writes, serde, memory.finder())
-        return cls(config, list(writes), task, memory, memory.first_seq)
+        return cls(config, list(writes), task, memory, memory.first_seq, run_at_work())
 
     def task_for(self, memory: CachedThread, serde: SerializerProtocol) -> TaskWrites:
         """Return the task, with references by this verified cache."""

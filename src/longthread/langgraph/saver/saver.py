@@ -20,7 +20,8 @@ from longthread.errors import InvalidInput
 from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
-from longthread.langgraph.saver.parent_ids import NamespaceKey, named
+from longthread.langgraph.saver.parent_ids import NamespaceKey
+from longthread.langgraph.saver.put_request import PutRequest
 from longthread.loop_bridge import Portal, several
 from longthread.store.driver import Driver
 
@@ -149,7 +150,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         given = self._given(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if self._stores.overtake(thread_id, ns):
-            given = replace(given, config=self._leaving_aside(place, config))
+            given = self._leaving_aside(place, given)
         with self._stores.one(thread_id):
             return self._home.call("put", self._put, given)
 
@@ -163,7 +164,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         given = self._given(config, checkpoint, metadata, new_versions)
         thread_id, ns = place = _place_of(config)
         if await self._stores.aovertake(thread_id, ns):
-            given = replace(given, config=self._leaving_aside(place, config))
+            given = self._leaving_aside(place, given)
         with self._stores.one(thread_id):
             return await self._home.run(self._put, given)
 
@@ -214,16 +215,11 @@ class LongthreadSaver(AsyncLongthreadSaver):
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._home.run(super().aget_delta_channel_history, config=config, channels=channels)
 
-    def _leaving_aside(self, place: NamespaceKey, config: RunnableConfig) -> RunnableConfig:
+    def _leaving_aside(self, place: NamespaceKey, given: PutRequest) -> PutRequest:
         """Turn the put into a fork: a run that was over has stored a checkpoint since this one read."""
-        parent_id = named(config)
-        if parent_id is None:
+        if given.parent_id is None:
             self._parents.began(place)
-            return config
-        return {
-            **config,
-            "configurable": {**config["configurable"], "checkpoint_id": self._parents.fork(parent_id, place[0])},
-        }
+        return replace(given, is_fork=True)
 
 
 def _place_of(config: RunnableConfig) -> NamespaceKey:
