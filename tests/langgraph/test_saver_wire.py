@@ -216,7 +216,7 @@ def _asking(saver: Any) -> Any:
     async def ask(_: _Written) -> dict[str, Any]:
         return {"log": [interrupt("?")]}
 
-    builder = StateGraph(_Written)
+    builder: Any = StateGraph(_Written)
     builder.add_node("ask", ask)
     builder.add_node("end", lambda _: {"log": ["end"]})
     builder.add_edge(START, "ask")

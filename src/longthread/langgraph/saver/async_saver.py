@@ -220,7 +220,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                 each.settle(stored=False)  # what was not stored here is stored by who handed it in
         if parent_id is None:
             self._parents.began((thread_id, ns))
-        self._parents.belongs((thread_id, ns, given.id), putting.growth.thread.birth_id)
+        self._parents.put((thread_id, ns, given.id), putting.growth.thread.birth_id)
         return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": given.id}}
 
     async def _stored(self, given: PutRequest, pending: Sequence[Pending]) -> CheckpointPut:

@@ -7,7 +7,8 @@ from an old one look alike. Three values tell them apart, and they survive a wra
 - LangGraph writes the coordinates that a run was given into the `metadata` of its config: a run that was given a
   checkpoint forks, one that was given only a thread continues the newest.
 - Where the metadata is missing (a caller of the saver, a wire that sends coordinates alone), a checkpoint may be forked
-  from that was loaded by its id when it was no longer the newest, and no other.
+  from that was loaded by its id when it was no longer the newest. So may one that nobody has loaded as the newest, if
+  this saver put what is the newest now: no run can have continued it.
 
 Every other put on a parent that is no longer the newest is a rival's.
 """
@@ -44,6 +45,7 @@ class _HandedOut:
     birth_id: str | None = None
     seen: frozenset[str] | None = None
     is_addressed: bool = False
+    is_put: bool = False
 
 
 _NOTHING = _HandedOut()
@@ -70,6 +72,10 @@ class ParentTracker:
     def address(self, key: CheckpointKey) -> None:
         """Note that a checkpoint was loaded that was no longer the newest: whoever goes on from it may fork."""
         self._known.put(key, replace(self._of(key), is_addressed=True))
+
+    def put(self, key: CheckpointKey, birth_id: str) -> None:
+        """Note that the checkpoint was stored by this saver, in a thread of this mark."""
+        self._known.put(key, replace(self._of(key), birth_id=intern(birth_id), is_put=True))
 
     def is_missing(self, key: CheckpointKey) -> None:
         """Note that the checkpoint is not there any more; who asked for it may go on in whatever thread there is."""
@@ -112,14 +118,18 @@ class ParentTracker:
         for place in [place for place in self._found_nothing if place[0] == thread_id]:
             del self._found_nothing[place]
 
-    def forks(self, config: RunnableConfig, place: NamespaceKey, checkpoint_id: str | None) -> bool:
+    def forks(
+        self, config: RunnableConfig, place: NamespaceKey, checkpoint_id: str | None, newest_id: str = ""
+    ) -> bool:
         """Whether the run was told to go on from this checkpoint, be it the newest or not."""
         given = given_to_run(config)
         if given is not None and not given:
             return False
         if checkpoint_id is None:
             return given is not None or not self.began(place)
-        return checkpoint_id == given or self._of((*place, checkpoint_id)).is_addressed
+        known = self._of((*place, checkpoint_id))
+        by_hand = given is None and known.seen is None and self._of((*place, newest_id)).is_put
+        return checkpoint_id == given or known.is_addressed or by_hand
 
     def continues_newest(self, config: RunnableConfig, key: CheckpointKey) -> bool:
         """Whether a run writes to the checkpoint that it took for the newest, where another may do the same.
@@ -147,7 +157,7 @@ class ParentTracker:
             raise ThreadConflict(thread=place[0])
         if head is None or head.id in (parent_id, checkpoint_id) or is_fork:
             return
-        if not self.forks(config, place, parent_id):
+        if not self.forks(config, place, parent_id, head.id):
             raise ThreadConflict(thread=place[0])
 
 
