@@ -13,6 +13,7 @@ from longthread.errors import ThreadNotFound, ThreadTaken
 from longthread.store import incarnation, log
 from longthread.store.decoding import Decoding, decoder
 from longthread.store.driver import QueryCall, Row, Transaction, one
+from longthread.store.encoding import like_pattern
 
 _ENDLESS = 2**62
 _FEW = 16
@@ -366,8 +367,7 @@ async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Checkpoin
 
 def _holding(text: str) -> str:
     """Return the LIKE pattern for JSON that contains a text."""
-    escaped = json.dumps(text, ensure_ascii=False).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
+    return like_pattern(json.dumps(text, ensure_ascii=False))
 
 
 async def delete(tx: Transaction, rows: Iterable[CheckpointRow]) -> None:

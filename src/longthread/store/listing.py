@@ -1,4 +1,4 @@
-"""Statuses for lists of threads."""
+"""Lists of threads: their statuses, and those with a title."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from datetime import datetime
 
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction
+from longthread.store.encoding import like_pattern
 from longthread.store.leases import IsAlive, is_held
+from longthread.store.log_rows import threads_of
 
 
 async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive) -> dict[str, str]:
@@ -20,6 +22,12 @@ async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: st
     rows = await tx.fetch("latest_runs", user_id=user_id, first=_text(min(active)), last=_text(max(active)))
     wanted = {thread.id for thread in threads}
     return {row["thread_id"]: _status(row, alive) for row in rows if row["thread_id"] in wanted}
+
+
+async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:
+    """Return a user's threads with `text` in their title, the latest active first. Damaged threads are left out."""
+    rows = await tx.fetch("search_titles", user_id=user_id, pattern=like_pattern(text), limit=limit)
+    return threads_of(rows, {})
 
 
 def _status(row: Row, alive: IsAlive) -> str:

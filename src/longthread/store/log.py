@@ -13,7 +13,7 @@ from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump
+from longthread.store.encoding import dump, like_pattern
 from longthread.store.log_rows import (
     entries_of,
     entry_of,
@@ -136,8 +136,7 @@ async def search_threads(
 ) -> list[tuple[Thread, str]]:
     """Return a user's threads with `text` in a title, question or answer, each with the newest match. `unreadable`: see
     `list_threads`; damaged threads count towards `limit`."""
-    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    rows = await tx.fetch("search_threads", user_id=user_id, pattern=f"%{escaped}%", limit=limit)
+    rows = await tx.fetch("search_threads", user_id=user_id, pattern=like_pattern(text), limit=limit)
     hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
     return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
 

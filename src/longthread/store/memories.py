@@ -189,9 +189,9 @@ async def delete_expired(tx: Transaction, *, user_id: str | None = None, now: st
     return await tx.run("delete_expired_memories", user_id=user_id, now=now or log.now())
 
 
-async def count_expired(tx: Transaction, *, now: str) -> int:
-    """Count the memories that had expired at a time."""
-    [row] = await tx.fetch("count_expired_memories", now=now)
+async def count_expired(tx: Transaction, *, user_id: str | None = None, now: str) -> int:
+    """Count the memories, of one user or all, that had expired at a time."""
+    [row] = await tx.fetch("count_expired_memories", user_id=user_id, now=now)
     return int(row["memories"])
 
 

@@ -22,6 +22,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey
 from longthread.langgraph.saver.put_request import PutRequest
+from longthread.langgraph.threads import SaverThreads, SharedRecaller
 from longthread.loop_bridge import Portal, several
 from longthread.store.driver import Driver
 
@@ -61,6 +62,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         super().__init__(store, user_id=user_id, serde=serde)
         self._home = Portal()
         self._stores = InflightWrites()
+        self._recaller = SharedRecaller()
 
     @classmethod
     def from_conn_string(
@@ -87,7 +89,13 @@ class LongthreadSaver(AsyncLongthreadSaver):
         AsyncLongthreadSaver.__init__(made, self._store, user_id=user_id, serde=self.serde)
         made._home = self._home
         made._stores = InflightWrites()
+        made._recaller = self._recaller
         return made
+
+    @property
+    def threads(self) -> SaverThreads:
+        """The user's threads: list and search them, let them expire, delete and prune them."""
+        return SaverThreads(self, self._recaller)
 
     @property
     def backing(self) -> Backend:

@@ -25,8 +25,8 @@ class Expired:
     damaged: dict[str, str] = field(default_factory=dict)
 
 
-async def expire(store: Driver) -> Expired:
-    """Delete the threads whose `expires_at` is past, of all users, each in a transaction of its own.
+async def expire(store: Driver, *, user_id: str | None = None) -> Expired:
+    """Delete the threads whose `expires_at` is past, of one user or of all, each in a transaction of its own.
 
     It looks at no other threads. A thread below another one stays with that. Raises `StoreError`: earlier deletions are
     committed.
@@ -34,7 +34,7 @@ async def expire(store: Driver) -> Expired:
     found = Expired()
     policy = RetentionPolicy(now=log.now())
     async with store.reading() as tx:
-        ids = [row["id"] for row in await tx.fetch("select_expired_threads", now=policy.now)]
+        ids = [row["id"] for row in await tx.fetch("select_expired_threads", now=policy.now, user_id=user_id)]
     for thread_id in ids:
         try:
             async with store.writing() as tx:
@@ -54,13 +54,13 @@ async def _plan(tx: Transaction, thread_id: str, policy: RetentionPolicy) -> Ret
     # Lock first, then look: a run that begins now waits, and one that has begun is seen.
     if not await tx.fetch("select_position", id=thread_id):
         return KEEP
-    if await executed(tx, thread_id, alive=_may_be_alive):
+    if await executed(tx, thread_id, alive=may_be_alive):
         return None
     thread = await one(tx, "select_retention", id=thread_id)
-    return KEEP if thread is None else await plan_whole(tx, thread_id, thread, policy, _may_be_alive)
+    return KEEP if thread is None else await plan_whole(tx, thread_id, thread, policy, may_be_alive)
 
 
-def _may_be_alive(owner: str) -> bool:
+def may_be_alive(owner: str) -> bool:
     """Believe a lease: one of a dead process ends within seconds, and the next pass deletes its thread."""
     return True
 

@@ -35,30 +35,33 @@ class Pruned:
             self.bytes += size
 
 
-async def prune(store: Driver, retention: Retention, progress: TransferProgress, *, apply: bool) -> Pruned:
-    """Delete what retention does not keep; without `apply`, only count it.
+async def prune(
+    store: Driver, retention: Retention, progress: TransferProgress, *, apply: bool, user_id: str | None = None
+) -> Pruned:
+    """Delete what retention does not keep, of one user or of all; without `apply`, only count it.
 
     Each transaction locks one thread and deletes a limited number of rows, or a whole thread. It can stop at any
     moment and be run again. Damaged threads stay. Raises `StoreError`: earlier deletions are committed.
     """
     async with store.reading() as tx:
         pruning = _Pruning(store, retention, await read_tables(tx))
-    async for thread_id in each_thread(store, progress):
+    async for thread_id in each_thread(store, progress, user_id=user_id):
         try:
             await (pruning.apply(thread_id) if apply else pruning.look(thread_id))
         except RowDamaged as error:  # of this thread alone: a database that is damaged itself is not written to
             pruning.pruned.damaged[thread_id] = error.reason
     if retention.policy.now is not None:
-        pruning.pruned.add("memories", await _expire_memories(store, retention.policy.now, apply=apply), 0)
+        count = await _expire_memories(store, retention.policy.now, user_id, apply=apply)
+        pruning.pruned.add("memories", count, 0)
     return pruning.pruned
 
 
-async def _expire_memories(store: Driver, now: str, *, apply: bool) -> int:
+async def _expire_memories(store: Driver, now: str, user_id: str | None, *, apply: bool) -> int:
     async with store.reading() as tx:
-        count = await memories.count_expired(tx, now=now)
+        count = await memories.count_expired(tx, user_id=user_id, now=now)
     if apply and count:
         async with store.writing() as tx:
-            return await memories.delete_expired(tx, now=now)
+            return await memories.delete_expired(tx, user_id=user_id, now=now)
     return count
 
 

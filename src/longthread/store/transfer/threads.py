@@ -63,11 +63,13 @@ async def thread_ids(
     return [row["id"] for row in rows]
 
 
-async def each_thread(store: Driver, progress: TransferProgress) -> AsyncIterator[str]:
-    """Yield the id of each thread of a store in use, in order."""
+async def each_thread(
+    store: Driver, progress: TransferProgress, *, user_id: str | None = None
+) -> AsyncIterator[str]:
+    """Yield the id of each thread of a store in use, or of a user's, in order."""
     async with store.reading() as tx:
-        total = await count_threads(tx)
-        page = await thread_ids(tx)
+        total = await count_threads(tx, user_id=user_id)
+        page = await thread_ids(tx, user_id=user_id)
     done = 0
     while page:
         for thread_id in page:
@@ -75,7 +77,7 @@ async def each_thread(store: Driver, progress: TransferProgress) -> AsyncIterato
             yield thread_id
             done += 1
         async with store.reading() as tx:
-            page = await thread_ids(tx, after=page[-1])
+            page = await thread_ids(tx, after=page[-1], user_id=user_id)
     progress(done, max(total, done), "")
 
 

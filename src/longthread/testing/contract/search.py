@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from longthread.model.entry import Draft
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, draft, extend, thread_with
 
@@ -44,7 +44,10 @@ class SearchContract(Contract):
         async with store.writing() as tx:
             await log.create_thread(tx, "titled", user_id=USER, title="A rocket")
             found = {thread.id: hit for thread, hit in await log.search_threads(tx, "ROCKET", user_id=USER)}
+            titled = [thread.id for thread in await listing.titled(tx, "ROCKET", user_id=USER)]
+            assert await listing.titled(tx, "rocket", user_id="other") == []
         assert found == {"t": "new rocket", "titled": "A rocket"}
+        assert titled == ["titled"]
 
     async def test_only_questions_and_answers_are_searched(self, store: Driver) -> None:
         await thread_with(store)

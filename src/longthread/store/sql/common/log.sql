@@ -52,6 +52,12 @@ WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
 
+-- name: search_titles
+SELECT * FROM threads
+WHERE user_id = :user_id AND lower(title) LIKE lower(:pattern) ESCAPE '\'
+ORDER BY updated_at DESC, id DESC
+LIMIT :limit;
+
 -- name: update_title
 UPDATE threads SET title = :title WHERE id = :id AND user_id = :user_id;
 

@@ -129,4 +129,6 @@ WHERE expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now]
   AND (CAST(:user_id AS TEXT) IS NULL OR user_id = :user_id);
 
 -- name: count_expired_memories
-SELECT count(*) AS memories FROM memories WHERE expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now];
+SELECT count(*) AS memories FROM memories
+WHERE expires_at IS NOT NULL AND MOMENT[expires_at] <= MOMENT[:now]
+  AND (CAST(:user_id AS TEXT) IS NULL OR user_id = :user_id);

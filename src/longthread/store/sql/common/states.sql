@@ -21,4 +21,6 @@ ON CONFLICT (thread_id) DO UPDATE SET access_count = thread_clients.access_count
 
 -- name: select_expired_threads
 -- As far as their times are written in UTC, as Longthread does: the earliest first.
-SELECT id FROM threads WHERE expires_at <= :now ORDER BY expires_at, id;
+SELECT id FROM threads
+WHERE expires_at <= :now AND (CAST(:user_id AS TEXT) IS NULL OR user_id = :user_id)
+ORDER BY expires_at, id;

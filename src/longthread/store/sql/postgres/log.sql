@@ -13,3 +13,9 @@ WHERE t.user_id = :user_id
   AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
+
+-- name: search_titles
+SELECT * FROM threads
+WHERE user_id = :user_id AND lower(title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\'
+ORDER BY updated_at DESC, id DESC
+LIMIT :limit;

@@ -1,0 +1,258 @@
+"""The threads of a saver's user: listed, found, and deleted when their time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from longthread.errors import InvalidInput, ThreadNotFound
+from longthread.langgraph.backend import Backend, BackendUser
+from longthread.langgraph.items.item_validation import expect_minutes
+from longthread.langgraph.saver.retention import CheckpointKeeper
+from longthread.memory.index.terms import terms
+from longthread.memory.search.excerpt import excerpt
+from longthread.model.entry import Entry
+from longthread.model.thread import Thread
+from longthread.store import attributes, listing, log
+from longthread.store.driver import Driver
+from longthread.store.index.recall import Scope
+from longthread.store.maintenance.expiry import expire, may_be_alive
+from longthread.store.maintenance.prune import Pruned, prune
+from longthread.store.maintenance.retention import Retention, RetentionPolicy
+
+if TYPE_CHECKING:
+    from longthread.memory.search.recall import Recaller
+
+MOST = 1000
+"""Threads of one answer."""
+EXCERPT = 160
+"""Characters of the text that a search found."""
+_A_THREAD = 4
+"""Entries that a search looks at for each thread that is wanted: a long conversation has many that fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHit:
+    """A thread that a search found, and the part of its title or of a message that fits best."""
+
+    thread: Thread
+    text: str
+
+
+class ThreadsOwner(BackendUser, Protocol):
+    """The saver whose threads these are."""
+
+    async def adelete_thread(self, thread_id: str) -> None: ...
+
+
+class SharedRecaller:
+    """The index of one open store, which the savers of its users share."""
+
+    def __init__(self) -> None:
+        self._made: Recaller | None = None
+
+    async def entries(self, backing: Backend, text: str, count: int) -> Sequence[Entry]:
+        """Return the user's entries that fit best."""
+        from longthread.memory.search.recall import Question, Recaller  # only here: it loads numpy
+
+        if self._made is None:
+            self._made = Recaller(backing.store)
+            backing.home.at_close(self._made.close)
+        asked = Question(text, Scope(backing.user_id), k=count, neighbours=0)
+        return [hit.entry for hit in (await self._made.find(asked)).hits]
+
+
+class SaverThreads:
+    """The threads of a saver's user, see `LongthreadSaver.threads`. Each method has an `await`ed twin, such as `alist`.
+
+    What belongs to others is as if it were not there.
+    """
+
+    def __init__(self, saver: ThreadsOwner, recaller: SharedRecaller) -> None:
+        self._saver = saver
+        self._backing = saver.backing
+        self._recaller = recaller
+
+    def list(self, *, limit: int = 50, before: Thread | None = None) -> list[Thread]:
+        """Return threads, the latest active first; the next ones with `before`, the last one of those before."""
+        return self._call("threads.list", self._list, limit, before)
+
+    async def alist(self, *, limit: int = 50, before: Thread | None = None) -> list[Thread]:  # type: ignore[valid-type]
+        return await self._run(self._list, limit, before)
+
+    def get(self, thread_id: str) -> Thread | None:
+        """Return a thread, or None."""
+        return self._call("threads.get", self._get, thread_id)
+
+    async def aget(self, thread_id: str) -> Thread | None:
+        return await self._run(self._get, thread_id)
+
+    def search(self, text: str, *, limit: int = 20) -> list[ThreadHit]:  # type: ignore[valid-type]
+        """Return threads with these words in a title or a message, the best first. It asks the index of recall."""
+        return self._call("threads.search", self._search, text, limit)
+
+    async def asearch(self, text: str, *, limit: int = 20) -> list[ThreadHit]:  # type: ignore[valid-type]
+        return await self._run(self._search, text, limit)
+
+    def set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
+        """Let a thread expire so many minutes from now; None: never. `sweep_ttl` deletes those that have expired.
+
+        Raises:
+            ThreadNotFound: there is no such thread.
+            InvalidInput: that is no number of minutes.
+        """
+        return self._call("threads.set_ttl", self._set_ttl, thread_id, ttl)
+
+    async def aset_ttl(self, thread_id: str, ttl: float | None) -> Thread:
+        return await self._run(self._set_ttl, thread_id, ttl)
+
+    def sweep_ttl(self) -> int:
+        """Delete expired threads with all that is derived from them; return their number."""
+        return self._call("threads.sweep_ttl", self._sweep)
+
+    async def asweep_ttl(self) -> int:
+        return await self._run(self._sweep)
+
+    def delete(self, thread_id: str) -> None:
+        """Delete everything of a thread, in every table and index; nothing if there is none."""
+        self._call("threads.delete", self._saver.adelete_thread, thread_id)
+
+    async def adelete(self, thread_id: str) -> None:
+        await self._saver.adelete_thread(thread_id)
+
+    def prune(
+        self,
+        *,
+        idle: timedelta | None = None,
+        messages_older_than: timedelta | None = None,
+        checkpoints: int | None = None,
+        checkpoints_older_than: timedelta | None = None,
+        window: int = 200,
+    ) -> Pruned:
+        """Delete what is no longer needed of all threads, and those that have expired. It may run while graphs do.
+
+        Args:
+            idle: threads that were not active for so long are deleted.
+            messages_older_than: older messages are deleted, from a thread's beginning up to its window.
+            checkpoints: how many of the newest stay in each namespace; None: all.
+            checkpoints_older_than: only older ones are deleted.
+            window: so many messages at the end of a thread stay, of any age.
+
+        Raises:
+            InvalidInput: an age or a number is below 0, or no checkpoint would stay.
+        """
+        policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
+        return self._call("threads.prune", self._prune, policy)
+
+    async def aprune(
+        self,
+        *,
+        idle: timedelta | None = None,
+        messages_older_than: timedelta | None = None,
+        checkpoints: int | None = None,
+        checkpoints_older_than: timedelta | None = None,
+        window: int = 200,
+    ) -> Pruned:
+        policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
+        return await self._run(self._prune, policy)
+
+    def _call(self, name: str, work: Callable[..., Any], *given: Any) -> Any:
+        return self._backing.home.call(name, work, *given)
+
+    def _run(self, work: Callable[..., Any], *given: Any) -> Awaitable[Any]:
+        return self._backing.home.run(work, *given)
+
+    @property
+    def _store(self) -> Driver:
+        return self._backing.store
+
+    async def _list(self, limit: int, before: Thread | None) -> list[Thread]:  # type: ignore[valid-type]
+        _expect_limit(limit)
+        after = {} if before is None else {"before": (_text(before.updated_at), before.id)}
+        async with self._store.reading() as tx:
+            return await log.list_threads(tx, user_id=self._backing.user_id, limit=limit, **after)
+
+    async def _get(self, thread_id: str) -> Thread | None:
+        async with self._store.reading() as tx:
+            try:
+                return await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+            except ThreadNotFound:
+                return None
+
+    async def _search(self, text: str, limit: int) -> list[ThreadHit]:  # type: ignore[valid-type]
+        _expect_limit(limit)
+        wanted = terms(text)
+        if not wanted:
+            return []
+        best: dict[str, Entry] = {}
+        for entry in await self._recaller.entries(self._backing, text, limit * _A_THREAD):
+            best.setdefault(entry.thread_id, entry)
+        async with self._store.reading() as tx:
+            titled = await listing.titled(tx, text, user_id=self._backing.user_id, limit=limit)
+            found = {thread.id: ThreadHit(thread, thread.title or "") for thread in titled}
+            for thread_id, entry in best.items():
+                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+                found[thread_id] = ThreadHit(thread, excerpt(entry.text, wanted, EXCERPT))
+        order = [*best, *(each.id for each in titled if each.id not in best)]
+        return [found[thread_id] for thread_id in order][:limit]
+
+    async def _set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
+        expect_minutes(ttl, "ttl")
+        moment = None if ttl is None else datetime.now(UTC) + timedelta(minutes=ttl)
+        async with self._store.writing() as tx:
+            return await attributes.set_expiry(tx, thread_id, moment, user_id=self._backing.user_id)
+
+    async def _sweep(self) -> int:
+        return (await expire(self._store, user_id=self._backing.user_id)).threads
+
+    async def _prune(self, policy: RetentionPolicy) -> Pruned:
+        retention = Retention(policy, CheckpointKeeper(), may_be_alive)
+        return await prune(self._store, retention, _silently, apply=True, user_id=self._backing.user_id)
+
+
+def _expect_limit(limit: int) -> None:
+    if not 1 <= limit <= MOST:
+        raise InvalidInput(reason=f"limit is {limit!r}; allowed is a whole number from 1 to {MOST:,}.")
+
+
+def _policy(
+    idle: timedelta | None,
+    messages: timedelta | None,
+    checkpoints: int | None,
+    checkpoints_older: timedelta | None,
+    window: int,
+) -> RetentionPolicy:
+    if checkpoints is not None and checkpoints < 1:
+        raise InvalidInput(reason=f"checkpoints is {checkpoints!r}: at least one stays, or None, which is all of them.")
+    if window < 0:
+        raise InvalidInput(reason=f"window is {window!r}; give a whole number from 0 on.")
+    now = datetime.now(UTC)
+    return RetentionPolicy(
+        now=_text(now),
+        idle_before=_before(now, idle, "idle"),
+        entries_before=_before(now, messages, "messages_older_than"),
+        checkpoints=checkpoints,
+        checkpoints_before=_before(now, checkpoints_older, "checkpoints_older_than"),
+        window=window,
+    )
+
+
+def _before(now: datetime, age: timedelta | None, name: str) -> str | None:
+    if age is None:
+        return None
+    if not isinstance(age, timedelta) or age < timedelta():
+        raise InvalidInput(reason=f"{name} is {age!r}; give a timedelta, such as timedelta(days=90).")
+    try:
+        return _text(now - age)
+    except OverflowError:
+        return None  # before all times: nothing is so old
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _silently(done: int, total: int, what: str) -> None:
+    """Progress that nobody sees."""
