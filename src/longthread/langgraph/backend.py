@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType, ModuleType, TracebackType
@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore
 from longthread.errors import InvalidInput
 from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
-from longthread.store.open import open_store
+from longthread.store.open import open_store, store_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,10 @@ B = TypeVar("B", bound=BackendUser)
 class BackendOpener(Generic[B]):
     """Opens a saver or store: `with` on a thread of its own, `async with` on the running event loop."""
 
-    def __init__(self, address: str, make: Callable[[Driver], B], *, name: str) -> None:
-        self._address = address
+    def __init__(
+        self, opening: Callable[[], AbstractAsyncContextManager[Driver]], make: Callable[[Driver], B], *, name: str
+    ) -> None:
+        self._opening = opening
         self._make = make
         self._name = name
         self._plain = ExitStack()
@@ -149,12 +151,24 @@ class BackendOpener(Generic[B]):
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[B]:
-        async with open_store(self._address) as store:
+        async with self._opening() as store:
             made = self._make(store)
             try:
                 yield made
             finally:
                 await made.backing.home.close()
+
+
+def opener(address: str, make: Callable[[Driver], B], *, name: str, pool_size: int | None = None) -> BackendOpener[B]:
+    """Open what `make` makes over the store at an address."""
+    return BackendOpener(partial(open_store, address, pool_size=pool_size), make, name=name)
+
+
+@asynccontextmanager
+async def over_pool(pool: Any, make: Callable[[Driver], B]) -> AsyncIterator[B]:
+    """Open what `make` makes over the store in the database of an application's pool, on the pool's event loop."""
+    async with BackendOpener(partial(store_over, pool), make, name="") as made:
+        yield made
 
 
 def done() -> Awaitable[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,6 +41,11 @@ class ThreadHit:
     text: str
 
 
+Threads = list[Thread]
+Hits = list[ThreadHit]
+"""`list` is a method of the class below."""
+
+
 class ThreadsOwner(BackendUser, Protocol):
     """The saver whose threads these are."""
 
@@ -73,28 +78,29 @@ class SaverThreads:
     def __init__(self, saver: ThreadsOwner, recaller: SharedRecaller) -> None:
         self._saver = saver
         self._backing = saver.backing
+        self._home = saver.backing.home
         self._recaller = recaller
 
-    def list(self, *, limit: int = 50, before: Thread | None = None) -> list[Thread]:
+    def list(self, *, limit: int = 50, before: Thread | None = None) -> Threads:
         """Return threads, the latest active first; the next ones with `before`, the last one of those before."""
-        return self._call("threads.list", self._list, limit, before)
+        return self._home.call("threads.list", self._list, limit, before)
 
-    async def alist(self, *, limit: int = 50, before: Thread | None = None) -> list[Thread]:  # type: ignore[valid-type]
-        return await self._run(self._list, limit, before)
+    async def alist(self, *, limit: int = 50, before: Thread | None = None) -> Threads:
+        return await self._home.run(self._list, limit, before)
 
     def get(self, thread_id: str) -> Thread | None:
         """Return a thread, or None."""
-        return self._call("threads.get", self._get, thread_id)
+        return self._home.call("threads.get", self._get, thread_id)
 
     async def aget(self, thread_id: str) -> Thread | None:
-        return await self._run(self._get, thread_id)
+        return await self._home.run(self._get, thread_id)
 
-    def search(self, text: str, *, limit: int = 20) -> list[ThreadHit]:  # type: ignore[valid-type]
+    def search(self, text: str, *, limit: int = 20) -> Hits:
         """Return threads with these words in a title or a message, the best first. It asks the index of recall."""
-        return self._call("threads.search", self._search, text, limit)
+        return self._home.call("threads.search", self._search, text, limit)
 
-    async def asearch(self, text: str, *, limit: int = 20) -> list[ThreadHit]:  # type: ignore[valid-type]
-        return await self._run(self._search, text, limit)
+    async def asearch(self, text: str, *, limit: int = 20) -> Hits:
+        return await self._home.run(self._search, text, limit)
 
     def set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
         """Let a thread expire so many minutes from now; None: never. `sweep_ttl` deletes those that have expired.
@@ -103,21 +109,21 @@ class SaverThreads:
             ThreadNotFound: there is no such thread.
             InvalidInput: that is no number of minutes.
         """
-        return self._call("threads.set_ttl", self._set_ttl, thread_id, ttl)
+        return self._home.call("threads.set_ttl", self._set_ttl, thread_id, ttl)
 
     async def aset_ttl(self, thread_id: str, ttl: float | None) -> Thread:
-        return await self._run(self._set_ttl, thread_id, ttl)
+        return await self._home.run(self._set_ttl, thread_id, ttl)
 
     def sweep_ttl(self) -> int:
         """Delete expired threads with all that is derived from them; return their number."""
-        return self._call("threads.sweep_ttl", self._sweep)
+        return self._home.call("threads.sweep_ttl", self._sweep)
 
     async def asweep_ttl(self) -> int:
-        return await self._run(self._sweep)
+        return await self._home.run(self._sweep)
 
     def delete(self, thread_id: str) -> None:
         """Delete everything of a thread, in every table and index; nothing if there is none."""
-        self._call("threads.delete", self._saver.adelete_thread, thread_id)
+        self._home.call("threads.delete", self._saver.adelete_thread, thread_id)
 
     async def adelete(self, thread_id: str) -> None:
         await self._saver.adelete_thread(thread_id)
@@ -144,7 +150,7 @@ class SaverThreads:
             InvalidInput: an age or a number is below 0, or no checkpoint would stay.
         """
         policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
-        return self._call("threads.prune", self._prune, policy)
+        return self._home.call("threads.prune", self._prune, policy)
 
     async def aprune(
         self,
@@ -156,23 +162,17 @@ class SaverThreads:
         window: int = 200,
     ) -> Pruned:
         policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
-        return await self._run(self._prune, policy)
-
-    def _call(self, name: str, work: Callable[..., Any], *given: Any) -> Any:
-        return self._backing.home.call(name, work, *given)
-
-    def _run(self, work: Callable[..., Any], *given: Any) -> Awaitable[Any]:
-        return self._backing.home.run(work, *given)
+        return await self._home.run(self._prune, policy)
 
     @property
     def _store(self) -> Driver:
         return self._backing.store
 
-    async def _list(self, limit: int, before: Thread | None) -> list[Thread]:  # type: ignore[valid-type]
+    async def _list(self, limit: int, before: Thread | None) -> Threads:
         _expect_limit(limit)
-        after = {} if before is None else {"before": (_text(before.updated_at), before.id)}
+        after = log.LATEST if before is None else (_text(before.updated_at), before.id)
         async with self._store.reading() as tx:
-            return await log.list_threads(tx, user_id=self._backing.user_id, limit=limit, **after)
+            return await log.list_threads(tx, user_id=self._backing.user_id, limit=limit, before=after)
 
     async def _get(self, thread_id: str) -> Thread | None:
         async with self._store.reading() as tx:
@@ -181,7 +181,7 @@ class SaverThreads:
             except ThreadNotFound:
                 return None
 
-    async def _search(self, text: str, limit: int) -> list[ThreadHit]:  # type: ignore[valid-type]
+    async def _search(self, text: str, limit: int) -> Hits:
         _expect_limit(limit)
         wanted = terms(text)
         if not wanted:
@@ -240,9 +240,10 @@ def _policy(
 
 
 def _before(now: datetime, age: timedelta | None, name: str) -> str | None:
+    given: Any = age  # not every program is type-checked
     if age is None:
         return None
-    if not isinstance(age, timedelta) or age < timedelta():
+    if not isinstance(given, timedelta) or age < timedelta():
         raise InvalidInput(reason=f"{name} is {age!r}; give a timedelta, such as timedelta(days=90).")
     try:
         return _text(now - age)

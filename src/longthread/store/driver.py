@@ -13,6 +13,8 @@ QueryCall = tuple[str, Mapping[str, Any]]
 """A query's name and values."""
 CHANGED = "somebody else has changed what was known of it."
 """Why an expectation fails."""
+LEAST_CONNECTIONS = 2
+"""Of a pool: who writes may read beside it."""
 
 
 class Transaction(Protocol):

@@ -6,19 +6,25 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from longthread.errors import InvalidInput, StoreUnavailable
 from longthread.settings import EMBEDDED, POSTGRES_URLS, data_folder, shown_address, store_address
 from longthread.store.backends.read_only import ReadOnlyDriver, ReadOnlySqliteDriver, require_current
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Driver
+from longthread.store.driver import LEAST_CONNECTIONS, Driver
 from longthread.store.queries import queries
 
 
 @asynccontextmanager
 async def open_store(
-    database: str | Path, *, creates: bool = True, migrates: bool = True, read_only: bool = False
+    database: str | Path,
+    *,
+    creates: bool = True,
+    migrates: bool = True,
+    read_only: bool = False,
+    pool_size: int | None = None,
 ) -> AsyncIterator[Driver]:
     """Open the store at an address, create and migrate it when needed, and close it at the end of the block.
 
@@ -29,15 +35,17 @@ async def open_store(
         migrates: if False, the store must exist and keeps its schema: read only what all versions share.
         read_only: the store must exist, with the current schema if `migrates`; writes raise `StoreReadOnly`. The server
             of `embedded` still writes its own files.
+        pool_size: how many connections to PostgreSQL it has at most, from 2 on; None: 16. A SQLite file needs none.
 
     Raises:
-        InvalidInput: it is no such address.
+        InvalidInput: it is no such address, or the pool is too small.
         StoreUnavailable: it cannot be opened; the message says why.
         StoreTooNew: a newer Longthread wrote it.
     """
     if not isinstance(database, str | Path):
         raise InvalidInput(reason=f"A store's address is a text or a path, and {database!r} is none.")
     address = _checked(str(database))
+    _expect_size(pool_size)
     changes = migrates and not read_only
     creates = creates and changes
     if not creates and (reason := await asyncio.to_thread(why_none, address)):
@@ -49,18 +57,43 @@ async def open_store(
             from longthread.store.backends.embedded_postgres import embedded_server  # only here: slow to import
 
             url = await stack.enter_async_context(embedded_server(Path(address.removeprefix(_EMBEDDED))))
-        driver = await _opened(url, where, creates=creates, migrates=changes, read_only=read_only)
+        driver = await _opened(url, where, creates=creates, migrates=changes, read_only=read_only, size=pool_size)
         stack.push_async_callback(_close, driver)
         if read_only and migrates:
             require_current(driver)
         yield driver
 
 
-async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_only: bool) -> Driver:
+@asynccontextmanager
+async def store_over(pool: Any) -> AsyncIterator[Driver]:
+    """Open the store in the database of an application's `psycopg_pool.AsyncConnectionPool`, which stays open.
+
+    Raises as `open_store` does.
+    """
+    from longthread.store.backends.postgres import PostgresDriver
+
+    await asyncio.to_thread(queries, "postgres")
+    driver = await PostgresDriver.over(pool)
+    try:
+        yield driver
+    finally:
+        await _close(driver)
+
+
+def _expect_size(pool_size: Any) -> None:
+    is_number = isinstance(pool_size, int) and not isinstance(pool_size, bool)
+    if pool_size is not None and not (is_number and pool_size >= LEAST_CONNECTIONS):
+        raise InvalidInput(
+            reason=f"pool_size is {pool_size!r}; give a whole number from {LEAST_CONNECTIONS} on: who writes may read "
+            "beside it."
+        )
+
+
+async def _opened(url: str, where: str, *, creates: bool, migrates: bool, read_only: bool, size: int | None) -> Driver:
     if is_postgres(url):
         from longthread.store.backends.postgres import PostgresDriver
 
-        driver = await PostgresDriver.open(url, where=where, creates=creates, migrates=migrates)
+        driver = await PostgresDriver.open(url, where=where, creates=creates, migrates=migrates, pool_size=size)
         return ReadOnlyDriver(driver) if read_only else driver
     if read_only:
         return await ReadOnlySqliteDriver.open(Path(url))

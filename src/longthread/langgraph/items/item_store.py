@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
 from langgraph.store.base import (
@@ -19,7 +20,16 @@ from langgraph.store.base import (
 )
 
 from longthread.errors import LongthreadError
-from longthread.langgraph.backend import Backend, BackendOpener, BackendUser, done, expect_backed, expect_store
+from longthread.langgraph.backend import (
+    Backend,
+    BackendOpener,
+    BackendUser,
+    done,
+    expect_backed,
+    expect_store,
+    opener,
+    over_pool,
+)
 from longthread.langgraph.items.item_batch import Batches
 from longthread.langgraph.items.item_index import ItemIndex
 from longthread.langgraph.items.item_validation import expect_config, expect_minutes, expect_tuple
@@ -76,16 +86,31 @@ class LongthreadStore(BaseStore):
 
     @classmethod
     def from_conn_string(
-        cls, address: str, *, user_id: str = "default", index: IndexConfig | None = None, ttl: TTLConfig | None = None
+        cls,
+        address: str,
+        *,
+        user_id: str = "default",
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        pool_size: int | None = None,
     ) -> BackendOpener[LongthreadStore]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
+        It has at most `pool_size` connections to PostgreSQL (None: 16).
+
         Raises, when the block begins:
             StoreUnavailable: it cannot be opened; the message says why.
-            InvalidInput: the index has no embedder that can be used, or no dimensions.
+            InvalidInput: the index has no embedder that can be used, or no dimensions; or the pool is too small.
         """
         make = lambda store: cls(store, user_id=user_id, index=index, ttl=ttl)  # noqa: E731
-        return BackendOpener(address, make, name="longthread-store")
+        return opener(address, make, name="longthread-store", pool_size=pool_size)
+
+    @classmethod
+    def from_pool(
+        cls, pool: Any, *, user_id: str = "default", index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> AbstractAsyncContextManager[LongthreadStore]:
+        """Use connections of an open `psycopg_pool.AsyncConnectionPool` of your own, as `LongthreadSaver.from_pool`."""
+        return over_pool(pool, lambda store: cls(store, user_id=user_id, index=index, ttl=ttl))
 
     def _begin(self, backing: Backend, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
         expect_config(index, "index")

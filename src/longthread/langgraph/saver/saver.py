@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import InvalidInput
-from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store
+from longthread.langgraph.backend import Backend, BackendOpener, done, expect_store, opener, over_pool
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey
@@ -66,18 +67,37 @@ class LongthreadSaver(AsyncLongthreadSaver):
 
     @classmethod
     def from_conn_string(
-        cls, address: str, *, user_id: str = "default", serde: SerializerProtocol | None = None
+        cls,
+        address: str,
+        *,
+        user_id: str = "default",
+        serde: SerializerProtocol | None = None,
+        pool_size: int | None = None,
     ) -> BackendOpener[LongthreadSaver]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
 
-        The store is made and migrated when needed, and closed at the end of the block.
+        The store is made and migrated when needed, and closed at the end of the block. It has at most `pool_size`
+        connections to PostgreSQL (None: 16).
 
         Raises, when the block begins:
+            InvalidInput: the pool has fewer than two connections.
             StoreUnavailable: it cannot be opened; the message says why.
             StoreTooNew: a newer Longthread wrote it.
             SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
         """
-        return BackendOpener(address, lambda store: cls(store, user_id=user_id, serde=serde), name="longthread-saver")
+        make = lambda store: cls(store, user_id=user_id, serde=serde)  # noqa: E731
+        return opener(address, make, name="longthread-saver", pool_size=pool_size)
+
+    @classmethod
+    def from_pool(
+        cls, pool: Any, *, user_id: str = "default", serde: SerializerProtocol | None = None
+    ) -> AbstractAsyncContextManager[LongthreadSaver]:
+        """Use connections of an open `psycopg_pool.AsyncConnectionPool` of your own: `async with`, on its event loop.
+
+        The pool's connections keep your settings, and the pool stays open. Raises as `from_conn_string` does, and
+        InvalidInput for something else.
+        """
+        return over_pool(pool, lambda store: cls(store, user_id=user_id, serde=serde))
 
     def for_user(self, user_id: str) -> LongthreadSaver:
         """Return a saver of another user's threads over the same open store. It is open as long as this one, and may be

@@ -13,9 +13,10 @@ from psycopg.adapt import Transformer
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from longthread.errors import CommitUnknown, NotAsExpected, StoreDisconnected, StoreError, StoreUnavailable
+from longthread.store.backends.borrowed_pool import BorrowedPool
 from longthread.store.backends.migrate import migrate_postgres
 from longthread.store.backends.placeholders import parts, with_names
 from longthread.store.backends.postgres_address import parsed, shown
@@ -27,9 +28,10 @@ from longthread.store.driver import CHANGED, QueryCall, Row, storable
 from longthread.store.queries import queries
 
 CONNECTIONS = 16
-"""Maximum per driver."""
+"""Maximum per driver, where no other is given."""
 FOR_READERS = 4
-"""Connections that writers leave free: a writer that also reads must not wait for other writers."""
+"""Connections that writers leave free, of fewer a quarter, but one: a writer that also reads must not wait for other
+writers."""
 KEPT_TIMES = 256
 """Uses of a connection before it returns to the pool, which replaces old ones."""
 WAIT_SECONDS = 30.0
@@ -258,7 +260,12 @@ class PostgresDriver:
     dialect = "postgres"
 
     def __init__(
-        self, where: str, pool: AsyncConnectionPool[PgConnection], found: int, first: list[PgConnection]
+        self,
+        where: str,
+        pool: AsyncConnectionPool[PgConnection] | BorrowedPool,
+        found: int,
+        first: list[PgConnection],
+        size: int,
     ) -> None:
         self.found_version = found
         self._where = where
@@ -268,19 +275,28 @@ class PostgresDriver:
         self._kept: list[PgConnection] = []
         self._handed_on = 0
         self._asking = 0
-        self._writers = asyncio.Semaphore(CONNECTIONS - FOR_READERS)
+        self._size = size
+        self._writers = asyncio.Semaphore(size - min(FOR_READERS, max(1, size // 4)))
 
     @property
     def where(self) -> str:
         return self._where
 
     @classmethod
-    async def open(cls, url: str, *, where: str = "", creates: bool = True, migrates: bool = True) -> PostgresDriver:
+    async def open(
+        cls,
+        url: str,
+        *,
+        where: str = "",
+        creates: bool = True,
+        migrates: bool = True,
+        pool_size: int | None = None,
+    ) -> PostgresDriver:
         """Connect to a `postgresql://` URL and migrate its schema.
 
         Args:
             where: the name shown to people; by default the URL without its password.
-            creates, migrates: see `open_store`.
+            creates, migrates, pool_size: see `open_store`.
 
         Raises:
             StoreUnavailable: it cannot be reached or used; the message says why.
@@ -297,7 +313,7 @@ class PostgresDriver:
                 raise
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(where=where, reason=reason_of(error)) from None
-        first = [connection]
+        first, size = [connection], CONNECTIONS if pool_size is None else pool_size
         drivers: list[PostgresDriver] = []
 
         async def try_again(_: Any) -> None:
@@ -309,15 +325,38 @@ class PostgresDriver:
             kwargs=_SESSION | {"first": first},
             configure=configure,
             min_size=1,
-            max_size=CONNECTIONS,
+            max_size=size,
             max_idle=300,
             reconnect_timeout=RECONNECT_SECONDS,
             reconnect_failed=try_again,
             open=False,
         )
-        drivers.append(cls(where, pool, found, first))
+        drivers.append(cls(where, pool, found, first, size))
         await pool.open()
         return drivers[0]
+
+    @classmethod
+    async def over(cls, pool: AsyncConnectionPool[Any]) -> PostgresDriver:
+        """Share an application's open pool, which stays open, and migrate the schema.
+
+        Raises:
+            InvalidInput: it is no such pool, or too small.
+            StoreUnavailable: the database cannot be reached or used; the message says why.
+            StoreTooNew: a newer Longthread wrote it.
+        """
+        borrowed = BorrowedPool(pool)
+        where = "the database of the pool"
+        try:
+            connection = await borrowed.getconn(WAIT_SECONDS)
+            try:
+                found = await migrate_postgres(connection, where)
+            finally:
+                await to_the_end(borrowed.putconn(connection))
+        except PoolClosed:
+            raise StoreUnavailable(where=where, reason="the pool is not open. Await its open() first.") from None
+        except (psycopg.Error, OSError) as error:
+            raise StoreUnavailable(where=where, reason=reason_of(error)) from None
+        return cls(where, borrowed, found, [], borrowed.size)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
@@ -380,7 +419,7 @@ class PostgresDriver:
             raise StoreError(reason=_TOO_BUSY) from None
 
     async def _transaction(self, begin: Sequence[bytes], **how: bool) -> PostgresTransaction:
-        left = CONNECTIONS
+        left = self._size
 
         async def renew(tx: PostgresTransaction) -> bool:
             nonlocal left
@@ -435,7 +474,8 @@ class PostgresDriver:
     def _keeps(self, connection: PgConnection) -> bool:
         """Return whether to keep the connection outside of the pool: nobody waits, and none is kept yet."""
         self._handed_on = (self._handed_on + 1) % KEPT_TIMES
-        wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed
+        borrowed = isinstance(self._pool, BorrowedPool)  # whose other users may be waiting for it
+        wanted = self._handed_on and not self._kept and not self._asking and not self._pool.closed and not borrowed
         return bool(wanted) and connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     async def _put_back(self, connection: PgConnection) -> None:

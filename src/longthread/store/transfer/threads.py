@@ -63,9 +63,7 @@ async def thread_ids(
     return [row["id"] for row in rows]
 
 
-async def each_thread(
-    store: Driver, progress: TransferProgress, *, user_id: str | None = None
-) -> AsyncIterator[str]:
+async def each_thread(store: Driver, progress: TransferProgress, *, user_id: str | None = None) -> AsyncIterator[str]:
     """Yield the id of each thread of a store in use, or of a user's, in order."""
     async with store.reading() as tx:
         total = await count_threads(tx, user_id=user_id)
