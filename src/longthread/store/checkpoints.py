@@ -17,6 +17,8 @@ from longthread.store.encoding import like_pattern
 
 _ENDLESS = 2**62
 _FEW = 16
+USUAL: Mapping[str, Any] = {"source": "loop", "parents": {}}
+"""LangGraph's usual metadata, which has a `step` too."""
 _USUAL_METADATA = '{"source":"loop","step":%s,"parents":{}}'
 _STEP = re.compile(r"0|[1-9][0-9]{0,17}")
 _USUAL = re.compile(rf'\{{"source":"loop","step":({_STEP.pattern}),"parents":\{{\}}\}}')
@@ -86,11 +88,15 @@ class CheckpointRow:
     @property
     def about(self) -> dict[str, Any]:
         """Parse the metadata. Raises `RowDamaged`."""
-        with Decoding(self.thread_id, "the metadata of checkpoint", self.id):
-            found = json.loads(self.metadata)
-            if not isinstance(found, dict):
-                raise TypeError("it is no JSON object")
-            return found
+        return _about(self)
+
+
+def _about(row: CheckpointRow | FoundMetadata) -> dict[str, Any]:
+    with Decoding(row.thread_id, "the metadata of checkpoint", row.id):
+        found = json.loads(row.metadata)
+        if not isinstance(found, dict):
+            raise TypeError("it is no JSON object")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +197,11 @@ def _short(metadata: str) -> str:
 @decoder
 def _checkpoint(row: Row) -> CheckpointRow:
     found = CheckpointRow(**row)
-    step = _STEP.fullmatch(found.metadata)
-    return found if step is None else replace(found, metadata=_USUAL_METADATA % found.metadata)
+    return replace(found, metadata=_full(found.metadata))
+
+
+def _full(metadata: str) -> str:
+    return metadata if _STEP.fullmatch(metadata) is None else _USUAL_METADATA % metadata
 
 
 async def update_body(
@@ -321,6 +330,43 @@ class CheckpointFilter:
     thread_id: str | None = None
     ns: str | None = None
     before: str = LAST
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSearch:
+    """A search for metadata, which finds all that is meant and perhaps more: each contains one of the JSON objects in
+    `contained`, and `text` as a part of its JSON. `usual`: or it is LangGraph's usual metadata, of any step."""
+
+    contained: Sequence[str]
+    text: str
+    usual: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMetadata:
+    """A checkpoint that a search of metadata found."""
+
+    id: str
+    ns: str
+    thread_id: str
+    metadata: str
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Parse the metadata. Raises `RowDamaged`."""
+        return _about(self)
+
+
+async def with_metadata(tx: Transaction, where: CheckpointFilter, search: MetadataSearch) -> list[FoundMetadata]:
+    """Return the checkpoints of a filter that a search of metadata finds, newest ids first."""
+    at = {"user_id": where.user_id, "thread_id": where.thread_id, "ns": where.ns, "before": where.before}
+    rows: list[Row] = []
+    for contained in search.contained:
+        rows += await tx.fetch("select_checkpoints_with_metadata", **at, contained=contained, part=search.text)
+    if search.usual:
+        rows += await tx.fetch("select_usual_checkpoints", **at)
+    found = {(row["id"], row["ns"], row["thread_id"]): _full(row["metadata"]) for row in rows}
+    return [FoundMetadata(*key, found[key]) for key in sorted(found, reverse=True)]
 
 
 async def page(

@@ -35,7 +35,7 @@ from longthread.errors import (
 from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
-from longthread.langgraph.saver.checkpoint_list import is_wanted, page, where_of
+from longthread.langgraph.saver.checkpoint_list import Listing
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
 from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, named
@@ -56,8 +56,6 @@ from longthread.store.maintenance.scrub import scrub
 _NEW_THREADS = 1024
 """How many threads that were looked for and not there are remembered."""
 _logger = logging.getLogger(__name__)
-_PAGE = 64
-"""How many checkpoints are read at a time for a listing."""
 
 
 class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
@@ -159,28 +157,19 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Yield matching checkpoints, newest ids first. They are read page by page."""
-        where = where_of(config, before, user_id=self._user_id)
-        wanted = named(config) if config else None
-        after: CheckpointRow | None = None
-        left = limit if limit is not None else -1
-        size = _PAGE if filter or left < 0 else min(left, _PAGE)
+        """Yield matching checkpoints, newest ids first. They are read page by page.
+
+        A filter finds metadata that contains it: an object these fields, a list these items. A key with dots may also
+        be a path, and None finds what is missing.
+        """
+        listing = Listing.of(config, before, filter, user_id=self._user_id, limit=limit)
         # How LangGraph finds where a graph inside of one that goes back is to go on from.
         goes_back = limit == 1 and before is not None
-        while left:
-            async with self._store.reading() as tx:
-                rows = await page(tx, where, wanted, after, size)
-                chosen = [row for row in rows if is_wanted(row, where, wanted, filter)]
-                found = await self._read_all(tx, chosen[:left] if left > 0 else chosen)
+        async for found in listing.pages(self._store, self._read_all):
             for item in found:
                 if goes_back:
                     self._parents.address(_key_of(item))
                 yield item
-            left -= len(found) if left > 0 else 0
-            if len(rows) < size:
-                return
-            after = rows[-1]
-            size = _PAGE
 
     async def aput(
         self,

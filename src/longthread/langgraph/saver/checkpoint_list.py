@@ -2,42 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from longthread.langgraph.saver.metadata_filter import MetadataFilter
 from longthread.langgraph.saver.parent_ids import named
 from longthread.store import checkpoints
-from longthread.store.checkpoints import LAST, CheckpointFilter, CheckpointRow
-from longthread.store.driver import Transaction
+from longthread.store.checkpoints import LAST, CheckpointFilter, CheckpointRow, FoundMetadata
+from longthread.store.driver import Driver, Transaction
+
+T = TypeVar("T")
+ReadRows = Callable[[Transaction, Sequence[CheckpointRow]], Awaitable[T]]
+_PAGE = 64
+"""How many checkpoints are read at a time."""
 
 
-def where_of(config: RunnableConfig | None, before: RunnableConfig | None, *, user_id: str) -> CheckpointFilter:
-    at = config["configurable"] if config else {}
-    thread_id = at.get("thread_id")
-    last = named(before) if before else None
-    thread_id = str(thread_id) if thread_id is not None else None
-    return CheckpointFilter(user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a listing asks for: checkpoints by place, the one of an id, by metadata, and how many at most."""
 
+    where: CheckpointFilter
+    checkpoint_id: str | None
+    filter: MetadataFilter | None
+    limit: int | None
 
-async def page(
-    tx: Transaction, where: CheckpointFilter, wanted: str | None, after: CheckpointRow | None, limit: int
-) -> list[CheckpointRow]:
-    """Return the next rows of a listing; with `wanted`, only that checkpoint."""
-    if not wanted or where.thread_id is None or where.ns is None:
-        return await checkpoints.page(tx, where, after, limit=limit)
-    known = await checkpoints.lock(tx, where.thread_id, user_id=where.user_id) is not None and after is None
-    row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
-    return [row] if row is not None and row.id < where.before else []
+    @classmethod
+    def of(
+        cls,
+        config: RunnableConfig | None,
+        before: RunnableConfig | None,
+        filter_: Mapping[str, Any] | None,
+        *,
+        user_id: str,
+        limit: int | None,
+    ) -> Listing:
+        at = config["configurable"] if config else {}
+        thread_id, last = at.get("thread_id"), named(before) if before else None
+        thread_id = str(thread_id) if thread_id is not None else None
+        where = CheckpointFilter(user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
+        wanted = MetadataFilter.of(filter_) if filter_ else None
+        return cls(
+            where, named(config) if config else None, wanted, limit if limit is not None and limit >= 0 else None
+        )
 
+    async def pages(self, store: Driver, read: ReadRows[list[T]]) -> AsyncIterator[list[T]]:
+        """Yield what `read` makes of the checkpoints, newest ids first, page by page, each in a snapshot of its own."""
+        rows = self._all(store, read) if self.filter is None else self._filtered(store, read, self.filter)
+        async for found in rows:
+            yield found
 
-def is_wanted(
-    row: CheckpointRow, where: CheckpointFilter, wanted: str | None, filter_: Mapping[str, Any] | None
-) -> bool:
-    if (where.ns is not None and row.ns != where.ns) or (wanted and row.id != wanted):
-        return False
-    if not filter_:
-        return True
-    metadata = row.about
-    return all(metadata.get(key) == value for key, value in filter_.items())
+    async def _all(self, store: Driver, read: ReadRows[list[T]]) -> AsyncIterator[list[T]]:
+        after: CheckpointRow | None = None
+        left = -1 if self.limit is None else self.limit
+        size = _PAGE if left < 0 else min(left, _PAGE)
+        while left:
+            async with store.reading() as tx:
+                rows = await self._page(tx, after, size)
+                chosen = [row for row in rows if self._has(row)]
+                found = await read(tx, chosen[:left] if left > 0 else chosen)
+            yield found
+            left -= len(found) if left > 0 else 0
+            if len(rows) < size:
+                return
+            after = rows[-1]
+            size = _PAGE
+
+    async def _filtered(
+        self, store: Driver, read: ReadRows[list[T]], filter_: MetadataFilter
+    ) -> AsyncIterator[list[T]]:
+        async with store.reading() as tx:
+            there = await checkpoints.with_metadata(tx, self.where, filter_.search)
+        chosen = [each for each in there if self._has(each) and filter_.matches(each.about)][: self.limit]
+        for at in range(0, len(chosen), _PAGE):
+            part = chosen[at : at + _PAGE]
+            async with store.reading() as tx:
+                rows = [await checkpoints.find(tx, each.thread_id, each.ns, each.id) for each in part]
+                found = await read(tx, [row for row in rows if row is not None])  # some may be gone by now
+            yield found
+
+    async def _page(self, tx: Transaction, after: CheckpointRow | None, size: int) -> list[CheckpointRow]:
+        where, wanted = self.where, self.checkpoint_id
+        if not wanted or where.thread_id is None or where.ns is None:
+            return await checkpoints.page(tx, where, after, limit=size)
+        known = await checkpoints.lock(tx, where.thread_id, user_id=where.user_id) is not None and after is None
+        row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
+        return [row] if row is not None and row.id < where.before else []
+
+    def _has(self, row: CheckpointRow | FoundMetadata) -> bool:
+        return (self.where.ns is None or row.ns == self.where.ns) and self.checkpoint_id in (None, "", row.id)

@@ -9,7 +9,7 @@ import pytest
 
 from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointFilter, CheckpointRow, NewestCheckpoint, WriteRow
+from longthread.store.checkpoints import CheckpointFilter, CheckpointRow, MetadataSearch, NewestCheckpoint, WriteRow
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
@@ -106,6 +106,31 @@ class CheckpointContract(Contract):
             assert len(everything) == 9
             assert [each.id for each in everything] == sorted((each.id for each in everything), reverse=True)
             assert await checkpoints.before(tx, "t", "", 4, limit=2) == [rows[2], rows[1]]
+
+    async def test_they_are_found_by_what_their_metadata_contains(self, store: Driver) -> None:
+        usual = replace(row(2), metadata='{"source":"loop","step":2,"parents":{}}')
+        odd = replace(row(3), metadata='{"step":3,"text":"a\\u0000b","size":1e999}')
+        await put(store, row(1), usual, odd, row(1, thread_id="u", ns="child:1"))
+        await put(store, row(1, thread_id="his"), user_id="other")
+
+        async def found(where: CheckpointFilter, search: MetadataSearch) -> list[tuple[str, str]]:
+            async with store.reading() as tx:
+                there = await checkpoints.with_metadata(tx, where, search)
+            # A store may find more than what is meant: what it cannot look into.
+            return [(each.thread_id, each.id) for each in there if each.id != odd.id]
+
+        said = MetadataSearch(['{"注":"释"}'], "释", usual=False)
+        assert await found(CheckpointFilter(USER), said) == [("u", "id-001"), ("t", "id-001")]
+        assert await found(CheckpointFilter(USER, "t"), said) == [("t", "id-001")]
+        assert await found(CheckpointFilter(USER, ns="child:1"), said) == [("u", "id-001")]
+        assert await found(CheckpointFilter(USER, before="id-001"), said) == []
+        assert await found(CheckpointFilter("other"), said) == [("his", "id-001")]
+        assert await found(CheckpointFilter(USER), replace(said, usual=True, text="none of them")) == [("t", "id-002")]
+        async with store.reading() as tx:
+            there = await checkpoints.with_metadata(
+                tx, CheckpointFilter(USER), MetadataSearch(['{"step":3}'], "", False)
+            )
+        assert odd.id in [each.id for each in there]
 
     async def test_another_users_are_as_if_they_were_not_there(self, store: Driver) -> None:
         await put(store, row(1), user_id="owner")

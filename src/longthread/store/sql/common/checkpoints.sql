@@ -130,6 +130,12 @@ FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
 WHERE c.id < :before AND (c.id, c.ns, c.thread_id) < (:after_id, :after_ns, :after_thread)
 ORDER BY c.id DESC, c.ns DESC, c.thread_id DESC LIMIT :limit;
 
+-- name: select_usual_checkpoints
+SELECT c.id, c.ns, c.thread_id, c.metadata
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE (CAST(:thread_id AS TEXT) IS NULL OR c.thread_id = :thread_id)
+  AND (CAST(:ns AS TEXT) IS NULL OR c.ns = :ns) AND c.id < :before AND c.metadata < ':';
+
 -- name: select_checkpoints_down
 SELECT c.thread_id, c.ns, c.n, c.id, coalesce(p.id, c.parent_id) AS parent_id, c.metadata, c.writes, c.body
 FROM checkpoints c LEFT JOIN checkpoints p ON p.thread_id = c.thread_id AND p.ns = c.ns AND p.n = c.parent_n

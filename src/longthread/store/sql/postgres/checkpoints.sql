@@ -43,3 +43,12 @@ FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
 WHERE hashtextextended(c.thread_id, 0) = hashtextextended(:thread_id, 0) AND c.ns = :ns AND c.id < :before
   AND c.thread_id || '' = :thread_id
 ORDER BY c.id DESC LIMIT :limit;
+
+-- name: select_checkpoints_with_metadata
+-- By its index, and with those whose metadata PostgreSQL cannot read as JSON.
+SELECT c.id, c.ns, c.thread_id, c.metadata
+FROM checkpoints c JOIN threads t ON t.id = c.thread_id AND t.user_id = :user_id
+WHERE (as_jsonb(c.metadata) @> CAST(:contained AS JSONB) OR as_jsonb(c.metadata) @> '"unreadable"')
+  AND c.metadata > ':' AND strpos(c.metadata, :part) > 0
+  AND (CAST(:thread_id AS TEXT) IS NULL OR c.thread_id = :thread_id)
+  AND (CAST(:ns AS TEXT) IS NULL OR c.ns = :ns) AND c.id < :before;

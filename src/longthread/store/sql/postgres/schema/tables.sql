@@ -12,6 +12,18 @@ CREATE INDEX entries_by_message ON entries (
 -- Checkpoints are found by a hash of their thread's id: whole ids of threads were half of the index.
 CREATE UNIQUE INDEX checkpoints_by_id ON checkpoints (hashtextextended(thread_id, 0), ns, id) WITH (fillfactor = 100);
 
+-- Metadata is text as LangGraph gave it. A number too large for PostgreSQL's JSON, or a NUL, makes it unreadable there.
+CREATE FUNCTION as_jsonb(said TEXT) RETURNS JSONB LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN CAST(said AS JSONB);
+EXCEPTION WHEN OTHERS THEN
+    RETURN '"unreadable"';
+END
+$$;
+
+-- Checkpoints are found by what their metadata contains. The usual metadata, a number, sorts before the colon.
+CREATE INDEX checkpoints_by_metadata ON checkpoints USING gin (as_jsonb(metadata) jsonb_path_ops) WHERE metadata > ':';
+
 CREATE FUNCTION update_updated_at() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 BEGIN
     NEW.updated_at = now();

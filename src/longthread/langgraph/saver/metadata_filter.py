@@ -1,0 +1,124 @@
+"""Pure: which metadata a listing's `filter` finds: what LangGraph's own savers find. PostgresSaver looks for JSON that
+contains the filter, and SqliteSaver for values at keys, which may be paths with dots."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from longthread.store.checkpoints import USUAL, MetadataSearch
+
+_MOST = 16
+"""Alternatives that an index is asked for."""
+_PLAIN = re.compile(r"[\w .:@+-]+", re.ASCII)
+"""Texts that each encoder of JSON writes alike."""
+
+
+@dataclass(frozen=True)
+class MetadataFilter:
+    """The filter as JSON: keys and the values that are wanted there."""
+
+    wanted: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> MetadataFilter:
+        """Read a filter. What JSON does not know is its text, as in stored metadata."""
+        return cls(json.loads(json.dumps(dict(given), default=str)))
+
+    def matches(self, metadata: Mapping[str, Any]) -> bool:
+        return all(_fits(metadata, key, wanted) for key, wanted in self.wanted.items())
+
+    @cached_property
+    def search(self) -> MetadataSearch:
+        """What the store is asked for: all that matches, and perhaps more."""
+        texts = [text for wanted in self.wanted.values() for text in _texts(wanted)]
+        step = self.wanted.get("step")
+        usual = self.matches({**USUAL, "step": step if isinstance(step, int | float) else 0})
+        return MetadataSearch(self._alternatives(), max(texts, key=len, default=""), usual)
+
+    def _alternatives(self) -> Sequence[str]:
+        """Return JSON objects of which each match contains one."""
+        each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(wanted)]
+        while math.prod(map(len, each)) > _MOST:
+            each.remove(max(each, key=len))
+        return [json.dumps(_merged(chosen), ensure_ascii=False) for chosen in product(*each)]
+
+
+def _fits(metadata: Mapping[str, Any], key: str, wanted: Any) -> bool:
+    if key in metadata and _contains(metadata[key], wanted):
+        return True
+    there = _at(metadata, key)
+    return there is None if wanted is None else _contains(there, wanted) or _is_number(there, wanted)
+
+
+def _at(metadata: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path with dots."""
+    at: Any = metadata
+    for part in path.split("."):
+        at = at.get(part) if isinstance(at, Mapping) else None
+    return at
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    """Whether JSON contains other JSON: an object these fields, a list these items in any order."""
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(
+            key in value and _contains(value[key], each) for key, each in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(any(_contains(item, each) for item in value) for each in wanted)
+    return isinstance(value, bool) is isinstance(wanted, bool) and bool(value == wanted)
+
+
+def _is_number(value: Any, wanted: Any) -> bool:
+    """Whether these are equal as numbers: to SQLite, `true` is 1."""
+    return isinstance(value, int | float) and isinstance(wanted, int | float) and value == wanted
+
+
+def _texts(wanted: Any) -> Iterator[str]:
+    """Yield the texts of a value, as they stand in JSON."""
+    if isinstance(wanted, str):
+        if _PLAIN.fullmatch(wanted):
+            yield wanted
+    elif isinstance(wanted, dict | list):
+        for each in wanted.values() if isinstance(wanted, dict) else wanted:
+            yield from _texts(each)
+
+
+def _is_sought(wanted: Any) -> bool:
+    """Whether an index may be asked: not for what is missing, nor for what PostgreSQL's JSON cannot hold."""
+    text = json.dumps(wanted)
+    return wanted is not None and not any(sign in text for sign in ("\\u0000", "\\ud", "Infinity", "NaN", "e+"))
+
+
+def _spellings(key: str, wanted: Any) -> list[dict[str, Any]]:
+    """Return the objects of which metadata with this value at the key, or at the path, contains one."""
+    values = [wanted]
+    if isinstance(wanted, int | float) and wanted in (0, 1):
+        values = [int(wanted), bool(wanted)]
+    found: list[dict[str, Any]] = [{key: value} for value in values]
+    if "." in key:
+        for value in values:
+            for part in reversed(key.split(".")):
+                value = {part: value}
+            found.append(value)
+    return found
+
+
+def _merged(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge objects as far as their fields do not differ."""
+    merged: dict[str, Any] = {}
+    for each in objects:
+        for key, value in each.items():
+            there = merged.get(key)
+            if isinstance(there, dict) and isinstance(value, dict):
+                merged[key] = _merged([there, value])
+            else:
+                merged.setdefault(key, value)
+    return merged
