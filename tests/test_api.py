@@ -21,7 +21,9 @@ NAMES = """
     Analyst Catalog LongthreadError LongthreadSaver LongthreadStore Memories MemoryMiddleware Owner Question Recaller
     Scope Settings Statement create_app errors open_store recall_tool
 """
-LANGGRAPH = "LongthreadSaver LongthreadStore MemoryMiddleware import_langgraph recall_tool"
+LANGGRAPH = """
+    LongthreadSaver LongthreadStore MemoryMessagesState MemoryMiddleware import_langgraph memory_node recall_tool
+"""
 STATES = "CacheConfig SignatureDatabase"
 PUBLIC = ("longthread", "longthread.conversation_state", "longthread.langgraph", "longthread.testing")
 

@@ -18,13 +18,24 @@ from longthread.langgraph.saver.saver import LongthreadSaver
 if TYPE_CHECKING:
     from longthread.langgraph.imports.checkpoints import import_langgraph
     from longthread.langgraph.memory.middleware import MemoryMiddleware
+    from longthread.langgraph.memory.node import MemoryMessagesState, memory_node
     from longthread.langgraph.memory.recall_tool import recall_tool
 
-__all__ = ["LongthreadSaver", "LongthreadStore", "MemoryMiddleware", "import_langgraph", "recall_tool"]
+__all__ = [
+    "LongthreadSaver",
+    "LongthreadStore",
+    "MemoryMessagesState",
+    "MemoryMiddleware",
+    "import_langgraph",
+    "memory_node",
+    "recall_tool",
+]
 
 _MODULES = {
+    "MemoryMessagesState": "longthread.langgraph.memory.node",
     "MemoryMiddleware": "longthread.langgraph.memory.middleware",
     "import_langgraph": "longthread.langgraph.imports.checkpoints",
+    "memory_node": "longthread.langgraph.memory.node",
     "recall_tool": "longthread.langgraph.memory.recall_tool",
 }
 """What needs LangChain's agents or reads another saver, which a graph need not load."""

@@ -187,6 +187,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                     call.found = await home.run(call.memory.catch_up, call.thread_id, **waiting)
         return self._ended(call, await handler(self._composed(call)))
 
+    def view(self, request: Request) -> Request:
+        """Return the request with the view that its state has planned, and nothing else: neither a summary is looked
+        up, nor the state changed."""
+        return self._composed(_Call(request))
+
     def settle(self) -> None:
         """Wait for the background passes: for programs whose turns follow each other without a pause."""
         if self._memory is not None:
@@ -369,7 +374,13 @@ def _expect_seconds(given: Any) -> None:
 
 
 def _can_recall(request: Request) -> bool:
-    return any(getattr(tool, "name", None) == RECALL_TOOL for tool in request.tools)
+    return any(_name_of(tool) == RECALL_TOOL for tool in request.tools)
+
+
+def _name_of(tool: Any) -> Any:
+    if isinstance(tool, dict):
+        return tool.get("name") or tool.get("function", {}).get("name")
+    return getattr(tool, "name", None)
 
 
 def _configured() -> Mapping[str, Any]:
