@@ -41,8 +41,8 @@ class ThreadHit:
     text: str
 
 
-Threads = list[Thread]
-Hits = list[ThreadHit]
+ThreadList = list[Thread]
+HitList = list[ThreadHit]
 """`list` is a method of the class below."""
 
 
@@ -81,11 +81,11 @@ class SaverThreads:
         self._home = saver.backing.home
         self._recaller = recaller
 
-    def list(self, *, limit: int = 50, before: Thread | None = None) -> Threads:
+    def list(self, *, limit: int = 50, before: Thread | None = None) -> ThreadList:
         """Return threads, the latest active first; the next ones with `before`, the last one of those before."""
         return self._home.call("threads.list", self._list, limit, before)
 
-    async def alist(self, *, limit: int = 50, before: Thread | None = None) -> Threads:
+    async def alist(self, *, limit: int = 50, before: Thread | None = None) -> ThreadList:
         return await self._home.run(self._list, limit, before)
 
     def get(self, thread_id: str) -> Thread | None:
@@ -95,11 +95,11 @@ class SaverThreads:
     async def aget(self, thread_id: str) -> Thread | None:
         return await self._home.run(self._get, thread_id)
 
-    def search(self, text: str, *, limit: int = 20) -> Hits:
+    def search(self, text: str, *, limit: int = 20) -> HitList:
         """Return threads with these words in a title or a message, the best first. It asks the index of recall."""
         return self._home.call("threads.search", self._search, text, limit)
 
-    async def asearch(self, text: str, *, limit: int = 20) -> Hits:
+    async def asearch(self, text: str, *, limit: int = 20) -> HitList:
         return await self._home.run(self._search, text, limit)
 
     def set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
@@ -168,7 +168,7 @@ class SaverThreads:
     def _store(self) -> Driver:
         return self._backing.store
 
-    async def _list(self, limit: int, before: Thread | None) -> Threads:
+    async def _list(self, limit: int, before: Thread | None) -> ThreadList:
         _expect_limit(limit)
         after = log.LATEST if before is None else (_text(before.updated_at), before.id)
         async with self._store.reading() as tx:
@@ -181,7 +181,7 @@ class SaverThreads:
             except ThreadNotFound:
                 return None
 
-    async def _search(self, text: str, limit: int) -> Hits:
+    async def _search(self, text: str, limit: int) -> HitList:
         _expect_limit(limit)
         wanted = terms(text)
         if not wanted:
