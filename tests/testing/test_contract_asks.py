@@ -26,9 +26,11 @@ Lend = Callable[[], AbstractContextManager[str]]
 _FOREIGN = "they are asked of the database of another program, not of the store"
 NOT_ASKED = {
     "foreign_checkpoints": _FOREIGN,
+    "foreign_metadata": _FOREIGN,
     "foreign_paths": _FOREIGN,
     "foreign_threads": _FOREIGN,
     "foreign_unreadable": _FOREIGN,
+    "foreign_values": _FOREIGN,
     "imported_entries": "an import of another program's database asks it: tests/imports, on both backends",
     "note_import": "an import of another program's database asks it: tests/imports, on both backends",
     "select_near_vectors": "it is asked with the number of a vector's dimensions in it, and so not by its name",

@@ -35,6 +35,7 @@ _COMMANDS = {
     "forget": "forget:forget",
     "doctor": "doctor:doctor",
     "import": "imports:import_",
+    "export": "export_langgraph:export",
     "apply": "catalog:apply",
     "threads": "threads:threads",
     "memories": "memories:memories",

@@ -41,3 +41,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a li
 ProtocolOption = Annotated[
     str, typer.Option("--protocol", help="How the model calls tools: auto, native or json.", metavar="auto|native|json")
 ]
+Serde = Annotated[
+    str | None,
+    typer.Option(
+        "--serde", metavar="MODULE:ATTRIBUTE", help="The serializer of LangGraph's checkpoints, as your program has it."
+    ),
+]
+AllowPickle = Annotated[
+    bool,
+    typer.Option("--allow-pickle", help="Read pickles of LangGraph's checkpoints. This runs the code that they name."),
+]
+Aes = Annotated[
+    bool, typer.Option("--aes", help="LangGraph's checkpoints are encrypted with the key in LANGGRAPH_AES_KEY.")
+]

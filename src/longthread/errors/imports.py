@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from longthread.errors.base import LongthreadError
@@ -51,3 +52,25 @@ class ImportIncomplete(LongthreadError):
     message = """Not everything of {where} was imported: {reason} The rest is here, and nothing is lost there. When the
     cause is gone, import again: it goes on with what is missing."""
     where: Path | str
+    left: Sequence[str] = ()
+    """Everything that was left out, and why."""
+
+
+class NotAnExportTarget(InvalidInput):
+    message = """Nothing was exported to {where}: {reason} Give sqlite:///FILE or the postgresql:// address of a
+    database for LangGraph's own savers, or of a new one."""
+    where: Path | str
+
+
+class ExportFailed(StoreError):
+    message = """The database that is exported to failed: {reason} What was written before is there, and nothing has
+    changed here. When the cause is gone, export again: it goes on with the rest."""
+
+
+class ExportIncomplete(LongthreadError):
+    message = """Not everything was exported to {where}: {reason} The rest is there, and nothing has changed here.
+    Export again: it goes on with what is missing. What is there and differs is replaced with --replace, or in a
+    program with replaces=True."""
+    where: Path | str
+    left: Sequence[str] = ()
+    """Everything that was left out, and why."""

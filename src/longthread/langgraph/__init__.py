@@ -16,6 +16,7 @@ from longthread.langgraph.items.item_store import LongthreadStore
 from longthread.langgraph.saver.saver import LongthreadSaver
 
 if TYPE_CHECKING:
+    from longthread.langgraph.exports.database import export_langgraph
     from longthread.langgraph.imports.checkpoints import import_langgraph
     from longthread.langgraph.memory.middleware import MemoryMiddleware
     from longthread.langgraph.memory.node import MemoryMessagesState, memory_node
@@ -26,6 +27,7 @@ __all__ = [
     "LongthreadStore",
     "MemoryMessagesState",
     "MemoryMiddleware",
+    "export_langgraph",
     "import_langgraph",
     "memory_node",
     "recall_tool",
@@ -34,6 +36,7 @@ __all__ = [
 _MODULES = {
     "MemoryMessagesState": "longthread.langgraph.memory.node",
     "MemoryMiddleware": "longthread.langgraph.memory.middleware",
+    "export_langgraph": "longthread.langgraph.exports.database",
     "import_langgraph": "longthread.langgraph.imports.checkpoints",
     "memory_node": "longthread.langgraph.memory.node",
     "recall_tool": "longthread.langgraph.memory.recall_tool",

@@ -119,13 +119,14 @@ async def namespaces(tx: Transaction, within: Within) -> list[str]:
 
 
 async def put(tx: Transaction, user_id: str, item: Item, index: Index) -> None:
-    """Insert or replace an item and its index."""
+    """Insert or replace an item and its index. One that is there keeps the time of its creation."""
     await tx.run(
         "upsert_item",
         **_at(user_id, item.place),
         value=item.value,
         fields=item.fields,
-        now=item.updated_at,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
         expires_at=item.expires_at,
         ttl_minutes=item.ttl,
         form=index.form,
@@ -177,6 +178,12 @@ async def postings(tx: Transaction, within: Within, terms: Iterable[int]) -> lis
     """Return the postings of these terms."""
     rows = await tx.fetch("select_item_terms", **within.values, terms=json.dumps(sorted(terms)))
     return [Posting((r["namespace"], r["key"]), int(r["term"]), int(r["count"]), int(r["words"])) for r in rows]
+
+
+async def number(tx: Transaction, user_id: str) -> int:
+    """Return how many items a user has."""
+    [row] = await tx.fetch("count_items_of_user", user_id=user_id)
+    return int(row["items"])
 
 
 async def extent(tx: Transaction, within: Within) -> tuple[int, int]:

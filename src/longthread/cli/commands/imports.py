@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -48,6 +49,18 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be taken, and what cannot be.")
     ] = False,
+    user_keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--user-key",
+            metavar="KEY",
+            help="A key of LangGraph's metadata that names a thread's user: by default langgraph_auth_user_id, else "
+            "user_id. May be repeated.",
+        ),
+    ] = None,
+    serde: options.Serde = None,
+    allow_pickle: options.AllowPickle = False,
+    aes: options.Aes = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
 ) -> None:
@@ -63,7 +76,8 @@ def import_(
     if is_postgres(source) or _is_sqlite(source):
         if as_id is not None:
             raise InvalidInput(reason="--as is for an export of one conversation; here all come in with their ids.")
-        kinds, report = run(_take_over(settings, source, owner, user is not None, dry_run))
+        given = ForeignOptions(owner, user is not None, user_keys or None, serde, allow_pickle, aes)
+        kinds, report = run(_take_over(settings, source, given, dry_run))
         _tell(source, kinds, report, owner, dry_run=dry_run, as_json=as_json)
         return
     into = ImportTarget(owner, takes_over=user is not None, thread_id=as_id)
@@ -89,13 +103,33 @@ async def _import(settings: Settings, file: BinaryIO, where: str, into: ImportTa
             return await import_threads(store, file, where, into, progress)
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignOptions:
+    """How another program's database is read, and whose its threads become."""
+
+    owner: str
+    takes_over: bool
+    user_keys: Sequence[str] | None
+    serde: str | None
+    pickle: bool
+    aes: bool
+
+
 async def _take_over(
-    settings: Settings, source: str, owner: str, takes_over: bool, dry_run: bool
+    settings: Settings, source: str, given: ForeignOptions, dry_run: bool
 ) -> tuple[DatabaseKinds, ImportReport]:
     # Here and not above: LangGraph takes seconds to load, and an export needs none of it.
+    from longthread.langgraph.imports.checkpoints import USER_KEYS
     from longthread.langgraph.imports.database import Import
+    from longthread.langgraph.imports.serializers import serializer
 
-    taking = Import(source, user=owner, takes_over=takes_over)
+    taking = Import(
+        source,
+        user=given.owner,
+        takes_over=given.takes_over,
+        user_keys=given.user_keys or USER_KEYS,
+        serde=serializer(at=given.serde, pickle=given.pickle, aes=given.aes),
+    )
     if dry_run:
         with shown("looking") as progress:
             return await taking.look(progress)

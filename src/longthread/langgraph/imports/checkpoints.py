@@ -2,111 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any
+from typing import Literal
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import CheckpointUnreadable, ImportIncomplete, NotACheckpointDatabase, ThreadTaken
+from longthread.errors import (
+    CheckpointUnreadable,
+    ImportIncomplete,
+    LongthreadError,
+    MessageNotStorable,
+    NotACheckpointDatabase,
+    ThreadTaken,
+)
+from longthread.langgraph.imports import stock_items
+from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_checkpoint
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
+from longthread.langgraph.saver.saver import LongthreadSaver
 from longthread.store.imports.foreign import shown_address
 
-PendingWrite = tuple[str, Any]
+USER_KEYS = ("langgraph_auth_user_id", "user_id")
+"""Keys of a checkpoint's metadata that name its user: LangGraph's server writes the first, programs the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProgress:
-    """The progress of an import: checkpoints read, their total, and the current thread."""
+    """The progress of an import or export: how many checkpoints and items of how many are done, and the last one's kind
+    and thread, or its namespace."""
 
     done: int
     total: int
     thread_id: str
+    kind: Literal["checkpoint", "item"] = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import. `already` counts the checkpoints that an earlier import had stored."""
+    """The result of an import. `already` and `items_already` count what was here before. `users` counts the threads of
+    users other than the saver's; `notes` says what you should know of them."""
 
     threads: int
     checkpoints: int
     writes: int
     already: int
+    items: int = 0
+    items_already: int = 0
+    users: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 async def import_langgraph(
-    address: str, saver: AsyncLongthreadSaver, *, progress: Callable[[CheckpointProgress], None] | None = None
+    address: str,
+    saver: AsyncLongthreadSaver,
+    *,
+    serde: SerializerProtocol | None = None,
+    user_keys: Sequence[str] = USER_KEYS,
+    progress: Callable[[CheckpointProgress], None] | None = None,
 ) -> Imported:
-    """Copy all checkpoints of a SqliteSaver (a file) or a PostgresSaver (a `postgresql://` URL) into the saver's store.
+    """Copy all checkpoints and items of LangGraph's own savers and stores into the saver's database.
 
-    Threads keep their ids and get the saver's user. Existing checkpoints are not changed, so run an interrupted import
-    again to finish it. The source is read in one snapshot and not changed. Writes without a checkpoint are skipped,
-    because no graph can read them. At the end both sides are counted.
+    Threads keep their ids. Existing checkpoints and items are not changed, so run an interrupted import again to finish
+    it. The source is read in one snapshot and not changed. Writes without a checkpoint are skipped, because no graph
+    can read them. At the end both sides are counted.
+
+    Args:
+        address: a SQLite file or a `postgresql://` URL, with the tables of a saver, of a store, or of both.
+        serde: the serializer that wrote the checkpoints, if they are encrypted or pickled. Unpickling runs code.
+        user_keys: keys of the checkpoints' metadata that name a thread's user; the first one found counts. Other
+            threads, and all with `()`, become those of the saver's user, as do all items.
 
     Raises:
         NotACheckpointDatabase: there is nothing to import at the address; the message says why.
         ExtraMissing: the package of the stock saver is not installed.
-        ImportIncomplete: something could not be read or is missing at the end; the message says what.
+        ImportIncomplete: something could not be read or is missing at the end; `left` names each.
         StoreError: a database failed. What was imported before is stored.
     """
-    async with open_stock(address) as stock:
-        threads = await _threads(stock, address)
-        taking = _Taking(stock, saver, sum(threads.values()), progress or _ignore)
+    if isinstance(saver, LongthreadSaver) and not saver.backing.home.here:  # its store belongs to another event loop
+        return await saver.backing.home.run(_imported, address, saver, serde, user_keys, progress or _ignore)
+    return await _imported(address, saver, serde, user_keys, progress or _ignore)
+
+
+async def _imported(
+    address: str,
+    saver: AsyncLongthreadSaver,
+    serde: SerializerProtocol | None,
+    user_keys: Sequence[str],
+    progress: Callable[[CheckpointProgress], None],
+) -> Imported:
+    async with open_stock(address, serde) as stock:
+        threads = await stock.threads()
+        total = sum(threads.values()) + await stock_items.count(stock.foreign)
+        if not total:
+            raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
+        taking = _Taking(stock, saver, total, progress, user_keys)
         for thread_id in threads:
             await taking.take(thread_id)
+        items = await stock_items.take(stock.foreign, saver, taking.failures, taking.tell_item)
     if taking.failures:
-        count = f"{len(taking.failures)} of {taking.total} checkpoints are missing. The first: "
-        raise ImportIncomplete(where=shown_address(address), reason=count + taking.failures[0])
-    return Imported(len(threads), taking.done, taking.writes, taking.already)
+        count = f"{taking.missing} of {sum(threads.values())} checkpoints are missing. " if taking.missing else ""
+        left = list(dict.fromkeys(taking.failures))
+        raise ImportIncomplete(
+            where=shown_address(address), reason=f"{count}The first: {left[0]}" if count else left[0], left=left
+        )
+    counts = len(threads), taking.checkpoints, taking.writes, taking.already
+    return Imported(*counts, items.taken, items.already, dict(taking.users), tuple(taking.notes))
 
 
-async def _threads(stock: StockCheckpoints, address: str) -> dict[str, int]:
-    if found := await stock.threads():
-        return found
-    raise NotACheckpointDatabase(where=shown_address(address), reason="it holds no checkpoints.")
+@dataclass(slots=True)
+class _Here:
+    """A checkpoint in the saver's store: how many writes it has, and its parent's id."""
+
+    writes: int
+    parent: str | None
 
 
 @dataclass(slots=True)
 class _Taking:
     stock: StockCheckpoints
-    saver: AsyncLongthreadSaver
+    of_all: AsyncLongthreadSaver
     total: int
     progress: Callable[[CheckpointProgress], None]
+    user_keys: Sequence[str]
     done: int = 0
+    checkpoints: int = 0
     writes: int = 0
     already: int = 0
+    missing: int = 0
     failures: list[str] = field(default_factory=list)
+    users: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
     async def take(self, thread_id: str) -> None:
         """Import what is missing of a thread, oldest first: the last one stored is its newest state."""
+        saver = await self._saver_of(thread_id)
         wanted = await self.stock.checkpoints(thread_id)
-        here = await self._here(thread_id)
-        done = {address.key for address in wanted if here.get(address.key, -1) >= address.writes}
+        here = await _here(saver, thread_id)
+        done = {address.key for address in wanted if _is_done(address, here)}
         self.already += len(done)
+        has_gone_on = bool(here.keys() - {address.key for address in wanted})
         last = max((place for place, address in enumerate(wanted) if address.key in done), default=-1)
+        gaps = [address for address in wanted[: last + 1] if address.key not in done]
+        if gaps and not has_gone_on and not _is_pruned(wanted, here) and await self._are_readable(thread_id, gaps):
+            # What is stored last is the newest state: the thread is written again, whole.
+            await saver.adelete_thread(thread_id)
+            here, done, last = {}, set(), -1
         for address in wanted[: last + 1]:
             if address.key in done:
-                self._told(thread_id, address)
+                self._tell(thread_id, address)
             else:
-                # It would become the thread's newest state.
                 self._fail(
                     f"checkpoint {address.id} of thread {thread_id} is missing before others that are here: the thread "
                     "was pruned here, or the checkpoint could not be read."
                 )
-        if here.keys() - {address.key for address in wanted} and wanted[last + 1 :]:
+        if has_gone_on and wanted[last + 1 :]:
             self._fail(f"thread {thread_id} has gone on here.", len(wanted[last + 1 :]))
         else:
-            await self._bring_all(thread_id, wanted[last + 1 :])
+            await self._bring_all(saver, thread_id, wanted[last + 1 :])
 
-    async def _bring_all(self, thread_id: str, missing: Sequence[CheckpointAddress]) -> None:
-        stored: set[tuple[str, str, Any]] = set()
+    async def _saver_of(self, thread_id: str) -> AsyncLongthreadSaver:
+        """Return a saver of the thread's user."""
+        named = await self.stock.users(thread_id, self.user_keys)
+        if len(named) > 1:
+            self.notes.append(f"thread {thread_id} names the users {', '.join(named)}; it is {named[0]}'s now")
+        if not named or named[0] == self.of_all._user_id:
+            return self.of_all
+        self.users[named[0]] += 1
+        return AsyncLongthreadSaver(self.of_all._store, user_id=named[0], serde=self.of_all.serde)
+
+    async def _are_readable(self, thread_id: str, addresses: Sequence[CheckpointAddress]) -> bool:
+        with suppress(CheckpointUnreadable):
+            for address in addresses:
+                await self.stock.read(thread_id, address)
+            return True
+        return False
+
+    async def _bring_all(
+        self, saver: AsyncLongthreadSaver, thread_id: str, missing: Sequence[CheckpointAddress]
+    ) -> None:
+        stored: StoredVersions = set()
         brought: list[CheckpointAddress] = []
         for address in missing:
             try:
-                await self._bring(thread_id, address, stored)
+                await self._bring(saver, thread_id, address, stored)
             except CheckpointUnreadable as error:
                 self._fail(str(error))
             except ThreadTaken:
@@ -114,50 +196,67 @@ class _Taking:
                 return
             else:
                 brought.append(address)
-                self._told(thread_id, address)
-        here = await self._here(thread_id) if brought else {}
+                self._tell(thread_id, address)
+        here = await _here(saver, thread_id) if brought else {}
         for address in brought:
-            if here.get(address.key, -1) < address.writes:
+            if not _is_done(address, here):
                 self._fail(f"checkpoint {address.id} of thread {thread_id} is not here with all its writes.")
 
-    async def _bring(self, thread_id: str, address: CheckpointAddress, stored: set[tuple[str, str, Any]]) -> None:
+    async def _bring(
+        self, saver: AsyncLongthreadSaver, thread_id: str, address: CheckpointAddress, stored: StoredVersions
+    ) -> None:
         found = await self.stock.read(thread_id, address)
-        paths = await self.stock.paths(thread_id, address) if address.writes else {}
-        # Writes go first: a stored checkpoint then always has all of them.
-        for task_id, writes in _by_task(found):
-            await self.saver.aput_writes(found.config, writes, task_id, paths.get(task_id, ""))
-        versions = found.checkpoint["channel_versions"]
-        new = {channel: v for channel, v in versions.items() if (address.ns, channel, v) not in stored}
-        parent = (found.parent_config or {}).get("configurable", {}).get("checkpoint_id")
-        config: RunnableConfig = {"configurable": {"thread_id": thread_id, "checkpoint_ns": address.ns}}
-        if parent:
-            config["configurable"]["checkpoint_id"] = parent
-            # As of a run that was given it: the stock saver may have forked there.
-            config["metadata"] = {"thread_id": thread_id, "checkpoint_id": parent}
-        await self.saver.aput(config, found.checkpoint, found.metadata, new)
-        stored |= {(address.ns, channel, version) for channel, version in new.items()}
+        try:
+            paths = await self.stock.paths(thread_id, address) if address.writes else {}
+            await copy_checkpoint(found, paths, saver, stored)
+        except MessageNotStorable as error:
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=str(error)) from error
+        except LongthreadError:
+            raise
+        except Exception as error:  # a serializer raises anything
+            reason = _why_not_storable(found, saver, error)
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason) from error
 
-    async def _here(self, thread_id: str) -> dict[tuple[str, str], int]:
-        async with self.saver._store.reading() as tx:
-            rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id, user_id=self.saver._user_id)
-        return {(row["ns"], row["id"]): row["writes"] for row in rows}
-
-    def _told(self, thread_id: str, address: CheckpointAddress) -> None:
+    def tell_item(self, namespace: str) -> None:
         self.done += 1
+        self.progress(CheckpointProgress(self.done, self.total, namespace, "item"))
+
+    def _tell(self, thread_id: str, address: CheckpointAddress) -> None:
+        self.done += 1
+        self.checkpoints += 1
         self.writes += address.writes
         self.progress(CheckpointProgress(self.done, self.total, thread_id))
 
     def _fail(self, reason: str, checkpoints: int = 1) -> None:
-        self.failures += [reason] * checkpoints
+        self.failures.append(reason)
+        self.missing += checkpoints
 
 
-def _by_task(found: CheckpointTuple) -> Iterator[tuple[str, list[PendingWrite]]]:
-    """Group writes by task. LangGraph numbers errors, interrupts and the like separately."""
-    for task_id, writes in groupby(found.pending_writes or [], key=lambda write: write[0]):
-        all_of_task = [(channel, value) for _, channel, value in writes]
-        for special in (False, True):
-            if chosen := [write for write in all_of_task if (write[0] in WRITES_IDX_MAP) is special]:
-                yield task_id, chosen
+async def _here(saver: AsyncLongthreadSaver, thread_id: str) -> dict[tuple[str, str], _Here]:
+    async with saver._store.reading() as tx:
+        rows = await tx.fetch("count_checkpoint_writes", thread_id=thread_id, user_id=saver._user_id)
+    return {(row["ns"], row["id"]): _Here(row["writes"], row["parent"]) for row in rows}
+
+
+def _is_done(address: CheckpointAddress, here: Mapping[tuple[str, str], _Here]) -> bool:
+    return address.key in here and here[address.key].writes >= address.writes
+
+
+def _is_pruned(wanted: Sequence[CheckpointAddress], here: Mapping[tuple[str, str], _Here]) -> bool:
+    """Whether checkpoints were deleted here: those that went on from them name no parent any more."""
+    return any(address.parent and here[address.key].parent is None for address in wanted if address.key in here)
+
+
+def _why_not_storable(found: CheckpointTuple, saver: AsyncLongthreadSaver, error: Exception) -> str:
+    """Say which value the saver's serializer cannot write, as one out of a pickle, and why."""
+    written = [(name, value) for _, name, value in found.pending_writes or ()]
+    for channel, value in [*found.checkpoint["channel_values"].items(), *written]:
+        try:
+            saver.serde.dumps_typed(value)
+        except Exception as refused:  # noqa: BLE001  # a serializer raises anything
+            advice = "Give the saver the serde= that your program uses"
+            return f"channel {channel}: the saver's serializer cannot write it: {refused}. {advice}."
+    return f"{error}."
 
 
 def _ignore(progress: CheckpointProgress) -> None:

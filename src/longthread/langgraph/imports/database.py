@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
 from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToImport, StoreError
+from longthread.langgraph.imports import stock_items
+from longthread.langgraph.imports.checkpoints import USER_KEYS, import_langgraph
 from longthread.langgraph.imports.checkpoints import CheckpointProgress as Checkpoints
-from longthread.langgraph.imports.checkpoints import import_langgraph
-from longthread.langgraph.imports.stock_savers import open_stock
+from longthread.langgraph.imports.serializers import without_encryption
+from longthread.langgraph.imports.stock_savers import StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver, Row
 from longthread.store.imports import memory
@@ -28,12 +32,24 @@ class Import:
         address: a SQLite file or a `postgresql://` URL.
         user: the owner of threads that name no user.
         takes_over: give all threads to that user.
+        user_keys: keys of the metadata of LangGraph's checkpoints that name a thread's user.
+        serde: the serializer that wrote LangGraph's checkpoints, and that writes them here, but does not encrypt.
     """
 
-    def __init__(self, address: str, *, user: str, takes_over: bool = False) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        user: str,
+        takes_over: bool = False,
+        user_keys: Sequence[str] = USER_KEYS,
+        serde: SerializerProtocol | None = None,
+    ) -> None:
         self._address = address
         self._user = user
         self._takes_over = takes_over
+        self._user_keys = () if takes_over else user_keys
+        self._serde = serde
 
     async def look(self, progress: ImportProgress) -> tuple[DatabaseKinds, ImportReport]:
         """Report what the database holds, what can be imported and what cannot; write nothing.
@@ -47,7 +63,7 @@ class Import:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             await _Taking(foreign, report, None, progress).all(kinds)
-            if kinds.checkpoints:
+            if kinds.checkpoints or kinds.items:
                 await self._look_at_checkpoints(report, progress)
             await self._finish(foreign, kinds, report)
         return kinds, report
@@ -57,7 +73,7 @@ class Import:
         async with _opened(self._address) as foreign:
             kinds = await self._kinds(foreign)
         if kinds.checkpoints:
-            async with open_stock(self._address):
+            async with open_stock(self._address, self._serde):
                 pass
         return kinds
 
@@ -70,7 +86,7 @@ class Import:
             kinds = await self._kinds(foreign)
             report = ImportReport()
             writing = await ImportWriter.into(store, self._user, takes_over=self._takes_over)
-            if kinds.checkpoints:  # before what stands beside them
+            if kinds.checkpoints or kinds.items:  # before what stands beside them
                 await self._take_checkpoints(store, report, progress)
             await _Taking(foreign, report, writing, progress).all(kinds)
             await self._finish(foreign, kinds, report)
@@ -95,40 +111,58 @@ class Import:
         return kinds
 
     async def _look_at_checkpoints(self, report: ImportReport, progress: ImportProgress) -> None:
-        async with open_stock(self._address) as stock:
+        async with open_stock(self._address, self._serde) as stock:
             threads = await stock.threads()
-            total, done = sum(threads.values()), 0
-            report.there.update({"LangGraph threads": len(threads), "checkpoints": total})
+            total, done = await self._count(stock, threads, report), 0
             for thread_id in threads:
+                for named in (await stock.users(thread_id, self._user_keys))[:1]:
+                    report.users[named] += 1
                 for address in await stock.checkpoints(thread_id):
                     progress(done := done + 1, total, thread_id)
                     try:
                         await stock.read(thread_id, address)
                     except CheckpointUnreadable as error:
                         report.left.append(str(error))
+            async for _ in stock_items.batches(stock.foreign, report.left):
+                pass  # what cannot be read is noted
+
+    async def _count(self, stock: StockCheckpoints, threads: Mapping[str, int], report: ImportReport) -> int:
+        """Note what there is, and return how many checkpoints and items."""
+        checkpoints, items = sum(threads.values()), await stock_items.count(stock.foreign)
+        there = {"LangGraph threads": len(threads), "checkpoints": checkpoints, "items": items}
+        report.there.update({name: number for name, number in there.items() if number})
+        return checkpoints + items
 
     async def _take_checkpoints(self, store: Driver, report: ImportReport, progress: ImportProgress) -> None:
-        async with open_stock(self._address) as stock:
+        async with open_stock(self._address, self._serde) as stock:
             threads = await stock.threads()
-        report.there.update({"LangGraph threads": len(threads), "checkpoints": sum(threads.values())})
-        if not threads:
-            return
-
+            if not await self._count(stock, threads, report):
+                return
         here: set[str] = set()
 
-        def told(at: Checkpoints) -> None:
+        def tell(at: Checkpoints) -> None:
             progress(at.done, at.total, at.thread_id)
-            report.here["checkpoints"] = at.done
+            if at.kind == "item":
+                report.here["items"] += 1
+                return
+            report.here["checkpoints"] += 1
             here.add(at.thread_id)
 
+        saver = AsyncLongthreadSaver(store, user_id=self._user, serde=without_encryption(self._serde))
         try:
             imported = await import_langgraph(
-                self._address, AsyncLongthreadSaver(store, user_id=self._user), progress=told
+                self._address, saver, serde=self._serde, user_keys=self._user_keys, progress=tell
             )
-            report.already["checkpoints"] = imported.already
         except ImportIncomplete as error:
-            report.left.append(error.reason)
-        report.here["LangGraph threads"] = len(here)
+            report.left += error.left
+        else:
+            report.already.update({"checkpoints": imported.already, "items": imported.items_already})
+            report.users.update(imported.users)
+            report.notes.update(imported.notes)
+        if self._serde is not without_encryption(self._serde):
+            report.notes["LangGraph's checkpoints were encrypted there, and are not here"] += 1
+        if here:
+            report.here["LangGraph threads"] = len(here)
 
     async def _finish(self, foreign: Foreign, kinds: DatabaseKinds, report: ImportReport) -> None:
         for name, rows in (await left_tables(foreign, kinds)).items():

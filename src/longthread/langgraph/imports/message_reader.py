@@ -22,8 +22,9 @@ class MessageReader(JsonPlusSerializer):
     growing list is not decoded again from its beginning.
     """
 
-    def __init__(self) -> None:
-        super().__init__(__unpack_ext_hook__=self._unpacked)
+    def __init__(self, *, pickle_fallback: bool = False) -> None:
+        """With `pickle_fallback`, it reads pickles, which runs the code that they name."""
+        super().__init__(pickle_fallback=pickle_fallback, __unpack_ext_hook__=self._unpacked)
         self._known: dict[bytes, BaseMessage] = {}
 
     def forget(self) -> None:

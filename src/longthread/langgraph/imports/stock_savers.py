@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpointDatabase, StoreError
+from longthread.langgraph.imports import stock_items
 from longthread.langgraph.imports.message_reader import MessageReader
+from longthread.langgraph.imports.serializers import reader_of, why_unreadable
 from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
-from longthread.store.tables import Tables
 
 _NEEDED = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
 _WRITES = {"sqlite": "writes", "postgres": "checkpoint_writes"}
@@ -21,9 +24,12 @@ _WRITES = {"sqlite": "writes", "postgres": "checkpoint_writes"}
 
 @dataclass(frozen=True, slots=True)
 class CheckpointAddress:
+    """A checkpoint of a thread, its parent's id, and how many writes it has."""
+
     ns: str
     id: str
     writes: int
+    parent: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -31,50 +37,82 @@ class CheckpointAddress:
 
 
 class StockCheckpoints:
-    def __init__(self, foreign: Foreign, saver: Any, serde: MessageReader) -> None:
-        self._foreign = foreign
+    """The checkpoints in another program's database; `saver` reads them, and need not be there to list them."""
+
+    def __init__(self, foreign: Foreign, saver: Any = None, reader: MessageReader | None = None) -> None:
+        self.foreign = foreign
         self._saver = saver
-        self._serde = serde
+        self._reader = reader or MessageReader()
 
     async def threads(self) -> dict[str, int]:
         """Count the checkpoints of each thread, oldest thread first."""
-        rows = await self._foreign.tx.fetch("foreign_threads")
+        if not_a_saver(self.foreign) is not None:
+            return {}
+        rows = await self.foreign.tx.fetch("foreign_threads")
         return {row["thread_id"]: row["checkpoints"] for row in rows}
 
     async def checkpoints(self, thread_id: str) -> list[CheckpointAddress]:
         """List the checkpoints of a thread, of all namespaces, oldest first."""
-        self._serde.forget()
-        rows = await self._foreign.tx.fetch("foreign_checkpoints", thread_id=thread_id)
-        return sorted(
-            (CheckpointAddress(row["ns"], row["id"], row["writes"]) for row in rows), key=lambda a: (a.id, a.ns)
-        )
+        self._reader.forget()
+        rows = await self.foreign.tx.fetch("foreign_checkpoints", thread_id=thread_id)
+        return sorted((CheckpointAddress(**row) for row in rows), key=lambda a: (a.id, a.ns))
+
+    async def users(self, thread_id: str, keys: Sequence[str]) -> list[str]:
+        """List the users whom the metadata of a thread's checkpoints names under the first of these keys that it has,
+        in the order of the checkpoints."""
+        rows = await self.foreign.tx.fetch("foreign_metadata", thread_id=thread_id) if keys else []
+        named = (_user_in(row["metadata"], keys) for row in rows)
+        return list(dict.fromkeys(user for user in named if user))
 
     async def read(self, thread_id: str, address: CheckpointAddress) -> CheckpointTuple:
         """Read a checkpoint with its values and writes.
 
         Raises:
-            CheckpointUnreadable: its bytes cannot be decoded; the message says why.
+            CheckpointUnreadable: its bytes cannot be decoded; the message says which, and why.
             StoreError: the database failed.
         """
         where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
         try:
             with import_errors():
                 found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
-        except (NotImplementedError, ValueError, TypeError, AttributeError, LookupError) as error:
-            # It may be encrypted, pickled, or damaged.
-            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{error}.") from error
+        except StoreError:
+            raise
+        except Exception as error:  # encrypted, pickled or damaged: a serializer or a pickled class raises anything
+            reason = await self._why_unreadable(thread_id, address, error)
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{reason}.") from error
         if found is None or not _is_whole(found):
             # Damaged bytes may well be those of something else.
             reason = "its bytes are damaged, and are not a checkpoint's."
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason)
         return found
 
+    async def _why_unreadable(self, thread_id: str, address: CheckpointAddress, error: Exception) -> str:
+        """Say which value of a checkpoint cannot be read, and why."""
+        rows = await self.foreign.tx.fetch("foreign_values", thread_id=thread_id, ns=address.ns, id=address.id)
+        for row in rows:
+            try:
+                if row["type"] not in (None, "empty"):
+                    self._saver.serde.loads_typed((row["type"], row["value"]))
+            except Exception as found:  # noqa: BLE001  # as above
+                channel = f"channel {row['channel']}: " if row["channel"] else ""
+                return channel + why_unreadable(row["type"], found)
+        return str(error) or type(error).__name__
+
     async def paths(self, thread_id: str, address: CheckpointAddress) -> dict[str, str]:
         """Return the path of each task that wrote on a checkpoint: it determines their order."""
-        if not _has_paths(self._foreign):
+        if not _has_paths(self.foreign):
             return {}
-        rows = await self._foreign.tx.fetch("foreign_paths", thread_id=thread_id, ns=address.ns, id=address.id)
+        rows = await self.foreign.tx.fetch("foreign_paths", thread_id=thread_id, ns=address.ns, id=address.id)
         return {row["task_id"]: row["task_path"] for row in rows}
+
+
+def _user_in(metadata: Any, keys: Sequence[str]) -> str:
+    try:
+        found = metadata if isinstance(metadata, dict) else json.loads(metadata or b"{}")
+    except ValueError:
+        return ""
+    named = (found.get(key) for key in keys) if isinstance(found, dict) else ()
+    return next((str(user) for user in named if isinstance(user, str | int) and str(user)), "")
 
 
 _PARTS = {"id": str, "channel_values": dict, "channel_versions": dict, "versions_seen": dict}
@@ -88,8 +126,11 @@ def _is_whole(found: CheckpointTuple) -> bool:
 
 
 @asynccontextmanager
-async def open_stock(address: str) -> AsyncIterator[StockCheckpoints]:
-    """Open the database of a SqliteSaver (a file) or PostgresSaver (a `postgresql://` URL) in one snapshot.
+async def open_stock(address: str, serde: SerializerProtocol | None = None) -> AsyncIterator[StockCheckpoints]:
+    """Open the database of a SqliteSaver or SqliteStore (a file) or of a PostgresSaver or PostgresStore (a
+    `postgresql://` URL) in one snapshot.
+
+    `serde` is the serializer that wrote it, if that was not LangGraph's usual one.
 
     Raises:
         NotACheckpointDatabase: it is none; the message says why.
@@ -100,13 +141,16 @@ async def open_stock(address: str) -> AsyncIterator[StockCheckpoints]:
             foreign = await stack.enter_async_context(open_foreign(address))
         except StoreError as error:
             raise NotACheckpointDatabase(where=shown_address(address), reason=error.reason) from error
-        if reason := _why_not(foreign.tables, _WRITES[foreign.dialect]):
+        reading, reader = reader_of(serde)
+        reason = not_a_saver(foreign)
+        if reason and not stock_items.are_there(foreign):
             raise NotACheckpointDatabase(where=shown_address(address), reason=reason)
-        serde = MessageReader()
-        yield StockCheckpoints(foreign, await _saver(foreign, serde, stack), serde)
+        yield StockCheckpoints(foreign, None if reason else await _saver(foreign, reading, stack), reader)
 
 
-def _why_not(tables: Tables, writes: str) -> str | None:
+def not_a_saver(foreign: Foreign) -> str | None:
+    """Return why a database is none of LangGraph's own savers; None if it is one."""
+    tables, writes = foreign.tables, _WRITES[foreign.dialect]
     if "entries" in tables and "parent_seq" in tables["entries"].by_name:
         return "it is a Longthread store, and `longthread db copy` copies those."
     if "checkpoints" not in tables or writes not in tables:
@@ -115,7 +159,7 @@ def _why_not(tables: Tables, writes: str) -> str | None:
     return f"its table `checkpoints` has no column `{missing[0]}`." if missing else None
 
 
-async def _saver(foreign: Foreign, serde: MessageReader, stack: AsyncExitStack) -> Any:
+async def _saver(foreign: Foreign, serde: SerializerProtocol, stack: AsyncExitStack) -> Any:
     kind, name = ("sqlite", "AsyncSqliteSaver") if foreign.dialect == "sqlite" else ("postgres", "AsyncPostgresSaver")
     try:
         module = importlib.import_module(f"langgraph.checkpoint.{kind}.aio")

@@ -191,7 +191,7 @@ class Batches:
 
     async def _write(self, puts: Mapping[ItemPlace, PutOp]) -> None:
         kept = {place: op for place, op in puts.items() if op.value is not None}
-        values = {place: _json(op.key, op.value or {}) for place, op in kept.items()}
+        values = {place: json_of(op.key, op.value or {}) for place, op in kept.items()}
         wanted = [IndexedItem(place[1], json.loads(values[place]), _fields(op)) for place, op in kept.items()]
         made = dict(zip(kept, await self._index.made(wanted), strict=True))
         now = datetime.now(UTC)
@@ -241,7 +241,8 @@ def _fields(op: PutOp) -> list[str] | bool | None:
     return False if op.index is False else list(op.index) if op.index is not None else None
 
 
-def _json(key: str, value: Mapping[str, Any]) -> str:
+def json_of(key: str, value: Mapping[str, Any]) -> str:
+    """Return an item's value as it is stored. Raises ItemNotStorable: it is no JSON."""
     try:
         text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:

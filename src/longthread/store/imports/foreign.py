@@ -16,7 +16,7 @@ import psycopg
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
-from longthread.errors import ImportedUnreadable, StoreDamaged, StoreError
+from longthread.errors import ExportFailed, ImportedUnreadable, StoreDamaged, StoreError
 from longthread.store.backends.postgres import PostgresTransaction
 from longthread.store.backends.postgres_address import shown
 from longthread.store.backends.read_only import CHANGED_MEANWHILE, FileState
@@ -48,15 +48,25 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
         yield foreign
 
 
+@asynccontextmanager
+async def change_foreign(address: str) -> AsyncIterator[Foreign]:
+    """Open a SQLite file or a `postgresql://` URL to write to; the block is one transaction. Raises `StoreError`."""
+    async with AsyncExitStack() as stack:
+        with import_errors(ExportFailed):
+            opening = _change_postgres(address) if _POSTGRES.match(address) else _change_sqlite(_file(address))
+            foreign = await stack.enter_async_context(opening)
+        yield foreign
+
+
 @contextmanager
-def import_errors() -> Iterator[None]:
+def import_errors(kind: type[StoreError] = ImportedUnreadable) -> Iterator[None]:
     """Raise database errors as errors of the source: they would otherwise be taken for this store's."""
     try:
         yield
     except StoreDamaged as error:
-        raise ImportedUnreadable(reason=error.reason) from error
+        raise kind(reason=error.reason) from error
     except (sqlite3.Error, psycopg.Error, OSError) as error:
-        raise ImportedUnreadable(reason=_reason(error)) from error
+        raise kind(reason=_reason(error)) from error
 
 
 def _file(address: str) -> Path:
@@ -83,6 +93,19 @@ async def _open_sqlite(path: Path) -> AsyncIterator[Foreign]:
         await connection.close()
     if as_it_stands and not state.is_of(path):
         raise StoreError(reason=f"{path}: {CHANGED_MEANWHILE}")
+
+
+@asynccontextmanager
+async def _change_sqlite(path: Path) -> AsyncIterator[Foreign]:
+    connection = await StoreConnection.open(path)
+    try:
+        await connection.execute("PRAGMA busy_timeout = 10000")
+        await connection.execute("BEGIN IMMEDIATE")
+        tx = SqliteTransaction(connection)
+        yield Foreign("sqlite", connection.database, tx, await read_tables(tx))
+        await connection.execute("COMMIT")
+    finally:
+        await connection.close()  # which rolls back what was not committed
 
 
 async def _snapshot(path: Path, state: FileState) -> tuple[StoreConnection, bool]:
@@ -127,16 +150,27 @@ _IN_WAL = (
 
 @asynccontextmanager
 async def _open_postgres(url: str) -> AsyncIterator[Foreign]:
-    # Through a pooler too: nothing is prepared, and everything is one transaction.
-    plain = _POSTGRES.sub("postgresql://", url, count=1)
-    async with await AsyncConnection.connect(
-        plain, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=10
-    ) as connection:
+    async with await _connected(url) as connection:
         await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         await connection.set_read_only(True)
         async with connection.transaction():
             tx = PostgresTransaction(connection, reads=True)
             yield Foreign("postgres", connection, tx, await read_tables(tx))
+
+
+@asynccontextmanager
+async def _change_postgres(url: str) -> AsyncIterator[Foreign]:
+    async with await _connected(url) as connection, connection.transaction():
+        tx = PostgresTransaction(connection, reads=False, alone=True)
+        yield Foreign("postgres", connection, tx, await read_tables(tx))
+
+
+async def _connected(url: str) -> AsyncConnection[dict[str, Any]]:
+    # Through a pooler too: nothing is prepared, and everything is one transaction.
+    plain = _POSTGRES.sub("postgresql://", url, count=1)
+    return await AsyncConnection.connect(
+        plain, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=10
+    )
 
 
 def shown_address(address: str) -> str:

@@ -15,31 +15,38 @@ from longthread.store.imports.sessions import Sessions
 
 SOURCES: Sequence[ImportSource] = (Conversations(), Sessions(), Clients())
 CHECKPOINTS = "the checkpoints of a LangGraph saver"
+ITEMS = "the items of a LangGraph store"
 BESIDE = "the labels, summaries, vectors and topics of document 004"
 _SAVERS = frozenset({"checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations", "writes"})
 """Tables of LangGraph's savers, on either database."""
-_VERSIONS = "checkpoint_migrations"
-"""This table has rows from the start."""
+_STORES = frozenset({"store", "store_vectors", "store_migrations", "vector_migrations"})
+"""Tables of LangGraph's stores, on either database."""
+_VERSIONS = frozenset({"checkpoint_migrations", "store_migrations", "vector_migrations"})
+"""These tables have rows from the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKinds:
-    """What can be imported: conversations of these documents, LangGraph's checkpoints, and document 004's tables."""
+    """What can be imported: conversations of these documents, LangGraph's checkpoints and items, and document 004's
+    tables."""
 
     sources: Sequence[ImportSource]
     checkpoints: bool
+    items: bool
     beside: bool
 
     @property
     def names(self) -> list[str]:
         """Return its names, for people."""
         found = [source.kind for source in self.sources]
-        return [*found, *([CHECKPOINTS] if self.checkpoints else []), *([BESIDE] if self.beside else [])]
+        others = ((CHECKPOINTS, self.checkpoints), (ITEMS, self.items), (BESIDE, self.beside))
+        return found + [name for name, is_there in others if is_there]
 
     @property
     def tables(self) -> frozenset[str]:
-        found = frozenset[str]().union(*(source.tables for source in self.sources))
-        return found | (_SAVERS if self.checkpoints else frozenset()) | (memory.TABLES if self.beside else frozenset())
+        others = ((_SAVERS, self.checkpoints), (_STORES, self.items), (memory.TABLES, self.beside))
+        named = [source.tables for source in self.sources] + [tables for tables, is_there in others if is_there]
+        return frozenset[str]().union(*named)
 
 
 def kinds_of(foreign: Foreign) -> DatabaseKinds:
@@ -48,7 +55,9 @@ def kinds_of(foreign: Foreign) -> DatabaseKinds:
     checkpoints = (
         has(foreign, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id") and writes in foreign.tables
     )
-    return DatabaseKinds([source for source in SOURCES if source.fits(foreign)], checkpoints, memory.fits(foreign))
+    items = has(foreign, "store", "prefix", "key", "value")
+    sources = [source for source in SOURCES if source.fits(foreign)]
+    return DatabaseKinds(sources, checkpoints, items, memory.fits(foreign))
 
 
 def is_longthread(foreign: Foreign) -> bool:
@@ -63,7 +72,7 @@ async def unreadable(foreign: Foreign) -> frozenset[str]:
 
 async def is_empty(foreign: Foreign, kinds: DatabaseKinds) -> bool:
     """Return whether the importable tables have no rows."""
-    names = [table.name for table in foreign.tables.all if table.name in kinds.tables - {_VERSIONS}]
+    names = [table.name for table in foreign.tables.all if table.name in kinds.tables - _VERSIONS]
     return not any([await count(foreign, name) for name in names])
 
 

@@ -224,3 +224,16 @@ SELECT :target, ns, n, channel, body FROM checkpoint_blobs WHERE thread_id = :so
 -- name: copy_writes
 INSERT INTO checkpoint_writes (thread_id, ns, checkpoint_id, task_id, task_path, writes, body)
 SELECT :target, ns, checkpoint_id, task_id, task_path, writes, body FROM checkpoint_writes WHERE thread_id = :source;
+
+-- name: count_checkpoints_of_threads
+-- All threads of a user, also those without checkpoints.
+SELECT t.id, t.entry_count - t.first_seq + 1 AS entries,
+       (SELECT count(*) FROM checkpoints c WHERE c.thread_id = t.id) AS checkpoints
+FROM threads t WHERE t.user_id = :user_id ORDER BY t.id;
+
+-- name: select_users_of_langgraph
+SELECT DISTINCT t.user_id FROM threads t WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.id)
+UNION SELECT DISTINCT user_id FROM items ORDER BY user_id;
+
+-- name: select_sent_ids
+SELECT id, metadata FROM entries WHERE thread_id = :thread_id;

@@ -19,6 +19,9 @@ SELECT count(*) AS items, CAST(coalesce(sum(words), 0) AS BIGINT) AS words FROM 
 WHERE user_id = :user_id AND (namespace = :namespace OR (namespace >= :first AND namespace < :last))
   AND words > 0;
 
+-- name: count_items_of_user
+SELECT count(*) AS items FROM items WHERE user_id = :user_id;
+
 -- name: select_item_namespaces
 SELECT DISTINCT namespace FROM items
 WHERE user_id = :user_id AND (expires_at IS NULL OR expires_at > :alive_at)
@@ -34,7 +37,8 @@ LIMIT :limit;
 -- name: upsert_item
 INSERT INTO items (user_id, namespace, key, value, created_at, updated_at, expires_at, ttl_minutes, fields, form,
                    words, embedded)
-VALUES (:user_id, :namespace, :key, :value, :now, :now, :expires_at, :ttl_minutes, :fields, :form, :words, :embedded)
+VALUES (:user_id, :namespace, :key, :value, :created_at, :updated_at, :expires_at, :ttl_minutes, :fields, :form,
+        :words, :embedded)
 ON CONFLICT (user_id, namespace, key) DO UPDATE SET
     value = excluded.value, updated_at = excluded.updated_at, expires_at = excluded.expires_at,
     ttl_minutes = excluded.ttl_minutes, fields = excluded.fields, form = excluded.form, words = excluded.words,

@@ -1,0 +1,1 @@
+"""Write LangGraph threads and items to the databases of LangGraph's own savers and stores."""

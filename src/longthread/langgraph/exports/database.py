@@ -1,0 +1,201 @@
+"""Export threads and items to the database of LangGraph's own savers and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.errors import ExportIncomplete, LongthreadError, RowDamaged
+from longthread.langgraph.exports import stock_items
+from longthread.langgraph.exports.stock_target import StockTarget
+from longthread.langgraph.exports.thread_source import ThreadSource, message_ids, thread_source
+from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_checkpoint
+from longthread.langgraph.imports.checkpoints import CheckpointProgress
+from longthread.langgraph.imports.stock_savers import CheckpointAddress
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
+from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.store import checkpoints
+
+ExportProgress = Callable[[CheckpointProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The result of an export. `already` and `items_already` count what was there before; `notes` says what has no
+    place in such a database."""
+
+    threads: int
+    checkpoints: int
+    writes: int
+    already: int
+    items: int
+    items_already: int
+    notes: Sequence[str] = ()
+
+
+async def export_langgraph(
+    address: str,
+    saver: AsyncLongthreadSaver,
+    *,
+    serde: SerializerProtocol | None = None,
+    replaces: bool = False,
+    progress: ExportProgress | None = None,
+) -> Exported:
+    """Write the checkpoints and items of the saver's user to the database of LangGraph's own savers and stores.
+
+    SqliteSaver or PostgresSaver, SqliteStore or PostgresStore then go on with them. Each thread is written as it is at
+    one moment. A thread that is there is not changed, unless it is the beginning of this one: run an interrupted export
+    again to finish it. At the end both sides are counted.
+
+    Args:
+        address: `sqlite:///FILE`, a SQLite file, or a `postgresql://` URL. Missing tables, and a file, are made.
+        serde: the serializer that the program there uses; by default the saver's.
+        replaces: replace threads and items that are there and differ.
+
+    Raises:
+        NotAnExportTarget: the database is none for that; the message says why.
+        ExtraMissing: the package of the stock saver is not installed.
+        ExportIncomplete: something could not be read or written, or differs there; `left` names each.
+        StoreError: a database failed. What was exported before is there.
+    """
+    if isinstance(saver, LongthreadSaver) and not saver.backing.home.here:  # its store belongs to another event loop
+        return await saver.backing.home.run(_exported, address, saver, serde, replaces, progress or _ignore)
+    return await _exported(address, saver, serde, replaces, progress or _ignore)
+
+
+async def _exported(
+    address: str,
+    saver: AsyncLongthreadSaver,
+    serde: SerializerProtocol | None,
+    replaces: bool,
+    progress: ExportProgress,
+) -> Exported:
+    target = await StockTarget.of(address, serde or saver.serde)
+    async with saver._store.reading() as tx:
+        counts = await checkpoints.counts(tx, saver._user_id)
+    items = await stock_items.count(saver)
+    export = _Export(saver, target, replaces, progress, sum(each.checkpoints for each in counts) + items)
+    wanted = [each.thread_id for each in counts if each.checkpoints]
+    await export.threads(wanted)
+    written = await stock_items.export(saver, target, replaces, export.failures, export.tell_item) if items else None
+    if without := sum(1 for each in counts if not each.checkpoints and each.entries > 0):
+        export.notes.append(f"{without} threads have messages and no checkpoints; no graph made them")
+    if export.failures:
+        left = list(dict.fromkeys(export.failures))
+        raise ExportIncomplete(where=target.shown, reason=left[0], left=left)
+    done = export.done_threads, export.checkpoints, export.writes, export.already
+    return Exported(*done, written.written if written else 0, written.already if written else 0, tuple(export.notes))
+
+
+@dataclass(slots=True)
+class _Export:
+    saver: AsyncLongthreadSaver
+    target: StockTarget
+    replaces: bool
+    progress: ExportProgress
+    total: int
+    done: int = 0
+    done_threads: int = 0
+    checkpoints: int = 0
+    writes: int = 0
+    already: int = 0
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    async def threads(self, thread_ids: list[str]) -> None:
+        if not thread_ids:
+            return
+        there = await self.target.checkpoints(thread_ids)
+        written: dict[str, list[CheckpointAddress]] = {}
+        async with self.target.saver() as stock:
+            for thread_id in thread_ids:
+                async with thread_source(self.saver, thread_id) as source:
+                    if source is not None:
+                        written[thread_id] = await self._thread(stock, source, there.get(thread_id, []))
+        there = await self.target.checkpoints(list(written))
+        for thread_id, addresses in written.items():
+            known = {address.key: address.writes for address in there.get(thread_id, [])}
+            missing = [address for address in addresses if known.get(address.key, -1) < address.writes]
+            self.failures += [f"checkpoint {each.id} of thread {thread_id} is not there whole." for each in missing]
+
+    async def _thread(
+        self, stock: BaseCheckpointSaver[str], source: ThreadSource, there: Sequence[CheckpointAddress]
+    ) -> list[CheckpointAddress]:
+        """Write what is missing of a thread, oldest first; return its checkpoints that are there now."""
+        thread_id = source.thread.id
+        wanted = await source.addresses()
+        self.done_threads += 1
+        if there and not _is_beginning(there, wanted):
+            if not self.replaces:
+                self.failures.append(f"thread {thread_id} is there already, and is not the beginning of the one here.")
+                return []
+            await stock.adelete_thread(thread_id)
+            there = []
+        for address in wanted[: len(there)]:
+            self.already += 1
+            self._tell(thread_id, address)
+        exported = {
+            message for address in wanted[: len(there)] for message in message_ids(await _tuple(source, address))
+        }
+        whole = await self._write(stock, source, wanted[len(there) :], exported)
+        if left := len(set(await checkpoints.sent_ids(source.tx, thread_id)) - exported):
+            self.notes.append(f"thread {thread_id}: {left} messages are in no checkpoint")
+        return [*wanted[: len(there)], *whole]
+
+    async def _write(
+        self,
+        stock: BaseCheckpointSaver[str],
+        source: ThreadSource,
+        wanted: Sequence[CheckpointAddress],
+        exported: set[str],
+    ) -> list[CheckpointAddress]:
+        stored: StoredVersions = set()
+        written = []
+        thread_id = source.thread.id
+        for address in wanted:
+            try:
+                found, paths = await source.read(address)
+                exported.update(message_ids(found))
+                await copy_checkpoint(found, paths, stock, stored)
+            except RowDamaged as error:
+                self.failures.append(str(error))
+            except LongthreadError:
+                raise
+            except (TypeError, ValueError) as error:
+                advice = "Give the serde that the program there uses"
+                self.failures.append(f"checkpoint {address.id} of thread {thread_id}: {error}. {advice}.")
+            else:
+                written.append(address)
+                self._tell(thread_id, address)
+        return written
+
+    def tell_item(self, namespace: str) -> None:
+        self.done += 1
+        self.progress(CheckpointProgress(self.done, self.total, namespace, "item"))
+
+    def _tell(self, thread_id: str, address: CheckpointAddress) -> None:
+        self.done += 1
+        self.checkpoints += 1
+        self.writes += address.writes
+        self.progress(CheckpointProgress(self.done, self.total, thread_id))
+
+
+async def _tuple(source: ThreadSource, address: CheckpointAddress) -> object:
+    try:
+        return (await source.read(address))[0]
+    except RowDamaged:
+        return None  # it was written when it could be read
+
+
+def _is_beginning(there: Sequence[CheckpointAddress], wanted: Sequence[CheckpointAddress]) -> bool:
+    """Whether what is there are the first checkpoints of what is wanted. Its last one may have got more writes here."""
+    if [each.key for each in there] != [each.key for each in wanted[: len(there)]]:
+        return False
+    return all(known.writes <= here.writes for known, here in zip(there, wanted, strict=False))
+
+
+def _ignore(progress: CheckpointProgress) -> None:
+    """Ignore the progress."""
