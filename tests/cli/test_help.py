@@ -15,8 +15,8 @@ from longthread.cli import lazy
 from longthread.cli.app import app
 
 COMMANDS = (
-    "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import apply threads "
-    "memories agents skills tools sources upstreams routes db eval"
+    "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import export apply "
+    "threads memories agents skills tools sources upstreams routes db eval"
 )
 OF_THREADS = "export import result chart runs tag metadata expire list search show rename delete"
 OF_THE_CATALOG = "list show apply delete"
@@ -37,6 +37,7 @@ def listed(help_text: str) -> dict[str, str]:
     [
         ("", COMMANDS),
         ("threads", OF_THREADS),
+        ("export", "langgraph"),
         ("memories", "list add search show forget"),
         ("agents", OF_THE_CATALOG),
         ("skills", f"{OF_THE_CATALOG} import export"),

@@ -156,7 +156,10 @@ class Import:
         except ImportIncomplete as error:
             report.left += error.left
         else:
-            report.already.update({"checkpoints": imported.already, "items": imported.items_already})
+            if threads:
+                report.already["checkpoints"] = imported.already
+            if imported.items:
+                report.already["items"] = imported.items_already
             report.users.update(imported.users)
             report.notes.update(imported.notes)
         if self._serde is not without_encryption(self._serde):

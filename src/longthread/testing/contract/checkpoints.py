@@ -9,7 +9,14 @@ import pytest
 
 from longthread.errors import StoreConflict, StoreError, ThreadTaken
 from longthread.store import checkpoints, log
-from longthread.store.checkpoints import CheckpointFilter, CheckpointRow, MetadataSearch, NewestCheckpoint, WriteRow
+from longthread.store.checkpoints import (
+    CheckpointFilter,
+    CheckpointRow,
+    MetadataSearch,
+    NewestCheckpoint,
+    ThreadCount,
+    WriteRow,
+)
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, OpenStore, thread_with
 
@@ -131,6 +138,17 @@ class CheckpointContract(Contract):
                 tx, CheckpointFilter(USER), MetadataSearch(['{"step":3}'], "", False)
             )
         assert odd.id in [each.id for each in there]
+
+    async def test_an_export_finds_users_threads_and_the_ids_of_messages(self, store: Driver) -> None:
+        await thread_with(store, 2, thread_id="plain")
+        await put(store, row(1), row(2), row(1, ns="child"))
+        await put(store, row(1, thread_id="o"), user_id="owner")
+        async with store.reading() as tx:
+            assert await checkpoints.users(tx) == sorted([USER, "owner"])
+            assert await checkpoints.counts(tx, USER) == [ThreadCount("plain", 2, 0), ThreadCount("t", 0, 3)]
+            assert await checkpoints.counts(tx, "owner") == [ThreadCount("o", 0, 1)]
+            entries = await log.branch(tx, "plain", 2)
+            assert sorted(await checkpoints.sent_ids(tx, "plain")) == sorted(map(log.sent_id, entries))
 
     async def test_another_users_are_as_if_they_were_not_there(self, store: Driver) -> None:
         await put(store, row(1), user_id="owner")

@@ -9,6 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp
 
 from longthread.langgraph.items.item_store import LongthreadStore
+from longthread.store import items as stored
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import Contract, OpenStore
 from longthread.testing.embedding import HashEmbedder
@@ -55,6 +56,8 @@ class ItemContract(Contract):
             assert (found.value, found.namespace, found.key) == (value, ("users", "ada"), "食")
             assert await items.aget(("users",), "食") is await items.aget(("users", "ada"), "none") is None
             assert await LongthreadStore(store, user_id="other").aget(("users", "ada"), "食") is None
+            async with store.reading() as tx:
+                assert [await stored.number(tx, user) for user in ("default", "other")] == [2, 0]
             await items.aput(("users", "ada"), "食", {"n": 2})
             again = await items.aget(("users", "ada"), "食")
             assert again is not None
