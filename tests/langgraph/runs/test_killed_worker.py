@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("killed_worker.py")
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "langgraph.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "langgraph.md"
 
 
 @pytest.mark.sampled(6)

@@ -27,7 +27,7 @@ from langgraph.store.postgres import PostgresStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.types import Command
 from tests.cli.conftest import Run, made_once, run  # noqa: F401  # fixtures
-from tests.langgraph.test_import import THREADS, application, asked, fill, on, texts, told
+from tests.langgraph.moves.test_import import THREADS, application, asked, fill, on, texts, told
 from typing_extensions import TypedDict
 
 from longthread.errors import ExportIncomplete, ExtraMissing, NotAnExportTarget

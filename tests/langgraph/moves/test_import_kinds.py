@@ -25,7 +25,7 @@ from langgraph.store.postgres import PostgresStore
 from langgraph.store.sqlite import SqliteStore
 from psycopg.rows import dict_row
 from tests.cli.conftest import Run, made_once, run  # noqa: F401  # fixtures
-from tests.langgraph.test_import import asked, on, texts
+from tests.langgraph.moves.test_import import asked, on, texts
 from tests.lending import database
 
 from longthread.errors import ImportIncomplete, InvalidInput
