@@ -140,7 +140,7 @@ class CheckpointContract(Contract):
         assert odd.id in [each.id for each in there]
 
     async def test_an_export_finds_users_threads_and_the_ids_of_messages(self, store: Driver) -> None:
-        await thread_with(store, 2, thread_id="plain")
+        await thread_with(store, "one", "two", thread_id="plain")
         await put(store, row(1), row(2), row(1, ns="child"))
         await put(store, row(1, thread_id="o"), user_id="owner")
         async with store.reading() as tx:
