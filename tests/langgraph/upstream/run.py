@@ -24,7 +24,22 @@ from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 BACKENDS = ("stock", "sqlite", "postgres")
-KNOWN: dict[str, str] = {}
+_SNAPSHOT = (
+    "looks at the stored form: a delta channel's snapshot of messages is ranges over the log and comes back as a plain "
+    "list, which LangGraph reads as that snapshot; the test's states are equal"
+)
+KNOWN: dict[str, str] = {
+    "*::test_imp_nested[[]*": "a race of 10 ms between two tasks; it fails with the stock saver too on a busy machine",
+    "*::test_error_handler_resumes_after_crash_multiple_nodes": (
+        "a race between a failing handler and a failing node; SqliteSaver in the place of InMemorySaver fails too"
+    ),
+    "*::test_delta_channel_snapshot_version_based": "looks into InMemorySaver's `blobs`",
+    "*::test_exit_first_run_all_snapshot": _SNAPSHOT,
+    "*::test_exit_mixed_snapshot_and_non_snapshot": _SNAPSHOT,
+    "*::test_exit_snapshot_*": _SNAPSHOT,
+    "*::test_fresh_update_state_head_snapshots_delta_channel": _SNAPSHOT,
+    "*::test_update_state_snapshots_at_frequency": _SNAPSHOT,
+}
 """The cause of a difference, by a pattern of the test's name."""
 
 
