@@ -27,9 +27,11 @@ from typing import Any
 
 import pytest
 from longthread_in_langgraph import _address
+from psycopg.conninfo import conninfo_to_dict
 
 from longthread.langgraph import LongthreadSaver
 
+_LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD"}
 NAMES = ("SqliteSaver", "AsyncSqliteSaver", "PostgresSaver", "AsyncPostgresSaver")
 LEFT_OUT = {
     "makes a stock saver over a connection or a pool": (
@@ -86,9 +88,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _point_at_the_server(items: list[pytest.Item]) -> None:
+    url = os.environ["LONGTHREAD_TEST_POSTGRES_URL"]
+    # One of the two gets the name of a database at its end: what else it names is in libpq's variables.
+    given = conninfo_to_dict(url)
+    os.environ.update({_LIBPQ[name]: str(given[name]) for name in _LIBPQ.keys() & given.keys()})
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
-        for name in ("DEFAULT_URI", "DEFAULT_POSTGRES_URI") & module.__dict__.keys():
-            setattr(module, name, os.environ["LONGTHREAD_TEST_POSTGRES_URL"])
+        for name, address in {"DEFAULT_URI": url, "DEFAULT_POSTGRES_URI": "postgresql:///"}.items():
+            if name in module.__dict__:
+                setattr(module, name, address)
 
 
 def _open(saver: Any) -> Any:

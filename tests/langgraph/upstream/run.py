@@ -94,7 +94,7 @@ def main(repository: Path) -> int:
         os.environ["LONGTHREAD_TEST_POSTGRES_URL"] = url
         for suite in SUITES:
             tests = _copy(repository, suite, Path(work))
-            results = {backend: _run(suite, backend, tests, Path(work)) for backend in BACKENDS}
+            results = {backend: _run(suite, backend, tests, Path(work), repository) for backend in BACKENDS}
             unknown += _report(suite, results)
     print(f"\n{unknown} differences without a known cause" if unknown else "\nNo difference without a known cause")
     return 1 if unknown else 0
@@ -125,13 +125,14 @@ def _copy(repository: Path, suite: Suite, work: Path) -> Path:
     return folder
 
 
-def _run(suite: Suite, backend: str, folder: Path, work: Path) -> dict[str, str]:
+def _run(suite: Suite, backend: str, folder: Path, work: Path, repository: Path) -> dict[str, str]:
     """Run a suite's tests; return the outcome of each: passed, failed or skipped."""
     report = work / "report.xml"
     report.unlink(missing_ok=True)
     files = [f"tests/{name}" for name in suite.files if (folder / "tests" / name).exists()]
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-p", suite.plugin, suite.option, backend, *suite.more]
-    paths = [str(HERE), str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    conformance = repository / "libs" / "checkpoint-conformance"  # newer than the released one
+    paths = [str(HERE), str(folder), str(conformance), *filter(None, [os.environ.get("PYTHONPATH")])]
     log = work / "log.txt"
     with log.open("w") as output:
         ended = subprocess.run(
