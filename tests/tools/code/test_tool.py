@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from longthread.errors import ToolInvalid
-from longthread.tools.code import Interpreters, build, check
+from longthread.tools.analysis.isolation.forkserver import ForkServer
+from longthread.tools.code import Interpreters, build, check, cpython
 from longthread.tools.code.confinement import lacking
 from longthread.tools.tool import Observation
 
@@ -49,9 +50,35 @@ def runtime(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def interpreters() -> AsyncIterator[Interpreters]:
+async def own_interpreters() -> AsyncIterator[Interpreters]:
+    """Interpreters whose processes start in this test."""
     async with Interpreters(cpython=True) as opened:
         yield opened
+
+
+class _Shared(ForkServer):
+    """Outlives the interpreters that fork from it: an interpreter with its imports takes longer than most tests."""
+
+    def close(self) -> None:
+        pass
+
+    def end(self) -> None:
+        super().close()
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[_Shared]:
+    server = _Shared(cpython._MODULE)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def interpreters(own_interpreters: Interpreters, fork_server: _Shared) -> Interpreters:
+    """Interpreters whose runs are forked where those of earlier tests were."""
+    runner: Any = own_interpreters.named("cpython")
+    runner._server = fork_server
+    return own_interpreters
 
 
 async def run(interpreters: Interpreters, runtime: str, code: str, *, query: str = "x", **more: Any) -> Observation:
@@ -183,10 +210,10 @@ async def test_nothing_outside_is_reached(interpreters: Interpreters, runtime: s
 
 
 async def test_the_environment_is_not_there(
-    interpreters: Interpreters, runtime: str, monkeypatch: pytest.MonkeyPatch
+    own_interpreters: Interpreters, runtime: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGTHREAD_SECRET_API_KEY", "sk-live-0123")
-    found = await tried(interpreters, runtime, "import os\nreturn str(dict(os.environ)) + str(os.getenv('PATH'))")
+    found = await tried(own_interpreters, runtime, "import os\nreturn str(dict(os.environ)) + str(os.getenv('PATH'))")
     assert "sk-live" not in str(found)
     assert not found["ok"] or found["data"]["result"] == "{}None"
     for pid in _descendants(os.getpid()) if sys.platform == "linux" else []:
@@ -297,17 +324,17 @@ def _descendants(pid: int) -> list[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks for processes in /proc")
-async def test_a_sandbox_that_dies_is_one_error(interpreters: Interpreters, runtime: str) -> None:
+async def test_a_sandbox_that_dies_is_one_error(own_interpreters: Interpreters, runtime: str) -> None:
     before = set(_descendants(os.getpid()))
-    assert (await run(interpreters, runtime, "def execute(query, limit): return 1"))["ok"]
+    assert (await run(own_interpreters, runtime, "def execute(query, limit): return 1"))["ok"]
     code = "def execute(query, limit):\n    while True: pass"
-    task = asyncio.create_task(run(interpreters, runtime, code, timeout_seconds=50))
+    task = asyncio.create_task(run(own_interpreters, runtime, code, timeout_seconds=50))
     await asyncio.sleep(0.5)
     for pid in set(_descendants(os.getpid())) - before:
         os.kill(pid, signal.SIGKILL)
     found = await task
     assert found["error"]["type"] == "code_stopped"
-    assert (await run(interpreters, runtime, "def execute(query, limit): return 1"))["ok"]
+    assert (await run(own_interpreters, runtime, "def execute(query, limit): return 1"))["ok"]
 
 
 def _gone(pids: set[int]) -> bool:
