@@ -197,7 +197,7 @@ class Guard:
         text = self._bare(sql)
         known = {name.casefold() for name in functions}
         own = {name.casefold() for name in defined} - known
-        statement = self._parsed(text, own)
+        statement, explains = self._parsed(text, own)
         files = {name.casefold() for name in tables}
         for node in statement.walk():
             self._check_node(node, own)
@@ -211,7 +211,6 @@ class Guard:
                 f"{builder} would build more than {LARGEST} characters or elements. Write smaller numbers, bound those "
                 "from a column by least(…, 1000), and let range or generate_series stand after FROM, for rows"
             )
-        explains = _behind_explain(text, self._dialect) is not text
         return Judged(text.rstrip("; \t\r\n"), statement, explains)
 
     def _bare(self, sql: str) -> str:
@@ -226,7 +225,8 @@ class Guard:
             raise _refused("it has an executable comment, a hint, or a comment that others read otherwise")
         return text
 
-    def _parsed(self, text: str, own: Collection[str]) -> exp.Expr:
+    def _parsed(self, text: str, own: Collection[str]) -> tuple[exp.Expr, bool]:
+        """The tree, and whether it is what an EXPLAIN explains."""
         try:
             query = _behind_explain(text, self._dialect)
             tokens = sqlglot.tokenize(query, read=self._dialect)
@@ -251,7 +251,7 @@ class Guard:
         listing = listing and self._dialect in ("duckdb", "mysql")
         if not isinstance(root, _ROOTS) and not listing:
             raise _refused(f"it is a {root.key.upper()}, not a query")
-        return root
+        return root, query is not text
 
     def _parser(self, tokens: int) -> Parser:
         dialect = Dialect.get_or_raise(self._dialect)
@@ -346,6 +346,8 @@ def _is_statement(alias: exp.Expr) -> bool:
 def _behind_explain(text: str, dialect: str) -> str:
     """The statement that an EXPLAIN explains, or the text itself. The explained statement is judged as if it ran,
     since EXPLAIN ANALYZE runs it."""
+    if "EXPLAIN" not in text.upper():
+        return text
     tokens = sqlglot.tokenize(text, read=dialect)
     if not tokens or tokens[0].text.upper() != "EXPLAIN":
         return text
