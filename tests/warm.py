@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forked_server import start_fork_server
+
 CLIENT = """#!{python} -IS
 # What these modules are made of: to import them takes longer than all else here.
 import _signal, _socket, array, os, sys
@@ -187,6 +189,7 @@ def _do(arguments: Sequence[str], folder: str, environment: Mapping[str, str], f
     sys.modules["__main__"] = main_module
     name, *rest = arguments
     if name == "longthread":
+        start_fork_server()
         sys.argv = list(arguments)
         importlib.import_module("longthread.cli.start").main()
         return

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from tests.forked_server import start_fork_server
+
 Report = dict[str, Any]
 Tell = Callable[[Report], None]
 
@@ -68,6 +70,7 @@ def _work(work: Callable[[Tell], Awaitable[None]], pipe: int) -> NoReturn:
         while line:
             line = line[os.write(pipe, line) :]
 
+    start_fork_server()
     try:
         asyncio.run(_awaited(work(tell)))
     except BaseException:  # noqa: BLE001 - whatever it was, the parent is told
