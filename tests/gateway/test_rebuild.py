@@ -1,4 +1,5 @@
-"""The index of nodes is derived: rebuilt from entries and calls, row for row; without it nothing is restored."""
+"""The index of nodes: where a request goes on from, also if that changes meanwhile. It is derived: rebuilt from entries
+and calls, row for row. Without it nothing is restored."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.rebuild import rebuild_missing
 from longthread.gateway.state import messages_until
-from longthread.gateway.tree import find_place, hidden_until
+from longthread.gateway.tree import Place, find_place, hidden_until
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.forget import delete_thread
 from longthread.store import gateway as calls
@@ -30,7 +31,7 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.open import open_store
-from longthread.store.queries import Sql
+from longthread.store.queries import Sql, queries
 from longthread.store.transfer.copy import copy_store
 
 Message = dict[str, Any]
@@ -237,7 +238,7 @@ async def test_with_old_entries_go_their_calls_nodes_and_frames(store: Driver) -
     # The conversation goes on where it was, under the next number.
     again = await say(store, ANTHROPIC, [*said, turn("more")], claude(9, "yes"))
     async with store.reading() as tx:
-        assert (again, (await calls.position(tx, thread_id))[0]) == (thread_id, 7)
+        assert (again, (await calls.position(tx, thread_id)).n) == (thread_id, 7)
     # Its beginning is gone, and with it what the nodes stand for.
     await without_nodes(store)
     await rebuild_missing(store)
@@ -252,3 +253,94 @@ async def test_a_deleted_conversation_leaves_nothing(store: Driver) -> None:
     for table in ("gateway_calls", "gateway_frames", "gateway_nodes", "thread_clients", "entries"):
         assert await rows(store, table) == 0
     assert await restored(store, said) is None
+
+
+def asked_of(said: Sequence[Message]) -> Asked:
+    return Asked.read(ANTHROPIC, "ada", json.dumps({"model": "m", "messages": list(said)}).encode())
+
+
+async def find(store: Driver, said: Sequence[Message]) -> Place:
+    async with store.reading() as tx:
+        return await find_place(tx, asked_of(said), None, "up", "m")
+
+
+async def write(store: Driver, place: Place, said: Sequence[Message], text: str) -> Message:
+    answer = {"id": text, "role": "assistant", "model": "m", "content": [{"type": "text", "text": text}]}
+    sent = SentRequest(asked_of(said), "up", "m", "m", Client("unknown", "sdk"), log.now())
+    await keep(store, place, sent, Answered(ANTHROPIC.reply(json.dumps(answer).encode()), 200, 1))
+    return {"role": "assistant", "content": text}
+
+
+async def talk(store: Driver, turns: int) -> tuple[str, list[Message]]:
+    said: list[Message] = []
+    for number in range(turns):
+        said.append(turn(f"question {number}"))
+        place = await find(store, said)
+        said.append(await write(store, place, said, f"answer {number}"))
+    return place.thread_id, said
+
+
+async def log_of(store: Driver, thread_id: str) -> list[tuple[int, int, str]]:
+    async with store.reading() as tx:
+        entries = await log.entries_between(tx, thread_id, 1, 99)
+    return [(entry.seq, entry.parent_seq, entry.text) for entry in entries]
+
+
+async def test_a_question_that_came_twice_at_once_is_one_entry(store: Driver) -> None:
+    thread_id, said = await talk(store, 1)
+    said.append(turn("more"))
+    one, two = await find(store, said), await find(store, said)
+    await write(store, one, said, "first")
+    await write(store, two, said, "second")
+    assert await log_of(store, thread_id) == [
+        (1, 0, "question 0"),
+        (2, 1, "answer 0"),
+        (3, 2, "more"),
+        (4, 3, "first"),
+        (5, 3, "second"),
+    ]
+
+
+async def test_a_conversation_that_goes_on_meanwhile_gets_a_branch(store: Driver) -> None:
+    thread_id, said = await talk(store, 1)
+    mine, other = [*said, turn("mine")], [*said, turn("other")]
+    place = await find(store, mine)
+    assert place.branch == "main"
+    await write(store, await find(store, other), other, "theirs")
+    await write(store, place, mine, "yours")
+    assert (await log_of(store, thread_id))[2:] == [(3, 2, "other"), (4, 3, "theirs"), (5, 2, "mine"), (6, 5, "yours")]
+
+
+async def test_a_beginning_that_is_deleted_meanwhile_is_not_gone_on_from(store: Driver) -> None:
+    thread_id, said = await talk(store, 6)
+    rewound = [*said[:2], turn("again")]
+    place = await find(store, rewound)
+    assert place.last is not None
+    policy = RetentionPolicy(checkpoints=None, entries_before=log.now(), window=4)
+    await prune(store, Retention(policy, CheckpointKeeper(), lambda owner: False), lambda *_: None, apply=True)
+    await write(store, place, rewound, "anew")
+    parents = {text: parent for _, parent, text in await log_of(store, thread_id)}
+    assert parents["question 0"] == 0, "the whole request is a branch of its own"
+    assert parents.keys() == {"question 0", "answer 0", "again", "anew"} | {each["content"] for each in said[-4:]}
+
+
+async def test_a_reply_is_found_however_many_results_are_behind_it(store: Driver) -> None:
+    thread_id, said = await talk(store, 12)
+    for more in (1, 7, 8, 9, 80):
+        results = [{"type": "tool_result", "tool_use_id": f"t{n}", "content": "x"} for n in range(more)]
+        place = await find(store, [*said, {"role": "user", "content": results}])
+        assert (place.thread_id, place.joined, place.branch) == (thread_id, 12, "main")
+    place = await find(store, [*said[:2], *(turn(f"changed {n}") for n in range(100))])
+    assert (place.thread_id, place.joined, place.branch) == (thread_id, 1, "fork")
+
+
+async def test_replies_are_looked_up_by_their_nodes(store: Driver) -> None:
+    """Without statistics, too: not by reading all conversations of the user."""
+    await talk(store, 1)
+    sql = queries(store.dialect)["select_known_replies"]
+    explained = Sql(f"EXPLAIN {'QUERY PLAN ' if store.dialect == 'sqlite' else ''}{sql}")
+    async with store.reading() as tx:
+        rows = await tx.fetch(explained, user_id="ada", nodes="[1,2]", own=None, now=log.now())
+    plan = "\n".join(str(value) for row in rows for value in row.values())
+    assert "gateway_nodes_by_node" in plan
+    assert "gateway_nodes_pkey" not in plan and "PRIMARY KEY (thread" not in plan

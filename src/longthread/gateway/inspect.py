@@ -78,7 +78,7 @@ class InspectedGatewayCall:
 async def look_at_call(tx: Transaction, thread_id: str, number: int | None) -> InspectedGatewayCall | None:
     """Return a call by its number, a negative one from the end, or the last; None if the thread has none. Raises
     InvalidInput: it has others."""
-    last, _ = await calls.position(tx, thread_id)
+    last = (await calls.position(tx, thread_id)).n
     if not last:
         return None
     n = last if number is None else number if number > 0 else last + 1 + number

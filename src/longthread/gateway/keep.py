@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import count
 
 from longthread.errors import ThreadNotFound
 from longthread.gateway.asked import Asked
@@ -16,13 +15,13 @@ from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, digests, name_node, node_of, visible_parts
-from longthread.gateway.tree import NEAR, Place, hidden_part, is_aside
+from longthread.gateway.tree import Place, find_last, hidden_part, is_aside
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
+from longthread.store.gateway import GatewayCall, GatewayPosition, HiddenPart
 
 _TITLE = 60
 """Length of a thread's title, in characters."""
@@ -80,11 +79,11 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
         frame = frame_id(sent)
-        there = await calls.look(tx, thread_id, asked.nodes[-NEAR:], frame)
+        there = await calls.position(tx, thread_id, frame=frame, node=place.last)
         if there.n and asked.tools and not there.tools and (title := _title(asked)):
             # What came before was no part of the conversation, such as a request for its title.
             await log.rename_thread(tx, thread_id, title, user_id=asked.user)
-        start = await _start(tx, place, asked, there.nodes)
+        start = await _start(tx, place, asked, there)
         groups = grouped(asked.parts[asked.indexed.behind(start.covered) :], start.covered)
         replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
@@ -124,18 +123,13 @@ async def _delete_expired(tx: Transaction, thread_id: str, user_id: str) -> None
             await log.delete_thread(tx, thread_id, user_id=user_id)
 
 
-async def _start(tx: Transaction, place: Place, asked: Asked, near: Sequence[KnownNode]) -> _Start:
-    """Return the deepest entry of the thread that the request goes on from. `near` are its nodes near the end."""
-    found = [*near]
-    if not (place.joined and any(node.call == place.joined for node in found)):
-        found += await calls.thread_nodes(tx, place.thread_id, asked.nodes[:-NEAR])
-    depth = dict(zip(asked.nodes, count(1)))
-    best = max(
-        found,
-        key=lambda node: (place.joined > 0 and node.call == place.joined, depth[node.node], node.seq),
-        default=None,
-    )
-    return _Start(best.seq, depth[best.node], best.call) if best else _Start(0, 0, 0)
+async def _start(tx: Transaction, place: Place, asked: Asked, there: GatewayPosition) -> _Start:
+    """Return the deepest entry of the thread that the request goes on from: the one that was found before the thread
+    was locked, unless a call came or entries went since."""
+    last = place.last
+    if there.n != place.calls or (last is not None and not there.has_node):
+        last = await find_last(tx, asked, place.thread_id, place.joined)
+    return _Start(last.seq, asked.nodes.index(last.node) + 1, last.call) if last else _Start(0, 0, 0)
 
 
 def _replies(groups: Sequence[EntryParts], asked: Asked, answered: Answered) -> list[Draft]:

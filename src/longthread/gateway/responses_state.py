@@ -99,7 +99,7 @@ async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCa
         return None
     if thread.expires_at is not None and thread.expires_at <= datetime.now(UTC):
         return None
-    last, _ = await calls.position(tx, thread_id)
+    last = (await calls.position(tx, thread_id)).n
     own = (await calls.calls_until(tx, thread_id, last)).values()
     answered = [call for call in own if call.reply_end is not None and call.dialect == asked.dialect.name]
     return max(answered, key=lambda call: call.n, default=None)

@@ -20,7 +20,7 @@ from longthread.store.log import entries_at
 
 _SIBLINGS = 16
 """Equal replies under one parent that are told apart, the newest ones."""
-NEAR = 24
+_NEAR = 8
 """Nodes at a request's end that are looked for first: most requests add a few parts to what is known."""
 
 
@@ -46,6 +46,8 @@ class Place:
             of the conversation.
         decides: the call whose reply decides what is restored.
         joined: the number of the thread's call whose reply the request goes on from, or 0.
+        last: the deepest entry of the thread that the request goes on from.
+        calls: the number of the thread's last call when that was looked for, or 0.
         is_chosen: the request itself names the conversation, so it is part of it, whatever its tools.
     """
 
@@ -54,6 +56,8 @@ class Place:
     branch: str
     decides: GatewayCall | None
     joined: int = 0
+    last: KnownNode | None = None
+    calls: int = 0
     is_chosen: bool = False
 
 
@@ -71,16 +75,17 @@ async def find_place(
         thread_id, parent = named.thread_id, named.parent
     else:
         thread_id = joined.thread_id if joined else short_id()
-    there = await _there(tx, asked, thread_id) if named or joined else []
-    n = joined.call if joined and joined.thread_id == thread_id else 0
-    last = max(there, key=lambda node: (n > 0 and node.call == n, depth[node.node], node.seq), default=None)
-    _, tools = await calls.position(tx, thread_id) if last else (0, 0)
+    last = joined if joined and joined.thread_id == thread_id else None
+    n = last.call if last else 0
+    if named and not last:
+        last = await find_last(tx, asked, thread_id, 0)
+    there = await calls.position(tx, thread_id) if named or last else None
     is_chosen = named is not None and named.is_conversation
-    if aside or (not is_chosen and is_aside(asked.tools, tools)):
+    if aside or (not is_chosen and last and there and is_aside(asked.tools, there.tools)):
         branch = "side"
     else:
         branch = "new" if last is None else "main" if last.seq == last.tip else "fork"
-    return Place(thread_id, parent, branch, decides, n, is_chosen)
+    return Place(thread_id, parent, branch, decides, n, last, there.n if there else 0, is_chosen)
 
 
 async def _joined(
@@ -118,18 +123,21 @@ def is_aside(tools: int, first: int) -> bool:
 
 async def _replies(tx: Transaction, asked: Asked, own: str | None) -> list[KnownNode]:
     """Return where conversations of the user have replies that the request ends with, or else any that it holds."""
-    near = await calls.known_replies(tx, asked.user, asked.nodes[-NEAR:], own)
-    if near or len(asked.nodes) <= NEAR:
-        return near
-    return await calls.known_replies(tx, asked.user, asked.nodes[:-NEAR], own)
+    end, size = len(asked.nodes), _NEAR
+    while end > 0:
+        found = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own)
+        if found:
+            return found
+        end, size = end - size, 8 * size
+    return []
 
 
-async def _there(tx: Transaction, asked: Asked, thread_id: str) -> list[KnownNode]:
-    """Return where a thread has the request's last parts, or else any of its parts."""
-    near = await calls.thread_nodes(tx, thread_id, asked.nodes[-NEAR:])
-    if any(node.call for node in near) or len(asked.nodes) <= NEAR:
-        return near
-    return near + await calls.thread_nodes(tx, thread_id, asked.nodes[:-NEAR])
+async def find_last(tx: Transaction, asked: Asked, thread_id: str, joined: int) -> KnownNode | None:
+    """Return the deepest entry of a thread that a request goes on from, first of those behind the reply of call
+    `joined`."""
+    depth = dict(zip(asked.nodes, count()))
+    found = await calls.thread_nodes(tx, thread_id, asked.nodes)
+    return max(found, key=lambda node: (0 < joined == node.call, depth[node.node], node.seq), default=None)
 
 
 async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: str) -> GatewayCall | None:

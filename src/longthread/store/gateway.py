@@ -93,38 +93,29 @@ async def calls_until(tx: Transaction, thread_id: str, n: int) -> dict[int, Gate
     return {int(row["n"]): _call_of(row) for row in rows}
 
 
-async def position(tx: Transaction, thread_id: str) -> tuple[int, int]:
-    """Return the number of the thread's last call, and the hash of the tools of its first one that had any, or 0."""
-    row = await one(tx, "select_gateway_position", thread_id=thread_id, frame="")
-    return (int(row["n"]), int(row["tools"])) if row else (0, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class GatewayPosition:
-    """Where a thread stands, of which the caller looks for some nodes and a frame.
+    """Where a thread stands.
 
     Attributes:
         n: the number of its last call, or 0.
         tools: the hash of the tools of its first call that had any, or 0.
-        has_frame: whether the frame is there.
-        nodes: where it has one of the nodes.
+        has_frame, has_node: whether the frame and the node are there that were looked for.
     """
 
     n: int
     tools: int
     has_frame: bool
-    nodes: Sequence[KnownNode]
+    has_node: bool
 
 
-async def look(tx: Transaction, thread_id: str, nodes: Sequence[int], frame: str) -> GatewayPosition:
-    """Return what a request needs to know of its thread, which the caller has locked."""
-    of = {"thread_id": thread_id}
-    [row], found = await tx.fetch_all(
-        ("select_gateway_position", {**of, "frame": frame}),
-        ("select_thread_nodes", {**of, "nodes": dump(list(nodes))}),
-    )
-    there = [KnownNode(thread_id=thread_id, **each) for each in found]
-    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(row["has_frame"]), there)
+async def position(
+    tx: Transaction, thread_id: str, *, frame: str = "", node: KnownNode | None = None
+) -> GatewayPosition:
+    """Return where a thread stands, and whether it has a frame and a node."""
+    seq, number, call = (node.seq, node.node, node.call) if node else (0, 0, 0)
+    [row] = await tx.fetch("select_gateway_position", thread_id=thread_id, frame=frame, seq=seq, node=number, call=call)
+    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(row["has_frame"]), bool(row["has_node"]))
 
 
 async def add_call(tx: Transaction, call: GatewayCall) -> None:

@@ -10,7 +10,7 @@ from longthread.errors import RowDamaged
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.gateway import GatewayCall
+from longthread.store.gateway import GatewayCall, GatewayPosition, KnownNode
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
 
@@ -66,8 +66,8 @@ class GatewayContract(Contract):
             assert await calls.find_call(tx, "t", 1) == CALL
             assert await calls.find_call(tx, "t", 9) is None
             assert await calls.calls_until(tx, "t", 2) == {1: CALL, 2: second}
-            assert await calls.position(tx, "t") == (3, 5)
-            assert await calls.position(tx, "nobody") == (0, 0)
+            assert await calls.position(tx, "t") == GatewayPosition(3, 5, has_frame=False, has_node=False)
+            assert await calls.position(tx, "nobody") == GatewayPosition(0, 0, has_frame=False, has_node=False)
             assert await calls.find_frame(tx, "t", "f") == {"system": '"Be brief."'}
             assert await calls.find_frame(tx, "t", "g") == {}
 
@@ -75,11 +75,13 @@ class GatewayContract(Contract):
         await kept(store, CALL, replace(CALL, n=2, tools=5))
         async with store.writing() as tx:
             await log.position(tx, "t")
-            found = await calls.look(tx, "t", [_LAST, 5], "f")
-            assert (found.n, found.tools, found.has_frame) == (2, 5, True)
-            assert [(each.seq, each.call) for each in found.nodes] == [(2, 1)]
-            nothing = await calls.look(tx, "nobody", [_LAST], "f")
-            assert (nothing.n, nothing.tools, nothing.has_frame, nothing.nodes) == (0, 0, False, [])
+            there = KnownNode(_LAST, "t", 2, 1)
+            found = await calls.position(tx, "t", frame="f", node=there)
+            assert found == GatewayPosition(2, 5, has_frame=True, has_node=True)
+            others = [replace(there, node=5), replace(there, seq=1), replace(there, call=2)]
+            assert not any([(await calls.position(tx, "t", node=each)).has_node for each in others])
+            nothing = await calls.position(tx, "nobody", frame="f", node=there)
+            assert nothing == GatewayPosition(0, 0, has_frame=False, has_node=False)
 
     async def test_a_call_without_its_frame_is_damaged(self, store: Driver) -> None:
         await kept(store, CALL)

@@ -1,13 +1,17 @@
 -- name: select_known_replies quick
--- Those of one conversation and the newest few others: what many conversations have in common has as many rows.
+-- Those of one conversation and the newest few others: what many conversations have in common has as many rows. The nodes
+-- are found first (MATERIALIZED, CROSS): otherwise a planner without statistics reads all conversations of the user.
+WITH n AS MATERIALIZED (
+    SELECT thread, node, seq, call FROM gateway_nodes WHERE node AMONG_NUMBERS[:nodes] AND call > 0
+)
 SELECT node, thread_id, seq, call, updated_at, tip FROM (
     SELECT n.node, t.id AS thread_id, n.seq, n.call, t.updated_at, t.tip,
            row_number() OVER (
                PARTITION BY n.node
                ORDER BY CASE WHEN t.id = CAST(:own AS TEXT) THEN 0 ELSE 1 END, t.updated_at DESC, n.seq DESC
            ) AS newest
-    FROM gateway_nodes n JOIN threads t ON t.number = n.thread AND t.user_id = :user_id
-    WHERE n.node AMONG_NUMBERS[:nodes] AND n.call > 0 AND n.seq >= t.first_seq
+    FROM n CROSS JOIN threads t
+    WHERE t.number = n.thread AND t.user_id = :user_id AND n.seq >= t.first_seq
       AND (t.expires_at IS NULL OR t.expires_at > :now)
 ) found
 WHERE newest <= 32;
@@ -33,10 +37,13 @@ FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND
 WHERE c.thread_id = :thread_id AND c.n <= :n ORDER BY c.n;
 
 -- name: select_gateway_position quick
--- The thread's last call, the tools of its first one that had any, and whether a frame is there.
+-- The thread's last call, the tools of its first one that had any, and whether a frame and a node are there.
 SELECT coalesce(max(n), 0) AS n, coalesce((
     SELECT c.tools FROM gateway_calls c WHERE c.thread_id = :thread_id AND c.tools <> 0 ORDER BY c.n LIMIT 1
-), 0) AS tools, EXISTS (SELECT 1 FROM gateway_frames WHERE thread_id = :thread_id AND id = :frame) AS has_frame
+), 0) AS tools, EXISTS (SELECT 1 FROM gateway_frames WHERE thread_id = :thread_id AND id = :frame) AS has_frame, EXISTS (
+    SELECT 1 FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id)
+    AND seq = :seq AND place = 0 AND node = :node AND call = :call
+) AS has_node
 FROM gateway_calls WHERE thread_id = :thread_id;
 
 -- name: insert_gateway_call quick
