@@ -178,6 +178,33 @@ async def test_restoring_never_makes_an_error_of_a_reply(
             assert found.headers["x-longthread-restored"] == "0" or message.startswith("Invalid")
             assert all("reasoning_content" not in each for each in provider.requests[-1]["messages"])
             messages += [{"role": "assistant", "content": "noon"}, USER_ASKS]
+        # Once it has said that it knows no such field, nothing is asked twice.
+        assert len(provider.requests) == (5 if message == "boom" else 4)
+        await ask(client, url, [{"role": "user", "content": "another conversation"}])
+        await ask(client, await start(provider), messages)  # another process asks once more
+        assert len(provider.requests) == (8 if message == "boom" else 7)
+
+
+async def test_a_field_that_was_taken_once_is_put_in_again_after_a_refusal(
+    start: Start, client: httpx.AsyncClient
+) -> None:
+    bad: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Answer:
+        sent = [each["reasoning_content"] for each in body["messages"] if "reasoning_content" in each]
+        if sent and bad:
+            return refused(f"reasoning_content: {bad.pop()}")
+        return completion({"content": "noon", "reasoning_content": "why"})
+
+    with PlainProvider(answer) as provider:
+        url = await start(provider)
+        messages = [USER_ASKS]
+        for restored in (0, 1, 0, 1):
+            if restored == 0:
+                bad.extend(["is too long"] * (len(messages) > 1))
+            found = await ask(client, url, messages)
+            assert (found.status_code, found.headers["x-longthread-restored"]) == (200, str(restored))
+            messages += [{"role": "assistant", "content": "noon"}, USER_ASKS]
 
 
 async def test_a_client_with_a_sentinel_keeps_its_reply(start: Start, client: httpx.AsyncClient) -> None:

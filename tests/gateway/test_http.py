@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gzip
 import ipaddress
+import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +25,7 @@ from hypothesis import strategies as st
 from tests.gateway.conftest import USER
 
 from longthread.gateway import upstream
-from longthread.gateway.http import Incoming
+from longthread.gateway.http import Incoming, Outgoing
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
@@ -299,11 +301,18 @@ async def gateway_before(store: Driver, work: Work) -> AsyncIterator[str]:
         watching.cancel()
         await send({"type": "http.response.body", "body": b""})
 
-    async with running(provider) as url:
-        gateway = Gateway(store, Routes({"one": Upstream("one", url, ["anthropic"])}), GatewayOptions(USER))
-        async with running(GatewayRouter(gateway)) as own:
-            yield own
-        await gateway.close()
+    async with running(provider) as url, before(store, url) as own:
+        yield own
+
+
+@asynccontextmanager
+async def before(store: Driver, provider: str) -> AsyncIterator[str]:
+    """A gateway before a provider."""
+    upstream = Upstream("one", provider, ["anthropic", "responses", "completions"])
+    gateway = Gateway(store, Routes({"one": upstream}), GatewayOptions(USER))
+    async with running(GatewayRouter(gateway)) as own:
+        yield own
+    await gateway.close()
 
 
 @asynccontextmanager
@@ -351,24 +360,122 @@ async def test_a_client_that_leaves_in_a_silence_stops_the_provider(store: Drive
         assert await log.list_threads(tx, user_id=USER) == []
 
 
-async def test_one_cancelled_by_the_server_stays_cancelled(store: Driver) -> None:
+@pytest.mark.parametrize(
+    ("method", "path", "streams"),
+    [("POST", "/v1/messages", False), ("POST", "/v1/messages", True), ("GET", "/v1/models", False)],
+)
+async def test_a_client_that_leaves_before_the_answer_stops_the_provider(
+    store: Driver, method: str, path: str, streams: bool
+) -> None:
+    began, left = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        began.set()
+        await reader.read()  # up to the end
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    body = {"model": "claude-x", "stream": streams, "messages": [{"role": "user", "content": "hello"}]}
+    async with server, before(store, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as url:
+        async with httpx.AsyncClient(timeout=30) as client:
+            asking = asyncio.create_task(client.request(method, url + path, json=body))
+            await began.wait()
+            asking.cancel()
+            await asyncio.wait([asking])
+        await asyncio.wait_for(left.wait(), 30)
+    async with store.reading() as tx:
+        assert await log.list_threads(tx, user_id=USER) == []
+
+
+def sse(*events: dict[str, Any]) -> bytes:
+    named = (f"event: {each['type']}\n" if "type" in each else "" for each in events)
+    return b"".join(f"{name}data: {json.dumps(each)}\n\n".encode() for name, each in zip(named, events, strict=True))
+
+
+WHOLE = {
+    "messages": sse(
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "noon"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ),
+    "chat/completions": sse({"choices": [{"index": 0, "delta": {"content": "noon"}, "finish_reason": "stop"}]})
+    + b"data: [DONE]\n\n",
+    "responses": sse(
+        {
+            "type": "response.completed",
+            "response": {
+                "id": "resp_1",
+                "status": "completed",
+                "output": [
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "noon"}]}
+                ],
+            },
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ["no last chunk", "too short", "open", "packed"])
+@pytest.mark.parametrize("path", WHOLE)
+async def test_a_stream_is_whole_with_its_final_event(store: Driver, path: str, end: str) -> None:
+    """However its connection ends, and whenever."""
+    stream = WHOLE[path]
+    sent = gzip.compress(stream) if end == "packed" else stream
+    chunk = b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(sent), sent)
+    rest = {
+        "no last chunk": b"connection: close\r\n" + chunk,
+        "too short": b"connection: close\r\ncontent-length: 99999\r\n\r\n" + sent,
+        "open": chunk,
+        "packed": b"connection: close\r\ncontent-encoding: gzip\r\n" + chunk,
+    }
+    said: dict[str, Any] = {"model": "m", "stream": True, ("input" if path == "responses" else "messages"): []}
+    said["input" if path == "responses" else "messages"].append({"role": "user", "content": "when?"})
+    answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n" + rest[end]
+    async with (
+        served(answer) as (_, provider),
+        before(store, provider) as url,
+        httpx.AsyncClient(timeout=30) as client,
+        client.stream("POST", f"{url}/v1/{path}", json=said) as found,
+    ):
+        came = b""
+        async for piece in found.aiter_bytes():
+            came += piece
+            if end == "open" and came == stream:
+                break
+        assert came == stream
+        async with store.reading() as tx:
+            entries = await log.entries_between(tx, found.headers["x-conversation-id"], 1, 9)
+        assert [entry.text for entry in entries] == ["when?", "noon"]
+
+
+async def test_one_cancelled_by_the_server_stays_cancelled(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that leaves is no error; a server that ends all its tasks is told that they are cancelled."""
     began = asyncio.Event()
 
-    async def stream() -> AsyncIterator[bytes]:
+    async def stream() -> AsyncGenerator[bytes]:
         began.set()
         await asyncio.Event().wait()
         yield b""
 
+    comes = iter([{"type": "http.request"}])
+
     async def receive() -> dict[str, Any]:
-        await asyncio.Event().wait()
-        return {}
+        return next(comes, None) or await asyncio.get_running_loop().create_future()
 
     async def send(message: Any) -> None:
         pass
 
-    answer = router.Outgoing(200, [], stream=stream())  # type: ignore[arg-type]
-    sending = asyncio.create_task(router._send(answer, receive, send))
+    async def answer(*_: Any) -> Any:
+        return Outgoing(200, [], stream=stream())
+
+    monkeypatch.setattr(GatewayRouter, "_answer", answer)
+    app = GatewayRouter(Gateway(store, Routes({}), GatewayOptions(USER)))
+    scope = {"method": "GET", "path": "/v1/models", "headers": [], "query_string": b""}
+    sending = asyncio.create_task(app(scope, receive, send))
     await began.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):

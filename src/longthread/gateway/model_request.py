@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -65,6 +66,10 @@ class Resources:
     refused: set[tuple[str, int, str]] = field(default_factory=set)
     """Replies, by thread and call, whose hidden parts a provider refused behind another prompt or other tools, by them.
     After a restart it is asked once more."""
+    takes: set[tuple[str, str]] = field(default_factory=set)
+    """Models, by the address of their upstream, that took hidden parts which were put in."""
+    takes_none: set[tuple[str, str]] = field(default_factory=set)
+    """Those that know no such fields: nothing is put in for them. After a restart they are asked once more."""
 
 
 class NotKept(Exception):
@@ -119,6 +124,8 @@ class GatewayRequest:
         response, refused = await self._first()
         if refused is None and response.status in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
             response, refused = await self._again(response)
+        elif response.is_success and self._sent.restored:
+            self._note_taken(None)
         streams = _STREAM in (response.header("content-type") or "")
         if refused is None and response.is_success and streams:
             ping = b"" if response.header("content-encoding") else self._dialect.ping
@@ -169,7 +176,7 @@ class GatewayRequest:
         sent = self._sent
         if sent.asked.indexed.hash_before(decides.ends) == decides.hidden_hash:
             return sent
-        if not self._dialect.asks_hidden(sent.asked.fields) or self._is_refused(decides):
+        if not self._dialect.asks_hidden(sent.asked.fields) or self._is_refused(decides) or self._takes_none:
             return None
         ours = await hidden_until(tx, sent.asked, decides)
         if ours is None:
@@ -205,6 +212,19 @@ class GatewayRequest:
         return bool(known) and (decides.thread_id, decides.n, _binding(self._whole.frame)) in known
 
     @property
+    def _takes_none(self) -> bool:
+        return (self._upstream.base_url, self._sent.model) in self._shared.takes_none
+
+    def _note_taken(self, error: bytes | None) -> None:
+        """Note whether the model takes what was put in: it answered, or only without that, and the `error` names one of
+        the fields that vendors add to the dialect. One that took such a field before knows it."""
+        model = (self._upstream.base_url, self._sent.model)
+        if error is None:
+            self._shared.takes.add(model)
+        elif model not in self._shared.takes and any(name.encode() in error for name in self._dialect.vendor_fields):
+            self._shared.takes_none.add(model)
+
+    @property
     def _is_changed(self) -> bool:
         """Whether the hidden parts are others than the client's."""
         return self._sent.asked is not self._whole
@@ -235,7 +255,8 @@ class GatewayRequest:
         body = await first.read()
         sent, gone = self._sent, list[Anchored]()
         tries: list[SentRequest] = []
-        refusal = self._dialect.refusal(_decoded(body, first))
+        error = _decoded(body, first)
+        refusal = self._dialect.refusal(error)
         if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
             tries.append(replace(sent, asked=edited(sent.asked, gone), dropped=sent.dropped + len(gone)))
@@ -249,6 +270,8 @@ class GatewayRequest:
         else:
             return first, body
         self._shared.counts.repaired += response.is_success
+        if response.is_success and sent.restored:
+            self._note_taken(error)
         self._sent = replace(again, base=0, base_ends=0)
         if gone and sent.base and self._place is not None:
             await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
@@ -276,21 +299,25 @@ class GatewayRequest:
         decode, hold = Decoder(encoding), FinalEvent(self._dialect.final, is_encoded=bool(encoding))
         copy: list[bytes] = []
         try:
-            while piece := await response.piece():
-                copy.append(decode(piece))
-                if shown := hold(piece, copy[-1]):
-                    yield shown
-        except aiohttp.ClientError:
-            await self._keep(None, response.status)
-            raise
+            try:
+                while not hold.is_held and (piece := await response.piece()):
+                    copy.append(decode(piece))
+                    if shown := hold(piece, copy[-1]):
+                        yield shown
+            except aiohttp.ClientError:
+                await self._keep(None, response.status)
+                raise
+            if self._keeps:
+                await self._keep(self._read(b"".join(copy), response, streamed=True), response.status)
+            if self._problem and not encoding:
+                yield f": not kept: {self._problem}\n\n".encode()
+            if rest := hold.end():
+                yield rest
+            with suppress(aiohttp.ClientError):  # all is said, however the connection ends, and whenever
+                while piece := await response.piece():
+                    yield piece
         finally:
             response.close()
-        if self._keeps:
-            await self._keep(self._read(b"".join(copy), response, streamed=True), response.status)
-        if self._problem and not encoding:
-            yield f": not kept: {self._problem}\n\n".encode()
-        if rest := hold.end():
-            yield rest
 
     def _read(self, body: bytes, response: UpstreamResponse, *, streamed: bool) -> Reply | None:
         """Read a reply; None if it is not whole or cannot be read."""

@@ -24,6 +24,11 @@ class FinalEvent:
         self._rest = b""
         self._held: list[bytes] = []
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the final event has come."""
+        return bool(self._held)
+
     def __call__(self, piece: bytes, data: bytes) -> bytes:
         """Take a piece, and its decoded data; return what may pass."""
         if self._held:

@@ -35,6 +35,7 @@ class Anthropic:
     items = "messages"
     final: tuple[bytes, ...] = (b"message_stop",)
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
+    vendor_fields: tuple[str, ...] = ()
 
     def unlisted(self, fields: RequestFields) -> Sequence[Value]:
         raise ValueError(f"The request has no list of {self.items}.")

@@ -60,6 +60,7 @@ class Completions:
     items = "messages"
     final: tuple[bytes, ...] = (b"data: [DONE]", b"data:[DONE]")
     ping = b": ping\n\n"
+    vendor_fields: tuple[str, ...] = _HIDDEN
 
     def unlisted(self, fields: RequestFields) -> Sequence[Value]:
         raise ValueError(f"The request has no list of {self.items}.")

@@ -69,6 +69,8 @@ class Dialect(Protocol):
     """What a stream's last event contains, one of them."""
     ping: bytes
     """An event that clients skip."""
+    vendor_fields: tuple[str, ...]
+    """Fields of hidden parts that vendors have added. Others may refuse a request that has them."""
 
     def unlisted(self, fields: RequestFields) -> Sequence[Value]:
         """Return the items of a request that has no list of them. Raises ValueError: it must have one."""

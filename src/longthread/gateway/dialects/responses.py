@@ -64,6 +64,7 @@ class Responses:
         mark.encode() for end in _ENDS for mark in (f"event: {end}", f'"type":"{end}"', f'"type": "{end}"')
     )
     ping = b": ping\n\n"
+    vendor_fields: tuple[str, ...] = ()
 
     def unlisted(self, fields: RequestFields) -> Sequence[Value]:
         found = fields.get(self.items)

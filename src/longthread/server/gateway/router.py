@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager
 from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
@@ -51,7 +51,7 @@ class GatewayRouter:
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
         if refusal := self._refusal(dialect, incoming, scope.get("raw_path", b"")):
-            await _send(refusal, receive, send)
+            await _send(refusal, send)
             return
         body = await _body(receive)
         if body is None:
@@ -60,8 +60,12 @@ class GatewayRouter:
             read = decoded(replace(incoming, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
         except ValueError:
             read = None
-        answer = await self._answer(dialect, read) if read is not None else too_large(dialect)
-        await _send(answer, receive, send)
+        async with AsyncExitStack() as opened:
+            with _until_gone(receive):
+                answer = await self._answer(dialect, read) if read is not None else too_large(dialect)
+                if answer.stream is not None:
+                    opened.push_async_callback(answer.stream.aclose)
+                await _send(answer, send)
 
     def _refusal(self, dialect: Dialect, incoming: Incoming, raw_path: bytes) -> Outgoing | None:
         """Return what another site's page gets, and who asks for another path."""
@@ -121,7 +125,7 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(pieces) if size <= BODY_LIMIT else bytes(BODY_LIMIT + 1)
 
 
-async def _send(answer: Outgoing, receive: Receive, send: Send) -> None:
+async def _send(answer: Outgoing, send: Send) -> None:
     headers = list(answer.headers)
     if answer.stream is None:
         headers.append((b"content-length", str(len(answer.body)).encode()))
@@ -129,12 +133,11 @@ async def _send(answer: Outgoing, receive: Receive, send: Send) -> None:
     if answer.stream is None:
         await send({"type": "http.response.body", "body": answer.body})
         return
-    async with aclosing(answer.stream) as stream:
-        with _until_gone(receive), closing(_Pings(answer.ping, send)) as pings:
-            async for piece in stream:
-                pings.said()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+    with closing(_Pings(answer.ping, send)) as pings:
+        async for piece in answer.stream:
+            pings.said()
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 @contextmanager
