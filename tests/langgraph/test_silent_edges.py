@@ -12,13 +12,10 @@ import pytest
 from langchain.agents import AgentState, create_agent
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels.delta import DeltaChannel
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph.message import _messages_delta_reducer
 from tests.langgraph.test_middleware import SUMMARIES, agent_of, asked, on
 from tests.script import call
 
-from longthread.errors import SerializerNotUsable
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
@@ -52,28 +49,6 @@ async def test_a_graph_with_delta_channels_has_its_memory(store_address: str, ca
     assert {each["text"] for each in found} <= {f"number {number}" for number in range(8)}
     assert len(found) == 5
     assert [each.message for each in caplog.records if each.name.startswith("longthread")] == []
-
-
-async def test_an_encrypting_serializer_is_refused_before_anything_is_stored(store_address: str) -> None:
-    class Cipher:
-        def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
-            return "none", plaintext
-
-        def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-            return ciphertext
-
-    encrypting = EncryptedSerializer(Cipher())
-    with pytest.raises(SerializerNotUsable, match=r"EncryptedSerializer.*Encrypt the disk"):
-        async with LongthreadSaver.from_conn_string(store_address, serde=encrypting):
-            pass
-    async with open_store(store_address) as store:
-        with pytest.raises(SerializerNotUsable):
-            LongthreadSaver(store, serde=encrypting)
-        saver = LongthreadSaver(store)
-        with pytest.raises(SerializerNotUsable):
-            saver.serde = encrypting
-        own = JsonPlusSerializer(pickle_fallback=True)
-        assert LongthreadSaver(store, serde=own).serde is own
 
 
 @pytest.mark.sampled(2)

@@ -28,7 +28,13 @@ from longthread.errors.imports import (
     NotImported,
 )
 from longthread.errors.input import EvalInvalid, InvalidInput, QuestionTooLong, SourceMissing, StatementsInvalid
-from longthread.errors.langgraph import CalledOnItsLoop, CheckpointUnreadable, SaverClosed, SerializerNotUsable
+from longthread.errors.langgraph import (
+    CalledOnItsLoop,
+    CheckpointUnreadable,
+    SaverClosed,
+    SerializerNeeded,
+    SerializerNotUsable,
+)
 from longthread.errors.models import (
     EmbedderUnavailable,
     JsonParseFailed,
@@ -180,6 +186,7 @@ __all__ = [
     "RunWaiting",
     "SaverClosed",
     "SecretUnusable",
+    "SerializerNeeded",
     "SerializerNotUsable",
     "ServerError",
     "SourceCrashed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from longthread.errors.base import LongthreadError
 from longthread.errors.input import InvalidInput
+from longthread.errors.store import ValueDamaged
 
 
 class SaverClosed(LongthreadError):
@@ -19,9 +20,17 @@ class CalledOnItsLoop(LongthreadError):
 
 
 class SerializerNotUsable(InvalidInput):
-    message = """LongthreadSaver cannot use {serde}: messages are stored as text, which recall searches, and would not
-    be encrypted. Encrypt the disk or the database, or keep these threads with another saver."""
+    message = """LongthreadSaver cannot use {serde}: {reason} Give it a serializer that stores messages too, such as
+    LangGraph's JsonPlusSerializer, or an EncryptedSerializer around it."""
     serde: str
+
+
+class SerializerNeeded(ValueDamaged):
+    message = """What is stored was written through a serializer of the application's own, of kind {kind}, and cannot be
+    read: {reason} Open the store with that serializer and its key, for example LongthreadSaver.from_conn_string(…,
+    serde=EncryptedSerializer.from_pycryptodome_aes(key=…)). Nothing was changed. If it is the right key, the value is
+    damaged: restore a backup."""
+    kind: str
 
 
 class CheckpointUnreadable(LongthreadError):

@@ -22,11 +22,13 @@ from longthread.store.open import open_store, store_over
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """An open store, the portal to its event loop, and the user whose data is visible."""
+    """An open store, the portal to its event loop, and the user whose data is visible.
+    `has_text`: its messages have texts to be found and summarised by."""
 
     store: Driver
     home: Portal
     user_id: str
+    has_text: bool = True
 
 
 class BackendUser(Protocol):

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -17,12 +18,20 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
-from longthread.errors import MessageNotStorable, RowDamaged, ValueDamaged
+from longthread.errors import (
+    LongthreadError,
+    MessageNotStorable,
+    RowDamaged,
+    SerializerNeeded,
+    SerializerNotUsable,
+    ValueDamaged,
+)
 from longthread.messages.entries import NOT_NOTED, whole_number
 from longthread.messages.fields import (
     BLANK,
     PACKED,
     PACKED_JSON,
+    SEALED,
     Fields,
     exact_json,
     fields_of_row,
@@ -52,12 +61,14 @@ _NAMED: dict[str, type[BaseMessage]] = {
 }
 KNOWN = frozenset((*ROLES, *_NAMED.values()))
 """Classes that every serializer makes messages of. Others are an application's own."""
-_SERDE = JsonPlusSerializer()
+PLAIN = JsonPlusSerializer()
 """Writes what JSON cannot hold, and reads it for those who have no other."""
 _OWN = JsonPlusSerializer(allowed_msgpack_modules=True)
 """Reads what this process has written a moment ago, of whichever class."""
 _VEILED = "veiled:"
 """The kind of a packed message whose texts and numbers are veiled, before the serializer's own."""
+_ENCRYPTED = "+"
+"""What LangGraph's EncryptedSerializer writes between a kind and its cipher's name."""
 _NUMBER = "\uffff"
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _SEQUENCES = frozenset((list, tuple, set, frozenset))
@@ -70,11 +81,64 @@ _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
-def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
+def is_own(serde: SerializerProtocol) -> bool:
+    """Whether messages are stored as this serializer packs them. LangGraph's own one does nothing to a message that the
+    log's form does not; of any other it is not known what for it is there."""
+    return type(serde) is not JsonPlusSerializer
+
+
+def expect_usable(serde: SerializerProtocol) -> None:
+    """Raise SerializerNotUsable if an application's serializer does not give messages back."""
+    if not is_own(serde):
+        return
+    probe = HumanMessage("probe", id="probe")
+    try:
+        same = serde.loads_typed(serde.dumps_typed(probe)) == probe
+    except Exception as error:  # of whatever kind the application's code raises
+        raise SerializerNotUsable(serde=type(serde).__name__, reason=f"it cannot store a message ({error}).") from error
+    if not same:
+        raise SerializerNotUsable(serde=type(serde).__name__, reason="what it gives back of a message is another one.")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageForm:
+    """How messages are stored: by an application's own serializer, or in the log's form.
+
+    `indexes_text`: what an own serializer packs has its text beside it in plain, for recall.
+    """
+
+    serde: SerializerProtocol
+    indexes_text: bool = False
+
+    @property
+    def has_text(self) -> bool:
+        return self.indexes_text or not is_own(self.serde)
+
+    def text_of(self, message: BaseMessage) -> str:
+        """Return what an entry has as the message's text."""
+        return storable(_text(message)) if self.has_text else ""
+
+    def draft_of(self, message: BaseMessage) -> Draft:
+        if not is_own(self.serde):
+            return draft_of(message, serde=self.serde)
+        payload = pack(message, self.serde)
+        if self.has_text:
+            return replace(draft_of(message, payload=payload), metadata={})
+        role = ROLES.get(type(message), "user")
+        return Draft(storable(message.id) if message.id else new_id(), role, "", payload=payload)
+
+
+def draft_of(
+    message: BaseMessage, *, run_id: str | None = None, serde: SerializerProtocol = PLAIN, payload: bytes | None = None
+) -> Draft:
     """Convert a message to a draft; `message_of` on its entry gives an equal message.
 
     Text that no database holds (NUL, lone surrogates) is U+FFFD in the draft and exact in its payload. So are call
     arguments that JSON would change: approximate in the draft, exact in the payload.
+
+    Args:
+        serde: packs what JSON cannot hold.
+        payload: the message as somebody has packed it.
     """
     role = ROLES.get(type(message), "user")
     note = note_in(message.__dict__)
@@ -82,7 +146,9 @@ def draft_of(message: BaseMessage, *, run_id: str | None = None) -> Draft:
     calls = calls_of(message.tool_calls if isinstance(message, AIMessage) else (), message.id)
     metadata = as_json({key: value for key, value in note.items() if key not in NOT_NOTED}) if note else {}
     text = storable(_text(message))
-    payload, metadata = _payload(message, text, calls, metadata) or (pack(message), metadata)
+    if payload is None:
+        made = _payload(message, text, calls, metadata)
+        payload, metadata = made if made is not None else (pack(message, serde), metadata)
     return Draft(
         id=storable(message.id) if message.id else new_id(),
         role=role,
@@ -114,7 +180,7 @@ def message_of(entry: Entry | Draft) -> BaseMessage:
         calls = [call.to_json() for call in entry.tool_calls]
         row = {name: getattr(entry, name) for name in _COLUMNS}
         rest = rest_of([entry.payload])[0] if entry.payload and not is_packed(entry.payload) else None
-        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID), _SERDE)
+        made = read_message(row, calls, rest, entry.metadata.get(MESSAGE_ID), PLAIN)
         return made if isinstance(made, BaseMessage) else build(*made)
     except UNREADABLE as error:
         place = f"entry {entry.seq} of thread {entry.thread_id}" if isinstance(entry, Entry) else f"entry {entry.id}"
@@ -181,24 +247,29 @@ def copied(value: Any) -> Any:
     return value
 
 
-def pack(message: BaseMessage) -> bytes:
+def pack(message: BaseMessage, serde: SerializerProtocol = PLAIN) -> bytes:
     """Serialize a whole message for `unpack`; MessageNotStorable if it cannot be serialized."""
+    if is_own(serde):
+        kind, body = _serialized(message, serde)
+        return PACKED + f"{SEALED}{kind}".encode() + PACKED + body
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
         body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
         if body is not None:
             return PACKED + f"{PACKED_JSON}{name}".encode() + PACKED + body
-    kind, body = _serialized(message)
+    kind, body = _serialized(message, serde)
     return PACKED + kind.encode() + PACKED + body
 
 
 def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
     """Restore the message that `pack` was given; ValueError if that fails.
 
-    `serde` restores objects of the classes that it allows. It does nothing else to messages, such as encrypting: these
-    are always written in the same form, so that every reader can decode them.
+    `serde` restores objects of the classes that it allows. Raises SerializerNeeded for a message that an application's
+    own serializer wrote, and this one cannot read.
     """
     kind, body = packed[1:].split(PACKED, 1)
+    if kind.startswith(SEALED.encode()):
+        return _unsealed(kind.decode().removeprefix(SEALED), body, serde)
     if kind.startswith(PACKED_JSON.encode()):
         cls = _NAMED[kind.decode().removeprefix(PACKED_JSON)]
         return _with_extra(cls, json.loads(body.decode("utf-8", "surrogatepass")))
@@ -211,12 +282,39 @@ def unpack(packed: bytes, serde: SerializerProtocol) -> BaseMessage:
     return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
 
 
-def copy_of(message: BaseMessage) -> BaseMessage:
+def _unsealed(kind: str, body: bytes, serde: SerializerProtocol) -> BaseMessage:
+    own = kind.removeprefix(_VEILED)
+    if not is_own(serde):
+        raise SerializerNeeded(kind=own, reason="the one at hand is LangGraph's own.")
+    message = read_through(serde, own, body, is_sealed=True)
+    if not isinstance(message, BaseMessage):
+        raise SerializerNeeded(kind=own, reason=f"the one at hand makes {type(message).__name__} of a message.")
+    if own == kind:
+        return message
+    return _with_extra(type(message), _unveiled(message.__dict__ | (message.__pydantic_extra__ or {})))
+
+
+def read_through(serde: SerializerProtocol, kind: str, body: bytes, *, is_sealed: bool = False) -> Any:
+    """Return what a serializer makes of stored bytes; SerializerNeeded if it cannot, and they are encrypted, or written
+    by an application's own (`is_sealed`)."""
+    try:
+        return serde.loads_typed((kind, body))
+    except LongthreadError:
+        raise
+    except Exception as error:  # a cipher's error is of whatever class its library has
+        if not is_sealed and _ENCRYPTED not in kind:
+            raise
+        said = " ".join(str(error).split()) or "it says no more"
+        raise SerializerNeeded(kind=kind, reason=f"the one at hand fails ({type(error).__name__}: {said}).") from error
+
+
+def copy_of(message: BaseMessage, serde: SerializerProtocol = PLAIN) -> BaseMessage:
     """Deep-copy a message; MessageNotStorable if it can be neither copied nor serialized."""
     with suppress(*UNREADABLE, copy.Error):
         return copy.deepcopy(message)
     try:
-        return unpack(pack(message), _OWN)  # it holds a lock, say, which is not stored
+        # It holds a lock, say, which is not stored.
+        return unpack(pack(message, serde), serde if is_own(serde) else _OWN)
     except ValueError as error:
         raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
 
@@ -225,16 +323,16 @@ def _plain(serde: SerializerProtocol) -> JsonPlusSerializer:
     """Return the part of a saver's serializer that knows the allowed classes."""
     while isinstance(serde, EncryptedSerializer):
         serde = serde.serde
-    return serde if isinstance(serde, JsonPlusSerializer) else _SERDE
+    return serde if isinstance(serde, JsonPlusSerializer) else PLAIN
 
 
-def _serialized(message: BaseMessage) -> tuple[str, bytes]:
+def _serialized(message: BaseMessage, serde: SerializerProtocol) -> tuple[str, bytes]:
     fields = message.__dict__ | (message.__pydantic_extra__ or {})
     kind = ""
     try:
         if _is_odd(fields):
             kind, message = _VEILED, _with_extra(type(message), _veiled(fields))
-        own, body = _SERDE.dumps_typed(message)
+        own, body = serde.dumps_typed(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageNotStorable(message_id=message.id, reason=str(error)) from error
     return kind + own, body

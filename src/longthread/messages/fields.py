@@ -21,6 +21,8 @@ Fields = dict[str, Any]
 PACKED = b"\x00"
 """First byte of a payload that is not JSON but a whole message, with its kind up to the next such byte: a message that
 the columns and JSON cannot hold."""
+SEALED = "sealed:"
+"""The kind of a packed message that an application's own serializer wrote, before that serializer's kind."""
 PACKED_JSON = "json:"
 """The kind of a packed message that is JSON, before the name of its class."""
 

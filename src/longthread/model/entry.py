@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from longthread.model.content import extra_text
-from longthread.model.payload import whole_payload
+from longthread.model.payload import SEALED_NOTE, SEALED_PAYLOAD, whole_payload
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -53,6 +53,12 @@ class Draft:
     def full_payload(self) -> bytes | None:
         """The payload with its shortened parts restored."""
         return whole_payload(self.payload, self.text, self.metadata)
+
+    @property
+    def shown_text(self) -> str:
+        """The text for people; where only an application's serializer can read it, a note that says so."""
+        sealed = not self.text and self.payload is not None and self.payload.startswith(SEALED_PAYLOAD)
+        return SEALED_NOTE if sealed else self.text
 
     @property
     def extra_text(self) -> str:

@@ -14,6 +14,10 @@ SHORT = ""
 """First key of a short payload. `n`: the note is the metadata with these insertions, `[place, latency]` or, for a raw
 text around the entry's, `[place, [before, after]]`; `u`: the counts of the usage."""
 
+SEALED_PAYLOAD = b"\x00sealed:"
+"""What a payload begins with that only an application's own serializer can read."""
+SEALED_NOTE = "(stored through the application's own serializer: only a program that has it can read this)"
+
 _MARK = b'{"":'
 _KWARGS = "additional_kwargs"
 _USAGE = "usage_metadata"

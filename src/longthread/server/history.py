@@ -189,7 +189,7 @@ def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "role": entry.role,
-        "content": entry.text,
+        "content": entry.shown_text,
         "kind": entry.kind,
         "created_at": entry.created_at.isoformat(),
         "run_id": entry.run_id,

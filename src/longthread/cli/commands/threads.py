@@ -131,7 +131,7 @@ def show(
     for entry in entries:
         label = "".join(f"[{each}]" for each in result_labels([entry])) if entry.role == "tool" else entry.kind or ""
         console.print(f"\n[cyan]{entry.role}[/cyan] [dim]{_when(entry.created_at)} {escape(label)}[/dim]")
-        text = condense_result(entry.text, 300) if entry.role == "tool" else entry.text
+        text = condense_result(entry.shown_text, 300) if entry.role == "tool" else entry.shown_text
         console.print(text, markup=False, highlight=False)
         for call in entry.tool_calls:
             console.print(f"› {call.name} {json.dumps(dict(call.args), ensure_ascii=False)}", markup=False)

@@ -22,7 +22,7 @@ from longthread.langgraph.backend import BackendUser, backend_in, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
-from longthread.langgraph.memory.options import MemoryOptions, settings_of
+from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
 from longthread.langgraph.memory.request_size import fixed_tokens, instructions, reply_tokens
 from longthread.langgraph.memory.todos import shows_todos, todo_note
 from longthread.llm.langchain import LangChainModel
@@ -44,6 +44,12 @@ MOST_PATIENCE = 86_400
 """Seconds: a day."""
 
 _logger = logging.getLogger(__name__)
+_NO_SAVER = (
+    "MemoryMiddleware has no LongthreadSaver that keeps this agent's threads: views fit their window and "
+    "hold a digest of what has no room in them, but nothing is summarised or recalled, and the state keeps "
+    "every message. Give the same saver to both: create_agent(…, checkpointer=saver, "
+    "middleware=[MemoryMiddleware(saver)])."
+)
 
 
 class MemoryState(AgentState[Any]):
@@ -207,22 +213,17 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
         backing = self._backing or backend_in(checkpointer)
-        if backing is None:
-            self._warn_once()
+        if backing is None or not backing.has_text:
+            self._warn_once(_NO_SAVER if backing is None else NO_TEXT)
             return None
         if self._memory is None or self._memory.backing != backing:
             self._memory = LongTermMemory(backing, self._settings)
         return self._memory
 
-    def _warn_once(self) -> None:
+    def _warn_once(self, why: str = _NO_SAVER) -> None:
         if not self._has_warned:
             self._has_warned = True
-            _logger.warning(
-                "MemoryMiddleware has no LongthreadSaver that keeps this agent's threads: views fit their window and "
-                "hold a digest of what has no room in them, but nothing is summarised or recalled, and the state keeps "
-                "every message. Give the same saver to both: create_agent(…, checkpointer=saver, "
-                "middleware=[MemoryMiddleware(saver)])."
-            )
+            _logger.warning(why)
 
     def _is_kept_elsewhere(self, call: _Call) -> bool:
         """Whether another checkpointer, or none, stores this thread. It may wrap ours in a way that cannot be seen."""

@@ -7,6 +7,11 @@ from typing import Any, TypedDict
 
 from longthread.settings import Settings
 
+NO_TEXT = (
+    "The saver stores messages through a serializer of the application's own, and no text of them in plain: nothing is "
+    "summarised or found by words. Open it with index_text=True if their texts may stand in the store."
+)
+
 
 class RecallOptions(TypedDict, total=False):
     """What recall can be told. The names are those of the settings, without `memory_`."""

@@ -15,14 +15,14 @@ from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER
-from longthread.langgraph.memory.options import RecallOptions, settings_of
+from longthread.langgraph.memory.options import NO_TEXT, RecallOptions, settings_of
 from longthread.llm.embedders import embedder_of
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Recaller
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.index.recall import Scope
-from longthread.tools.tool import Observation, failed
+from longthread.tools.tool import Observation, failed, succeeded
 
 SCOPES = ("thread", "user")
 """What may be offered. Threads of LangGraph's have no agent."""
@@ -138,7 +138,11 @@ class _Lookup:
             scopes=self._scopes,
             room=lambda: room,
         )
-        return await tool.call(arguments)
+        found = await tool.call(arguments)
+        data = found.get("data")
+        if self.backing.has_text or not isinstance(data, dict):
+            return found
+        return succeeded({**data, "warnings": [*data.get("warnings", ()), NO_TEXT]})
 
     async def _question(self, thread_id: str, question_id: str | None) -> EntryPlace | None:
         """Return the place of the question that the agent answers; after all entries if it is not stored yet."""

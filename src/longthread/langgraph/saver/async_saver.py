@@ -22,17 +22,16 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from longthread.errors import (
     LongthreadError,
-    SerializerNotUsable,
     StoreConflict,
     ThreadBegunAnew,
     ThreadConflict,
     ThreadNotFound,
 )
 from longthread.langgraph.internals import given_to_run
+from longthread.langgraph.message_codec import MessageForm, expect_usable
 from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.checkpoint_list import Listing
@@ -76,7 +75,9 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         *,
         user_id: str = "default",
         serde: SerializerProtocol | None = None,
+        index_text: bool = False,
     ) -> None:
+        self._index_text = index_text
         super().__init__(serde=serde)
         self._store = store
         self._user_id = user_id
@@ -92,10 +93,13 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
 
     @serde.setter
     def serde(self, given: SerializerProtocol) -> None:
-        """Raises SerializerNotUsable: it encrypts, and messages would be stored in plain text all the same."""
-        if isinstance(given, EncryptedSerializer):
-            raise SerializerNotUsable(serde=type(given).__name__)
+        """Raises SerializerNotUsable: it does not give messages back."""
+        expect_usable(given)
         self._serde = given
+
+    @property
+    def _form(self) -> MessageForm:
+        return MessageForm(self._serde, self._index_text)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint that `config` names, or its thread's newest."""
@@ -162,7 +166,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         A filter finds metadata that contains it: an object these fields, a list these items. A key with dots may also
         be a path, and None finds what is missing.
         """
-        listing = Listing.of(config, before, filter, user_id=self._user_id, limit=limit)
+        listing = Listing.of(config, before, filter, user_id=self._user_id, limit=limit, serde=self.serde)
         # How LangGraph finds where a graph inside of one that goes back is to go on from.
         goes_back = limit == 1 and before is not None
         async for found in listing.pages(self._store, self._read_all):
@@ -276,7 +280,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             memory = self._cache.of_locked(place.thread)
             asked: Any = {"run": given.run, "is_fork": given.is_fork}
             self._parents.check((thread_id, ns), place.head, given.config, given.id, **asked)
-            growth = LogGrowth(tx, place.thread, guesses=known is not None)
+            growth = LogGrowth(tx, place.thread, self._form, guesses=known is not None)
             tasks = [each.task_for(memory, self.serde) for each in writes]
             putting = CheckpointPut(growth, memory, self.serde, ns, place, tasks)
             await putting.put(given.referring_to(memory, self.serde))

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from longthread.langgraph.message_codec import is_own
+from longthread.langgraph.saver.metadata import metadata_of
 from longthread.langgraph.saver.metadata_filter import MetadataFilter
 from longthread.langgraph.saver.parent_ids import named
 from longthread.store import checkpoints
@@ -28,6 +31,7 @@ class Listing:
     checkpoint_id: str | None
     filter: MetadataFilter | None
     limit: int | None
+    serde: SerializerProtocol
 
     @classmethod
     def of(
@@ -38,19 +42,21 @@ class Listing:
         *,
         user_id: str,
         limit: int | None,
+        serde: SerializerProtocol,
     ) -> Listing:
         at = config["configurable"] if config else {}
         thread_id, last = at.get("thread_id"), named(before) if before else None
         thread_id = str(thread_id) if thread_id is not None else None
         where = CheckpointFilter(user_id, thread_id, at.get("checkpoint_ns"), last or LAST)
         wanted = MetadataFilter.of(filter_) if filter_ else None
-        return cls(
-            where, named(config) if config else None, wanted, limit if limit is not None and limit >= 0 else None
-        )
+        most = limit if limit is not None and limit >= 0 else None
+        return cls(where, named(config) if config else None, wanted, most, serde)
 
     async def pages(self, store: Driver, read: ReadRows[list[T]]) -> AsyncIterator[list[T]]:
         """Yield what `read` makes of the checkpoints, newest ids first, page by page, each in a snapshot of its own."""
-        rows = self._all(store, read) if self.filter is None else self._filtered(store, read, self.filter)
+        # The store cannot search what an application's own serializer has packed.
+        is_searched = self.filter is not None and not is_own(self.serde)
+        rows = self._filtered(store, read, self.filter) if self.filter and is_searched else self._all(store, read)
         async for found in rows:
             yield found
 
@@ -61,7 +67,7 @@ class Listing:
         while left:
             async with store.reading() as tx:
                 rows = await self._page(tx, after, size)
-                chosen = [row for row in rows if self._has(row)]
+                chosen = [row for row in rows if self._has(row) and self._is_wanted(row)]
                 found = await read(tx, chosen[:left] if left > 0 else chosen)
             yield found
             left -= len(found) if left > 0 else 0
@@ -90,6 +96,9 @@ class Listing:
         known = await checkpoints.lock(tx, where.thread_id, user_id=where.user_id) is not None and after is None
         row = await checkpoints.find(tx, where.thread_id, where.ns, wanted) if known else None
         return [row] if row is not None and row.id < where.before else []
+
+    def _is_wanted(self, row: CheckpointRow) -> bool:
+        return self.filter is None or self.filter.matches(metadata_of(row, self.serde))
 
     def _has(self, row: CheckpointRow | FoundMetadata) -> bool:
         return (self.where.ns is None or row.ns == self.where.ns) and self.checkpoint_id in (None, "", row.id)

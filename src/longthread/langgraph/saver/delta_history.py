@@ -15,6 +15,7 @@ from longthread.langgraph.internals import DeltaSnapshot
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.delta_messages import DeltaWrite, applied, holds_messages
 from longthread.langgraph.saver.load import filled, merged_tasks, source_of
+from longthread.langgraph.saver.metadata import DELTA_COUNTERS
 from longthread.langgraph.saver.record import StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow
@@ -22,8 +23,6 @@ from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
 
 _PAGE = 64
-DELTA_COUNTERS = "counters_since_delta_snapshot"
-"""Key of a checkpoint's metadata that names the delta channels that are made of what earlier tasks have written."""
 
 
 async def ancestors(tx: Transaction, row: CheckpointRow) -> AsyncIterator[tuple[CheckpointRow, list[WriteRow]]]:

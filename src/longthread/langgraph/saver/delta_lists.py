@@ -11,10 +11,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import ValueDamaged
 from longthread.langgraph.internals import DeltaSnapshot
-from longthread.langgraph.saver.delta_history import DELTA_COUNTERS, messages_at, place_of
+from longthread.langgraph.saver.delta_history import messages_at, place_of
 from longthread.langgraph.saver.delta_messages import DeltaWrite, SnapshotNames, appended, applied, holds_messages
 from longthread.langgraph.saver.load import source_of
 from longthread.langgraph.saver.message_list import MessageList
+from longthread.langgraph.saver.metadata import DELTA_COUNTERS
 from longthread.langgraph.saver.put_request import PutRequest
 from longthread.langgraph.saver.record import TaskWrites, in_order
 from longthread.langgraph.saver.thread_cache import CONVERSATION, CachedThread

@@ -16,6 +16,7 @@ from longthread.errors import ValueDamaged
 from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange
+from longthread.langgraph.saver.metadata import metadata_of
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
 from longthread.langgraph.saver.thread_cache import CachedThread
 from longthread.messages.fields import is_packed, rest_of
@@ -70,7 +71,7 @@ class CheckpointReader:
         return CheckpointTuple(
             config={"configurable": {**at, "checkpoint_id": row.id}},
             checkpoint=cast(Checkpoint, checkpoint),
-            metadata=cast(CheckpointMetadata, row.about),
+            metadata=cast(CheckpointMetadata, metadata_of(row, self.serde)),
             parent_config={"configurable": {**at, "checkpoint_id": row.parent_id}} if row.parent_id else None,
             pending_writes=pending,
         )

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from pydantic import BaseModel
 
-from longthread.langgraph.message_codec import KNOWN, build, copied, copy_of, pack, showing, unpack
+from longthread.langgraph.message_codec import KNOWN, PLAIN, build, copied, copy_of, pack, showing, unpack
 from longthread.messages.fields import Fields, alike
 
 RECENT = 64
@@ -236,7 +236,7 @@ class MessageList:
             return
         for kind, place in self._own.items():
             if place < count:
-                unpack(pack(build(kind, self._messages[place].fields)), serde)
+                unpack(pack(build(kind, self._messages[place].fields), serde), serde)
         self._allowed_by = serde if count == len(self) else None
 
     def _made(self, count: int) -> list[BaseMessage]:
@@ -287,10 +287,11 @@ def count_of(run: SeqRange) -> int:
     return last - first + 1 - max(skipped, 0)
 
 
-def private(message: BaseMessage, seq: int, parent_seq: int) -> CachedMessage:
-    """Copy a message so that nothing is shared with it."""
+def private(message: BaseMessage, seq: int, parent_seq: int, serde: SerializerProtocol = PLAIN) -> CachedMessage:
+    """Copy a message so that nothing is shared with it. `serde` packs one that cannot be copied field by field."""
     if message.__pydantic_extra__ or message.__pydantic_private__ or not _is_plain(message.__dict__):
-        return CachedMessage.of_odd(copy_of(message), seq, parent_seq)
+        copy = copy_of(message, serde)
+        return CachedMessage.of_odd(copy, seq, parent_seq, pack(copy, serde))
     return CachedMessage(type(message), copied(message.__dict__), seq, parent_seq)
 
 

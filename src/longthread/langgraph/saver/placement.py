@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from longthread.langgraph.message_codec import draft_of
+from longthread.langgraph.message_codec import MessageForm, is_own, unpack
 from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
+from longthread.messages.fields import is_packed
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
 from longthread.store import checkpoints, log
@@ -30,9 +31,17 @@ class TakenMessage:
     draft: Draft
 
     @classmethod
-    def of(cls, message: BaseMessage) -> TakenMessage:
-        taken = private(message, 0, 0)
-        return cls(taken, draft_of(taken.shown()))
+    def of(cls, message: BaseMessage, form: MessageForm) -> TakenMessage:
+        taken = private(message, 0, 0, form.serde)
+        return cls(taken, form.draft_of(taken.shown()))
+
+    def packed_as_in(self, entry: Entry | None, form: MessageForm) -> TakenMessage:
+        """Return it with the payload of an entry that has the same message: what a cipher makes differs each time."""
+        payload = entry.payload if entry is not None else None
+        if not payload or not is_own(form.serde) or not is_packed(payload):
+            return self
+        same = self.message.is_like(unpack(payload, form.serde))
+        return replace(self, draft=replace(self.draft, payload=payload)) if same else self
 
 
 @dataclass(slots=True)
@@ -41,6 +50,7 @@ class LogGrowth:
 
     tx: Transaction
     thread: Locked
+    form: MessageForm
     guesses: bool = False
     """Whether new messages are taken for new, and the transaction fails if they are not: see `Transaction.expect`."""
     tip: int = field(init=False)
@@ -107,12 +117,12 @@ class LogGrowth:
     def name(self, messages: Sequence[BaseMessage]) -> None:
         """Title an untitled thread by the first question among these messages."""
         if self.thread.untitled and self.title is None:
-            asked = (draft_of(message).text for message in messages if isinstance(message, HumanMessage))
+            asked = (self.form.text_of(message) for message in messages if isinstance(message, HumanMessage))
             self.title = next((title_of(text) for text in asked if text.strip()), None)
 
     async def rename(self, question: BaseMessage, text: str) -> None:
         """Take the title from a question's present text, if it was taken from an earlier one."""
-        before, now = title_of(draft_of(question).text), title_of(text)
+        before, now = title_of(self.form.text_of(question)), title_of(text)
         if isinstance(question, HumanMessage) and before and before != now:
             await log.replace_title(self.tx, self.thread.id, before, now)
 
@@ -204,7 +214,7 @@ class ListPlacement:
         listed = {place: n for n, place in enumerate(there.places)} if new else {}
         for place in sorted(new):
             old, n = self.known.at(place), listed.get(place)
-            taken = TakenMessage.of(messages[n] if n is not None else old.shown())
+            taken = TakenMessage.of(messages[n] if n is not None else old.shown(), self.growth.form)
             await self.growth.rename(old.shown(), taken.draft.text)
             made = await self.growth.replace(taken, old.place, self.end)
             self.end = made.seq
@@ -236,9 +246,9 @@ class ListPlacement:
         found: dict[int, CachedMessage] = {}
         versions: list[tuple[int, int]] = []
         for n, known in last.items():
-            taken = TakenMessage.of(messages[n])
+            taken = TakenMessage.of(messages[n], self.growth.form)
             before = await log.versions_before(self.growth.tx, self.growth.thread.id, known.place, known.seq)
-            same = next((each for each in before if each.says_the_same_as(taken.draft)), None)
+            same = next((each for each in before if self._is_same(each, taken)), None)
             if same is None:
                 return {}
             found[n] = taken.message.at_place(same.seq, same.parent_seq, same.replaces)
@@ -275,14 +285,20 @@ class ListPlacement:
         return found
 
     async def _look_up(self, messages: Sequence[BaseMessage]) -> dict[int, tuple[TakenMessage, Entry | None]]:
-        taken = {id(message): TakenMessage.of(message) for message in messages}
+        taken = {id(message): TakenMessage.of(message, self.growth.form) for message in messages}
         found = await self.growth.find([each.draft.id for each in taken.values()]) if taken else {}
-        return {key: (each, found.get(each.draft.id)) for key, each in taken.items()}
+        return {key: self._with_entry(each, found.get(each.draft.id)) for key, each in taken.items()}
 
     async def _look_again(self, message: BaseMessage) -> tuple[TakenMessage, Entry | None]:
         """Find the entry of a known message that does not follow the one before it."""
-        taken = TakenMessage.of(message)
-        return taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id)
+        taken = TakenMessage.of(message, self.growth.form)
+        return self._with_entry(taken, (await self.growth.find([taken.draft.id])).get(taken.draft.id))
+
+    def _with_entry(self, taken: TakenMessage, entry: Entry | None) -> tuple[TakenMessage, Entry | None]:
+        return taken.packed_as_in(entry, self.growth.form), entry
+
+    def _is_same(self, entry: Entry, taken: TakenMessage) -> bool:
+        return entry.says_the_same_as(taken.packed_as_in(entry, self.growth.form).draft)
 
     def _same(self, message: BaseMessage) -> CachedMessage | None:
         """Return the known message of this id, if it has not changed."""

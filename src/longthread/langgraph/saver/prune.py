@@ -110,7 +110,7 @@ async def _on_branch(tx: Transaction, thread: Locked, message: BaseMessage) -> i
     at, text = thread.tip, draft_of(message).text
     while at >= thread.first_seq and (page := await log.branch(tx, thread.id, at, limit=_PAGE)):
         for entry in reversed(page):
-            if log.sent_id(entry) == message.id and entry.text == text:
+            if log.sent_id(entry) == message.id and entry.text in (text, ""):  # "": sealed
                 return entry.seq
         at = page[0].parent_seq
     return None

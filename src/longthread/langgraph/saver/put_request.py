@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 from langchain_core.messages import BaseMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
-    get_serializable_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.langgraph.saver.channel_values import ChannelValue, cell_of
 from longthread.langgraph.saver.inflight import run_at_work
+from longthread.langgraph.saver.metadata import dumped
 from longthread.langgraph.saver.parent_ids import named
 from longthread.langgraph.saver.record import TaskWrites, slim_of
 from longthread.langgraph.saver.thread_cache import CachedThread
-
-_FLAT = frozenset((str, int, bool, type(None)))
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class PutRequest:
             values=values,
             versions=dict(checkpoint["channel_versions"]),
             slim=slim_of(checkpoint, serde),
-            metadata=_metadata(config, metadata),
+            metadata=dumped(config, metadata, serde),
             new=dict(new),
             lists=lists,
             cells={name: cell_of(values[name], serde, finder) for name in rest},
@@ -133,21 +127,3 @@ class WritesRequest:
 
 def _are_messages(values: list[Any]) -> bool:
     return all(issubclass(kind, BaseMessage) and kind is not RemoveMessage for kind in set(map(type, values)))
-
-
-def _is_flat(value: Any) -> bool:
-    """Whether every encoder writes the value alike."""
-    return type(value) in _FLAT or (type(value) is dict and _FLAT.issuperset(map(type, value.values())))
-
-
-def _metadata(config: RunnableConfig, metadata: CheckpointMetadata) -> str:
-    found = get_serializable_checkpoint_metadata(config, metadata)
-    if all(map(_is_flat, found.values())):
-        with suppress(TypeError):  # what the other encoder knows: a large number, half of a surrogate pair
-            return orjson.dumps(found).decode()
-    text = _ENCODER.encode(found)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(found, separators=(",", ":"), default=str)
-    return text

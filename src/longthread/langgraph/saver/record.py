@@ -10,11 +10,14 @@ from typing import Any
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from longthread.langgraph.message_codec import is_own, read_through
 from longthread.langgraph.saver.channel_values import ChannelValue, InlineMessage, SeqFinder, cell_of
 from longthread.messages.compression import dumped, loaded, pack_body, unpack_body
 from longthread.store.checkpoints import CheckpointRow, WriteRow
 from longthread.store.decoding import Decoding
 
+_NAMES = frozenset(("v", "ts", "channel_versions", "versions_seen", "updated_channels"))
+"""What of a checkpoint names channels, nodes and versions, and holds nothing of the state."""
 _JSON = ""
 """Kind of a slim checkpoint that is JSON and needed no serializer."""
 TASK_BYTES = 8192
@@ -124,7 +127,7 @@ class StoredCheckpoint:
 
     def checkpoint(self, serde: SerializerProtocol) -> dict[str, Any]:
         kind, body = self.slim
-        found: dict[str, Any] = json.loads(body) if kind == _JSON else serde.loads_typed((kind, body))
+        found: dict[str, Any] = json.loads(body) if kind == _JSON else read_through(serde, kind, body)
         return {**found, "id": self.id}
 
     def body(self, *, passing: bool = False) -> bytes:
@@ -209,6 +212,8 @@ def _read_cell(data: Any, take: _Taker) -> ChannelValue:
 
 def slim_of(checkpoint: Mapping[str, Any], serde: SerializerProtocol) -> tuple[str, bytes]:
     slim = {key: value for key, value in checkpoint.items() if key not in ("channel_values", "id")}
+    if is_own(serde) and not slim.keys() <= _NAMES:
+        return serde.dumps_typed(slim)
     try:
         text = dumped(slim)
         if loaded(text) == slim:

@@ -9,8 +9,9 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from longthread.langgraph.saver.channel_values import ChannelValue
-from longthread.langgraph.saver.delta_history import DELTA_COUNTERS, ancestors
+from longthread.langgraph.saver.delta_history import ancestors
 from longthread.langgraph.saver.load import filled, merged_tasks
+from longthread.langgraph.saver.metadata import DELTA_COUNTERS
 from longthread.langgraph.saver.record import StoredCheckpoint, in_order
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, WriteRow

@@ -51,16 +51,22 @@ class LongthreadSaver(AsyncLongthreadSaver):
         *,
         user_id: str = "default",
         serde: SerializerProtocol | None = None,
+        index_text: bool = False,
     ) -> None:
         """Use a store that is already open on the running event loop.
 
+        Args:
+            serde: writes everything of a conversation, if it is not LangGraph's JsonPlusSerializer: messages have no
+                text in the log then, so that nothing is found by words, titled or summarised.
+            index_text: what such a serializer writes has the messages' texts beside it in plain, for recall.
+
         Raises:
             InvalidInput: it is no store.
-            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
+            SerializerNotUsable: `serde` does not give messages back.
         """
         expect_store(store, "LongthreadSaver")
         store.leave_loop()
-        super().__init__(store, user_id=user_id, serde=serde)
+        super().__init__(store, user_id=user_id, serde=serde, index_text=index_text)
         self._home = Portal()
         self._stores = InflightWrites()
         self._recaller = SharedRecaller()
@@ -72,6 +78,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         *,
         user_id: str = "default",
         serde: SerializerProtocol | None = None,
+        index_text: bool = False,
         pool_size: int | None = None,
     ) -> BackendOpener[LongthreadSaver]:
         """Open the store at a file path, at a `postgresql://` URL, or the word `embedded`, for `with` or `async with`.
@@ -83,21 +90,26 @@ class LongthreadSaver(AsyncLongthreadSaver):
             InvalidInput: the pool has fewer than two connections.
             StoreUnavailable: it cannot be opened; the message says why.
             StoreTooNew: a newer Longthread wrote it.
-            SerializerNotUsable: `serde`, which writes values other than messages, encrypts.
+            SerializerNotUsable: `serde` does not give messages back.
         """
-        make = lambda store: cls(store, user_id=user_id, serde=serde)  # noqa: E731
+        make = lambda store: cls(store, user_id=user_id, serde=serde, index_text=index_text)  # noqa: E731
         return opener(address, make, name="longthread-saver", pool_size=pool_size)
 
     @classmethod
     def from_pool(
-        cls, pool: Any, *, user_id: str = "default", serde: SerializerProtocol | None = None
+        cls,
+        pool: Any,
+        *,
+        user_id: str = "default",
+        serde: SerializerProtocol | None = None,
+        index_text: bool = False,
     ) -> AbstractAsyncContextManager[LongthreadSaver]:
         """Use connections of an open `psycopg_pool.AsyncConnectionPool` of your own: `async with`, on its event loop.
 
         The pool's connections keep your settings, and the pool stays open. Raises as `from_conn_string` does, and
         InvalidInput for something else.
         """
-        return over_pool(pool, lambda store: cls(store, user_id=user_id, serde=serde))
+        return over_pool(pool, lambda store: cls(store, user_id=user_id, serde=serde, index_text=index_text))
 
     def for_user(self, user_id: str) -> LongthreadSaver:
         """Return a saver of another user's threads over the same open store. It is open as long as this one, and may be
@@ -106,7 +118,8 @@ class LongthreadSaver(AsyncLongthreadSaver):
         if not isinstance(given, str) or not given:
             raise InvalidInput(reason=f"for_user needs the name of a user, and was given {user_id!r}.")
         made = type(self).__new__(type(self))
-        AsyncLongthreadSaver.__init__(made, self._store, user_id=user_id, serde=self.serde)
+        shared: Any = {"serde": self.serde, "index_text": self._index_text}
+        AsyncLongthreadSaver.__init__(made, self._store, user_id=user_id, **shared)
         made._home = self._home
         made._stores = InflightWrites()
         made._recaller = self._recaller
@@ -120,7 +133,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
     @property
     def backing(self) -> Backend:
         """The store and its event loop, shared with other parts of Longthread."""
-        return Backend(self._store, self._home, self._user_id)
+        return Backend(self._store, self._home, self._user_id, has_text=self._form.has_text)
 
     def setup(self) -> Awaitable[None]:
         """Do nothing: opening a store migrates it. May be awaited or called plainly; SaverClosed if it is closed."""
