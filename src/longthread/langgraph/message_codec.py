@@ -250,8 +250,8 @@ def copied(value: Any) -> Any:
 def pack(message: BaseMessage, serde: SerializerProtocol = PLAIN) -> bytes:
     """Serialize a whole message for `unpack`; MessageNotStorable if it cannot be serialized."""
     if is_own(serde):
-        kind, body = _serialized(message, serde)
-        return PACKED + f"{SEALED}{kind}".encode() + PACKED + body
+        kind, sealed = _serialized(message, serde)
+        return PACKED + f"{SEALED}{kind}".encode() + PACKED + sealed
     name = type(message).__name__
     if _NAMED.get(name) is type(message):
         body = exact_json(message.__dict__ | (message.__pydantic_extra__ or {}))
