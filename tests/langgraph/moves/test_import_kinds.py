@@ -29,7 +29,7 @@ from tests.langgraph.moves.test_import import asked, on, texts
 from tests.lending import database
 
 from longthread.errors import ImportIncomplete, InvalidInput
-from longthread.langgraph import LongthreadSaver, LongthreadStore, import_langgraph
+from longthread.langgraph import LongthreadSaver, LongthreadStore, export_langgraph, import_langgraph
 from longthread.langgraph.imports.serializers import serializer
 
 
@@ -256,6 +256,23 @@ async def test_encrypted_checkpoints_are_read_with_their_serializer(source: str,
         assert [each async for each in saver.alist(None)] == []
         assert (await import_langgraph(source, saver, serde=serde)).checkpoints == 3
         assert texts(await state(saver, "t")) == ["on t", "echo on t"]
+
+
+async def test_what_was_encrypted_stays_so_in_a_store_with_the_same_serializer(source: str, tmp_path: Path) -> None:
+    serde = EncryptedSerializer(Turned())
+    talk(source, "t", serde=serde, note="classified")
+    async with ours(str(tmp_path / "ours.db"), serde=serde) as saver:
+        await import_langgraph(source, saver, serde=serde)
+        assert texts(await state(saver, "t")) == ["on t", "echo on t"]
+        history = [each async for each in saver.alist(None)]
+        await export_langgraph(str(tmp_path / "back.db"), saver)
+    files = [tmp_path / name for name in ("ours.db", "ours.db-wal", "back.db")]
+    stored = b"".join(file.read_bytes() for file in files if file.exists())
+    assert b"echo" not in stored
+    with closing(sqlite3.connect(tmp_path / "back.db", check_same_thread=False)) as connection:
+        back = list(SqliteSaver(connection, serde=serde).list(None))
+    assert [each.metadata for each in back] == [each.metadata for each in history]
+    assert back[0].checkpoint["channel_values"]["messages"] == history[0].checkpoint["channel_values"]["messages"]
 
 
 def test_a_serializer_is_named_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import ExportIncomplete
 from longthread.langgraph.exports.database import export_langgraph
 from longthread.langgraph.imports.checkpoints import CheckpointProgress
-from longthread.langgraph.imports.serializers import reader_of, without_encryption
+from longthread.langgraph.imports.serializers import reader_of
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
@@ -47,13 +47,13 @@ async def export_users(
         if at.kind == "checkpoint":
             threads.add(at.thread_id)
 
-    reading, writing = reader_of(without_encryption(serde))[0], reader_of(serde)[0]
+    packed, _ = reader_of(serde)
     async with store.reading() as tx:
         users = [user] if user is not None else await checkpoints.users(tx)
     for each in users:
-        saver = AsyncLongthreadSaver(store, user_id=each, serde=reading)
+        saver = AsyncLongthreadSaver(store, user_id=each, serde=packed)
         try:
-            done = await export_langgraph(address, saver, serde=writing, replaces=replaces, progress=tell)
+            done = await export_langgraph(address, saver, serde=packed, replaces=replaces, progress=tell)
         except ExportIncomplete as error:
             report.left += error.left
         else:

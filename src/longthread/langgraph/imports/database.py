@@ -11,7 +11,6 @@ from longthread.errors import CheckpointUnreadable, ImportIncomplete, NothingToI
 from longthread.langgraph.imports import stock_items
 from longthread.langgraph.imports.checkpoints import USER_KEYS, import_langgraph
 from longthread.langgraph.imports.checkpoints import CheckpointProgress as Checkpoints
-from longthread.langgraph.imports.serializers import without_encryption
 from longthread.langgraph.imports.stock_savers import StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver, Row
@@ -33,7 +32,7 @@ class Import:
         user: the owner of threads that name no user.
         takes_over: give all threads to that user.
         user_keys: keys of the metadata of LangGraph's checkpoints that name a thread's user.
-        serde: the serializer that wrote LangGraph's checkpoints, and that writes them here, but does not encrypt.
+        serde: the serializer that wrote LangGraph's checkpoints, and that writes them here.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class Import:
             report.here["checkpoints"] += 1
             here.add(at.thread_id)
 
-        saver = AsyncLongthreadSaver(store, user_id=self._user, serde=without_encryption(self._serde))
+        saver = AsyncLongthreadSaver(store, user_id=self._user, serde=self._serde)
         try:
             imported = await import_langgraph(
                 self._address, saver, serde=self._serde, user_keys=self._user_keys, progress=tell
@@ -162,8 +161,6 @@ class Import:
                 report.already["items"] = imported.items_already
             report.users.update(imported.users)
             report.notes.update(imported.notes)
-        if self._serde is not without_encryption(self._serde):
-            report.notes["LangGraph's checkpoints were encrypted there, and are not here"] += 1
         if here:
             report.here["LangGraph threads"] = len(here)
 

@@ -31,10 +31,6 @@ def reader_of(serde: SerializerProtocol | None) -> tuple[SerializerProtocol, Mes
     return (reader if is_usual or serde is None else serde), reader
 
 
-def without_encryption(serde: SerializerProtocol | None) -> SerializerProtocol | None:
-    return without_encryption(serde.serde) if isinstance(serde, EncryptedSerializer) else serde
-
-
 def serializer(*, at: str | None = None, pickle: bool = False, aes: bool = False) -> SerializerProtocol | None:
     """Return the serializer that a command's options name; None for LangGraph's usual one.
 
