@@ -289,5 +289,5 @@ def test_a_synchronous_run_that_stores_second_is_refused(store_address: str) -> 
         saver.__class__ = Copying
         graph: Any = builder.compile(checkpointer=saver)
         with pytest.raises(ThreadConflict):
-            graph.invoke({"messages": [("user", "slow")]}, AT)
+            graph.invoke({"messages": [("user", "slow")]}, AT, durability="sync")
         assert [m.text for m in graph.get_state(AT).values["messages"]] == ["slow", "quick", "done"]
