@@ -13,6 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.langgraph.counting import Counting
 
 from longthread.errors import StoreError, ThreadConflict
+from longthread.langgraph.saver import pending_writes
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import checkpoints
 from longthread.store.driver import Driver
@@ -34,7 +35,15 @@ async def pending(saver: AsyncLongthreadSaver, config: RunnableConfig) -> list[A
 QUESTION, ANSWER = HumanMessage("q", id="q"), AIMessage("a", id="a")
 
 
-async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver) -> None:
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes wait as long as it takes for the checkpoint behind them, on a busy machine too."""
+    monkeypatch.setattr(pending_writes, "NEXT_SECONDS", 600)
+
+
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("durability", ["sync", "async"])
+async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver, durability: Any) -> None:
     counting = Counting(store)
     builder = StateGraph(MessagesState)
     builder.add_node("one", lambda state: {"messages": [AIMessage("one")]})
@@ -43,11 +52,10 @@ async def test_a_turn_is_one_transaction_for_each_checkpoint(store: Driver) -> N
     builder.add_edge("one", "two")
     graph = builder.compile(checkpointer=AsyncLongthreadSaver(counting))
     thread: RunnableConfig = {"configurable": {"thread_id": "t"}}
-    await graph.ainvoke({"messages": [QUESTION]}, thread, durability="sync")
+    await graph.ainvoke({"messages": [QUESTION]}, thread, durability=durability)
     counting.reset()
-    await graph.ainvoke({"messages": [("user", "again")]}, thread, durability="sync")
-    # Four checkpoints, and the first task's writes: LangGraph waits for the input's before it hands in the next one.
-    assert counting.writes <= 5
+    await graph.ainvoke({"messages": [("user", "again")]}, thread, durability=durability)
+    assert counting.writes == 4
     states = [state async for state in graph.aget_state_history(thread)]
     written = [sum(len(task.result or {}) for task in state.tasks) for state in states]
     assert len(states) == 8
@@ -68,6 +76,129 @@ async def test_several_tasks_and_the_checkpoint_behind_them_are_one(store: Drive
         assert [each[:2] for each in found] == [("one", "messages"), ("one", "x"), ("two", "y")]
         again = await reader.aget_tuple(last)
         assert again is not None and again.checkpoint["channel_values"]["messages"] == [QUESTION, ANSWER]
+
+
+class Held:
+    """Holds the next puts until they are let go."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.reached, self.go, self.error = asyncio.Event(), asyncio.Event(), None
+        original = checkpoints.put
+
+        async def held(*args: Any) -> None:
+            self.reached.set()
+            await self.go.wait()
+            if self.error is not None:
+                raise self.error
+            await original(*args)
+
+        patch.setattr(checkpoints, "put", held)
+
+    error: Exception | None
+
+
+async def begun(held: Held, saver: AsyncLongthreadSaver, config: RunnableConfig) -> tuple[Any, RunnableConfig]:
+    """Begin a put that is held; return it, and the config of its checkpoint."""
+    checkpoint: Any = empty_checkpoint() | {
+        "channel_values": {"messages": [QUESTION, ANSWER]},
+        "channel_versions": {"messages": 2},
+    }
+    putting = asyncio.create_task(saver.aput(config, checkpoint, {}, {"messages": 2}))
+    await held.reached.wait()
+    return putting, {"configurable": {**AT["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+
+@pytest.mark.usefixtures("unhurried")
+async def test_writes_on_a_checkpoint_that_is_being_put_go_with_the_next_one(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = Counting(store)
+    saver = AsyncLongthreadSaver(counting)
+    first = await put(saver, AT, 1, QUESTION)
+    held = Held(monkeypatch)
+    counting.reset()
+    putting, at = await begun(held, saver, first)
+    later = HumanMessage("later", id="later")
+    written = asyncio.create_task(saver.aput_writes(at, [("messages", [later])], "one"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    held.go.set()
+    last = await put(saver, await putting, 3, QUESTION, ANSWER, later)
+    await written
+    assert counting.writes == 2
+    assert saver._pending._waiting == {}
+    for reader in (saver, AsyncLongthreadSaver(store)):
+        assert [each[:2] for each in await pending(reader, at)] == [("one", "messages")]
+        found = await reader.aget_tuple(last)
+        assert found is not None and found.checkpoint["channel_values"]["messages"] == [QUESTION, ANSWER, later]
+
+
+@pytest.mark.parametrize("fails", [None, StoreError(reason="the disk is gone.")])
+async def test_writes_on_a_checkpoint_that_is_being_put_are_stored_without_a_next_one(
+    store: Driver, fails: StoreError | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver = AsyncLongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    with monkeypatch.context() as patch:
+        held = Held(patch)
+        held.error = fails
+        putting, at = await begun(held, saver, first)
+        written = asyncio.create_task(saver.aput_writes(at, [("x", 1)], "one"))
+        held.go.set()
+        assert isinstance((await asyncio.gather(putting, return_exceptions=True))[0], type(fails) if fails else dict)
+        await written
+    assert saver._pending._waiting == {}
+    async with store.reading() as tx:
+        rows = await checkpoints.writes(tx, "t", "", at["configurable"]["checkpoint_id"])
+    if fails:
+        assert [row.task_id for row in rows] == ["one"]
+    else:
+        assert await pending(AsyncLongthreadSaver(store), at) == [("one", "x", "1")]
+
+
+async def test_writes_of_a_run_whose_put_is_refused_meanwhile_are_refused(
+    store: Driver, second: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver = AsyncLongthreadSaver(store)
+    await put(saver, AT, 1, QUESTION)
+    found = await saver.aget_tuple(AT)
+    assert found is not None
+    await put(AsyncLongthreadSaver(second), found.config, 2, QUESTION, HumanMessage("theirs", id="b"))
+    asked = saver._parents.check
+    written: list[Any] = []
+
+    def check(*args: Any) -> None:
+        at: RunnableConfig = {"configurable": {**AT["configurable"], "checkpoint_id": args[3]}}
+        written.append(asyncio.create_task(saver.aput_writes(at, [("x", 1)], "one")))
+        asked(*args)
+
+    monkeypatch.setattr(saver._parents, "check", check)
+    with pytest.raises(ThreadConflict):
+        await put(saver, found.config, 2, QUESTION, ANSWER)
+    results = await asyncio.gather(*written, return_exceptions=True)
+    assert results and all(isinstance(each, ThreadConflict) for each in results)
+
+
+@pytest.mark.usefixtures("unhurried")
+async def test_writes_that_are_cancelled_while_they_wait_for_a_next_checkpoint_leave_nothing_behind(
+    store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver = AsyncLongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    held = Held(monkeypatch)
+    putting, at = await begun(held, saver, first)
+    written = [asyncio.create_task(saver.aput_writes(at, [("x", n)], f"task {n}")) for n in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    written[0].cancel()
+    held.go.set()
+    await putting
+    written[1].cancel()
+    assert [type(each) for each in await asyncio.gather(*written, return_exceptions=True)] == 2 * [
+        asyncio.CancelledError
+    ]
+    assert saver._pending._waiting == {}
+    assert await pending(AsyncLongthreadSaver(store), at) == []
 
 
 async def test_writes_without_a_checkpoint_behind_them_are_stored_alone(store: Driver) -> None:

@@ -206,8 +206,9 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         parent_id = given.parent_id
         pending = self._pending.take((thread_id, ns, parent_id))
         try:
-            async with self._locks.of(thread_id):
-                putting = await self._stored(given, pending)
+            with self._pending.putting((thread_id, ns), given.id):
+                async with self._locks.of(thread_id):
+                    putting = await self._stored(given, pending)
         finally:
             for each in pending:
                 each.settle(stored=False)  # what was not stored here is stored by who handed it in

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
+from longthread.langgraph.saver.parent_ids import NamespaceKey
 from longthread.langgraph.saver.put_request import WritesRequest
+from longthread.model.lru import LRU
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
 """A thread, a namespace, and the checkpoint whose tasks have written."""
 TOGETHER = 64
 """So many tasks' writes are stored in one transaction."""
+PLACES = 1024
+"""Namespaces of threads whose last put is remembered."""
+NEXT_SECONDS = 0.01
+"""So long after a put, the next one is handed in if it waited for nothing else."""
 
 
 class Pending:
@@ -20,32 +27,61 @@ class Pending:
 
     def __init__(self, given: WritesRequest) -> None:
         self.given = given
-        self._stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        """Its result tells whether they were stored."""
 
     def settle(self, *, stored: bool) -> None:
         with suppress(asyncio.InvalidStateError):
-            self._stored.set_result(stored)
+            self.ended.set_result(stored)
 
     def refuse(self, error: Exception) -> None:
-        self._stored.set_exception(error)
+        self.ended.set_exception(error)
 
-    async def ended(self) -> bool:
-        """Wait for the result: whether it was stored."""
-        return await self._stored
+
+@dataclass(slots=True)
+class _Putting:
+    """The last put of a namespace: the checkpoint's id, its end, and the loop's time until which the next is near."""
+
+    id: str
+    ended: asyncio.Future[None]
+    near: float = 0
+
+    def end(self) -> None:
+        self.near = self.ended.get_loop().time() + NEXT_SECONDS
+        self.ended.set_result(None)
+
+    def is_before(self, checkpoint_id: str | None) -> bool:
+        """Whether the checkpoint, or the one behind it, is handed in when this put has ended."""
+        if not self.ended.done():
+            return True
+        return self.id != checkpoint_id and self.ended.get_loop().time() < self.near
 
 
 class PendingWrites:
     """Writes that were handed in and are not being stored yet.
 
     LangGraph hands in a task's writes and the next checkpoint in the same turn of the event loop, each in a task of the
-    loop's own. So writes wait for the end of the turn, and one transaction stores both. Without a checkpoint (another
-    task still runs, or one was interrupted) they wait for the thread's lock, and whoever has it first stores the writes
-    of all that wait: many tasks of one step end at once.
+    loop's own. So writes wait for the end of the turn, and one transaction stores both. If the checkpoint that they
+    were written on is still being put, or waits for the put of an earlier one, they wait too: without it they are of no
+    use, and LangGraph hands in the next one when it is stored. Without a checkpoint (another task still runs, or one
+    was interrupted) they wait for the thread's lock, and whoever has it first stores the writes of all that wait: many
+    tasks of one step end at once.
     """
 
     def __init__(self) -> None:
         # Ordered sets: where many tasks end at once, each is looked for.
         self._waiting: dict[Key, dict[Pending, None]] = {}
+        self._putting = LRU[NamespaceKey, _Putting](PLACES)
+
+    @contextmanager
+    def putting(self, place: NamespaceKey, checkpoint_id: str) -> Iterator[None]:
+        """Mark a checkpoint as being put for the block."""
+        this = _Putting(checkpoint_id, asyncio.get_running_loop().create_future())
+        self._putting.put(place, this)
+        try:
+            yield
+        finally:
+            this.end()
 
     async def are_stored(
         self,
@@ -62,15 +98,27 @@ class PendingWrites:
         self._waiting.setdefault(key, {})[pending] = None
         stored = False
         try:
-            await asyncio.sleep(0)
+            await self._for_a_put(key, pending)
             if pending in self._waiting.get(key, ()):
                 async with lock:
                     if batch := self._batch(key, pending):
                         await store(batch)
         finally:
             if not self._is_withdrawn(key, pending):
-                stored = await to_the_end(pending.ended())
+                stored = await to_the_end(pending.ended)
         return stored
+
+    async def _for_a_put(self, key: Key, pending: Pending) -> None:
+        """Wait as long as LangGraph takes to hand in the checkpoint behind these writes, if only a put has to end."""
+        await asyncio.sleep(0)
+        if pending.given.task.ends_run:
+            return
+        while not pending.ended.done():
+            last = self._putting.peek((key[0], key[1]))
+            if last is None or not last.is_before(key[2]):
+                return
+            await asyncio.wait([last.ended])
+            await asyncio.wait([pending.ended], timeout=NEXT_SECONDS)
 
     def take(self, key: Key) -> list[Pending]:
         """Remove and return the writes that wait for a checkpoint's child. The caller settles them."""

@@ -43,6 +43,11 @@ class TaskWrites:
             task._add(WRITES_IDX_MAP.get(channel, number), channel, cell_of(value, serde, finder))
         return task
 
+    @property
+    def ends_run(self) -> bool:
+        """Whether it failed or asks somebody: its step then has no checkpoint behind it."""
+        return any(index < 0 for index in self.items)
+
     def merge(self, later: TaskWrites) -> None:
         for index, (channel, cell) in later.items.items():
             self._add(index, channel, cell)

@@ -16,7 +16,7 @@ from longthread.errors import StoreError, StoreUnavailable
 from longthread.store.backends.migrate import BUNDLED, pending
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
-from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, OffLoopTransaction
+from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, READ, OffLoopTransaction
 from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction, rows_of
 from longthread.store.completion import to_the_end
 from longthread.store.old_bundles import TAKE, insertion, unpacked
@@ -98,11 +98,11 @@ class SqliteDriver:
             connection = await self._readers.get()
             try:
                 if self._off_loop:
-                    async with _ending(OffLoopTransaction(connection, "BEGIN")) as tx:
+                    async with _ending(OffLoopTransaction(connection, READ)) as tx:
                         yield tx
                     return
                 try:
-                    connection.database.execute("BEGIN")
+                    connection.database.execute(READ)
                     yield SqliteTransaction(connection)
                 finally:
                     await connection.rollback()

@@ -17,6 +17,9 @@ from longthread.store.driver import CHANGED, QueryCall, Row, storable
 LONGEST_PAUSE = 0.025
 """Longest interval in seconds between retries."""
 
+READ = "BEGIN"
+"""How a transaction begins that only reads."""
+
 _Work = Callable[[sqlite3.Connection], Any]
 """Work in the connection's thread."""
 
@@ -31,6 +34,7 @@ class OffLoopTransaction(SqliteTransaction):
     def __init__(self, connection: StoreConnection, begin: str) -> None:
         super().__init__(connection, off_loop=True)
         self._begin = begin
+        self._only_reads = begin == READ
         self._has_begun = False
         self._has_ended = False
         self._waiting: list[_Work] = []
@@ -47,16 +51,18 @@ class OffLoopTransaction(SqliteTransaction):
             if keys[-1] not in self._found:
                 self._asked[keys[-1]] = sql, given
         if any(key in self._asked for key in keys):
-            await self._find_asked()
+            await self._find_asked(last=last and self._only_reads)
         rows = [self._found[key] for key in keys]
         for key in keys:
             self._found.pop(key, None)
         return rows
 
-    async def _find_asked(self) -> None:
+    async def _find_asked(self, *, last: bool = False) -> None:
         asked, self._asked = self._asked, {}
-        found = await self._send(*(_reading(sql, given) for sql, given in asked.values()))
-        self._found |= zip(asked, found, strict=True)
+        end = (sqlite3.Connection.rollback,) if last else ()
+        found = await self._send(*(_reading(sql, given) for sql, given in asked.values()), *end)
+        self._has_ended = last
+        self._found |= zip(asked, found[: len(asked)], strict=True)
 
     async def run(self, query: str, **values: Any) -> int:
         self._found.clear()
