@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -105,19 +106,19 @@ CHANGES = [
 @pytest.mark.parametrize("turns", [1, CHUNK // 4, 20])
 def test_what_was_changed_is_given_as_it_was(change: Callable[[list[BaseMessage]], None], turns: int) -> None:
     kept = kept_of(messages(turns))
-    change(kept.held_copies(4 * turns, SERDE))
-    assert _whole(kept.held_copies(4 * turns, SERDE)) == _whole(messages(turns))
-    assert _whole(kept.held_copies(3, SERDE)) == _whole(messages(turns)[:3])
+    change(copies(kept, 4 * turns))
+    assert _whole(copies(kept, 4 * turns)) == _whole(messages(turns))
+    assert _whole(copies(kept, 3)) == _whole(messages(turns)[:3])
 
 
 def test_what_is_no_json_and_was_changed_is_given_as_it_was() -> None:
     call = {"name": "look", "args": {"seen": {1}, "by": {1: [1]}}, "id": "c", "type": "tool_call"}
     given = AIMessage("", id="a", tool_calls=[call])
     kept = kept_of([*messages(), given])
-    for args in (given.tool_calls[0]["args"], kept.held_copies(5, SERDE)[4].tool_calls[0]["args"]):  # type: ignore[attr-defined]
+    for args in (given.tool_calls[0]["args"], copies(kept, 5)[4].tool_calls[0]["args"]):  # type: ignore[attr-defined]
         args["seen"].add(2)
         args["by"][1].append(2)
-    found = kept.held_copies(5, SERDE)[4].tool_calls[0]["args"]  # type: ignore[attr-defined]
+    found = copies(kept, 5)[4].tool_calls[0]["args"]  # type: ignore[attr-defined]
     assert found == {"seen": {1}, "by": {1: [1]}}
 
 
@@ -140,10 +141,10 @@ def test_what_is_no_json_and_was_changed_is_given_as_it_was() -> None:
 def test_what_somebody_keeps_is_not_given_to_another(part: Callable[[Any], Any], number: int) -> None:
     kept = kept_of(messages())
     try:
-        mine = part(kept.held_copies(4, SERDE)[number])
+        mine = part(copies(kept, 4)[number])
     except (AttributeError, IndexError):
         return  # this kind of message has no such part
-    found = kept.held_copies(4, SERDE)
+    found = copies(kept, 4)
     if isinstance(mine, BaseMessage):
         mine.content = "changed"
     elif isinstance(mine, dict):
@@ -161,7 +162,7 @@ def test_all_that_is_given_is_what_was_kept(data: st.DataObject) -> None:
     held: list[Any] = []
     for _ in range(data.draw(st.integers(1, 8))):
         count = data.draw(st.integers(0, len(given_)))
-        found = kept.held_copies(count, SERDE)
+        found = copies(kept, count)
         assert _whole(found) == _whole(given_[:count])
         taken = {id(message) for given in held for message in given}
         assert taken.isdisjoint(ids(found))
@@ -178,11 +179,44 @@ def test_what_two_messages_share_is_not_shared_by_their_copies() -> None:
     shared: dict[str, Any] = {"a": [1]}
     first = private(HumanMessage("m", id="m", additional_kwargs={"x": shared, "y": shared}), 1, 0)
     kept = MessageList(first.at_place(seq, seq - 1) for seq in range(1, CHUNK + 3))
-    found = kept.held_copies(len(kept), SERDE)
+    found = copies(kept, len(kept))
     for message in found:
         message.additional_kwargs["x"]["a"].append(2)
     assert [message.additional_kwargs for message in found] == [{"x": {"a": [1, 2]}, "y": {"a": [1]}}] * len(kept)
-    assert kept.held_copies(1, SERDE)[0].additional_kwargs == {"x": {"a": [1]}, "y": {"a": [1]}}
+    assert copies(kept, 1)[0].additional_kwargs == {"x": {"a": [1]}, "y": {"a": [1]}}
+
+
+def copies(kept: MessageList, count: int) -> list[BaseMessage]:
+    return asyncio.run(kept.held_copies(count, SERDE))
+
+
+async def test_others_have_their_turn_while_a_long_list_is_copied() -> None:
+    given_ = messages(CHUNK)
+    kept = kept_of(given_)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    other = asyncio.create_task(count_turns())
+    found = await kept.held_copies(len(given_), SERDE)
+    other.cancel()
+    assert turns >= len(given_) // CHUNK - 1
+    assert _whole(found) == _whole(given_)
+    assert kept.equal(found) == len(given_)
+
+
+async def test_of_two_that_copy_at_once_each_has_its_own() -> None:
+    given_ = messages(CHUNK)
+    kept = kept_of(given_)
+    one, other = await asyncio.gather(*(kept.held_copies(len(given_), SERDE) for _ in range(2)))
+    assert set(ids(one)).isdisjoint(ids(other))
+    assert kept.equal(one) == kept.equal(other) == len(given_)
+    one[0].content = "changed"
+    assert kept.equal(other) == len(given_)
 
 
 def _whole(found: list[BaseMessage]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,33 @@ async def test_a_store_may_be_closed_while_others_read_and_write(tmp_path: Path)
             await asyncio.sleep(0.01)
         await asyncio.wait_for(asyncio.gather(*tasks), 30)
         assert len(ended) == 6
+
+
+async def test_off_the_loop_a_read_of_one_batch_and_a_write_are_one_hand_over_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_store(tmp_path / "c.db") as store:
+        store.leave_loop()
+        handed = 0
+        submit = ThreadPoolExecutor.submit
+
+        def counted(thread: ThreadPoolExecutor, *work: Any, **named: Any) -> Any:
+            nonlocal handed
+            handed += 1
+            return submit(thread, *work, **named)
+
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+        async with store.writing() as tx:
+            await tx.later("insert_thread", id="t", user_id="u", title=None, source=None, now=log.now())
+            await tx.later("update_source", id="t", source="here")
+        assert handed == 1
+        for _ in range(5):  # more than there are readers: none is left in a transaction
+            async with store.reading() as tx:
+                asked = "select_thread", {"id": "t", "user_id": "u"}
+                [[thread], _] = await tx.fetch_all(asked, ("select_position", {"id": "t"}), last=True)
+                assert thread["source"] == "here"
+        assert handed == 6
+        assert not any(reader.database.in_transaction for reader in store._all)  # type: ignore[attr-defined]
 
 
 async def test_a_commit_waits_for_the_disk_apart_where_others_would_wait_with_it(

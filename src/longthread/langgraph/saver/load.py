@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import ValueDamaged
 from longthread.langgraph.message_codec import damage_of, read_message
 from longthread.langgraph.saver.channel_values import MESSAGES, ChannelValue, MessageGap, merged
-from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange
+from longthread.langgraph.saver.message_list import CHUNK, CachedMessage, MessageList, SeqRange
 from longthread.langgraph.saver.metadata import metadata_of
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, cell_of_blob, in_order
 from longthread.langgraph.saver.thread_cache import CachedThread
@@ -86,7 +87,7 @@ class CheckpointReader:
             if self.remembers:
                 self.memory.lists.put(name, kept)
         with Decoding(self.thread_id, "a message of the channel", name[1], ValueDamaged):
-            return kept.held_copies(count, self.serde) if self.remembers else kept.copies(count, self.serde)
+            return await kept.held_copies(count, self.serde) if self.remembers else kept.copies(count, self.serde)
 
     @property
     def _snapshot(self) -> Transaction:
@@ -113,7 +114,7 @@ async def source_of(
     """Read the messages that values refer to; RowDamaged if one is missing or undecodable.
     Retention has deleted those before `first_seq`."""
     among = merged((max(first, first_seq), last) for cell in cells for first, last in cell.runs() if last >= first_seq)
-    found = messages_of(await _rows(tx, thread_id, among), thread_id, serde) if among else MessageList()
+    found = await messages_of(await _rows(tx, thread_id, among), thread_id, serde) if among else MessageList()
     return LogMessages({seq: found.at(place) for place, seq in enumerate(found.seqs)}, serde)
 
 
@@ -147,13 +148,13 @@ async def messages_at(
     """Read the messages in the order of the runs; RowDamaged if one is missing or undecodable."""
     rows = await _rows(tx, thread_id, merged((first, last) for first, last, _ in runs))
     if all(skipped <= 0 for *_, skipped in runs) and all(begin > end for (_, end, _), (begin, *_) in pairwise(runs)):
-        return messages_of(rows, thread_id, serde)
+        return await messages_of(rows, thread_id, serde)
     versions = {row["seq"] for row in rows if row["replaces"] is not None}
     seqs = [
         seq for first, last, skipped in runs for seq in range(first, last + 1) if skipped <= 0 or seq not in versions
     ]
     wanted = set(seqs)
-    found = messages_of(rows, thread_id, serde, wanted)
+    found = await messages_of(rows, thread_id, serde, wanted)
     places = {seq: place for place, seq in enumerate(found.seqs)}
     return MessageList(found.at(places[seq]) for seq in seqs)
 
@@ -173,7 +174,7 @@ async def branch_messages(
 ) -> MessageList:
     """Return the last `count` messages of the branch that ends in `tip`."""
     rows = await checkpoints.messages_of_branch(tx, thread_id, tip, limit=count)
-    return messages_of(rows, thread_id, serde)
+    return await messages_of(rows, thread_id, serde)
 
 
 def since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
@@ -181,7 +182,7 @@ def since(runs: Iterable[SeqRange], first_seq: int) -> list[SeqRange]:
     return [(max(first, first_seq), last, skipped) for first, last, skipped in runs if last >= first_seq]
 
 
-def messages_of(
+async def messages_of(
     rows: Sequence[Row], thread_id: str, serde: SerializerProtocol, wanted: Container[int] | None = None
 ) -> MessageList:
     """Decode entries' rows to messages, all or the `wanted` ones.
@@ -192,6 +193,16 @@ def messages_of(
     """
     gaps = _gaps(rows)
     rows = rows if wanted is None else [row for row in rows if row["seq"] in wanted]
+    found = MessageList()
+    for first in range(0, len(rows), CHUNK):
+        found.extend(_decoded(rows[first : first + CHUNK], thread_id, serde, gaps))
+        await asyncio.sleep(0)  # many take longer than the loop's other tasks should wait
+    return found
+
+
+def _decoded(
+    rows: Sequence[Row], thread_id: str, serde: SerializerProtocol, gaps: Mapping[int, int]
+) -> list[CachedMessage]:
     try:
         return _messages_of(rows, serde, gaps)
     except UNREADABLE as error:
@@ -209,7 +220,7 @@ def _gaps(rows: Sequence[Row]) -> dict[int, int]:
     return gaps
 
 
-def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[int, int]) -> MessageList:
+def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[int, int]) -> list[CachedMessage]:
     calls = iter(_parsed([row["tool_calls"] for row in rows if row["tool_calls"]]))
     rests = rest_of([row["payload"] for row in rows if row["payload"] and not is_packed(row["payload"])])
     unread = iter(rests)
@@ -224,7 +235,7 @@ def _messages_of(rows: Sequence[Row], serde: SerializerProtocol, gaps: Mapping[i
         one = CachedMessage(*made, *at) if isinstance(made, tuple) else CachedMessage.of_odd(made, *at, packed)
         one.replaces, one.gap = row["replaces"] or 0, gaps.get(row["seq"], 0)
         found.append(one)
-    return MessageList(found)
+    return found
 
 
 def _parsed(texts: Sequence[str]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import marshal
 import weakref
 from bisect import bisect_right
@@ -9,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from operator import is_
 from typing import Any
 
@@ -212,16 +213,19 @@ class MessageList:
     def copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
         """Copy the first `count` messages; ValueError if the serializer does not allow the class of one."""
         self._expect_allowed(count, serde)
-        made = self._made(count)
-        for place in self._odd:
-            if place < count:
-                made[place] = self._messages[place].rebuilt(serde)
+        made = list(chain.from_iterable(self._made(count)))
+        self._rebuild_odd(made, serde)
         return made
 
-    def held_copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
-        """Copy as `copies` does and hold the copies, for a run that will give them back."""
+    async def held_copies(self, count: int, serde: SerializerProtocol) -> list[BaseMessage]:
+        """Copy as `copies` does and hold the copies, for a run that will give them back. Others have their turn."""
+        self._expect_allowed(count, serde)
         self.hold([])
-        made = self.copies(count, serde)
+        made: list[BaseMessage] = []
+        for chunk in self._made(count):
+            made += chunk
+            await asyncio.sleep(0)  # a long list takes longer than the loop's other tasks should wait
+        self._rebuild_odd(made, serde)
         for place in self._odd:
             message = self._messages[place]
             if place < count and not message.is_like(made[place]):
@@ -229,6 +233,11 @@ class MessageList:
                 self._messages[place] = CachedMessage.of_odd(as_read, message.seq, message.parent_seq, message.packed)
         self.hold(made)
         return made
+
+    def _rebuild_odd(self, made: list[BaseMessage], serde: SerializerProtocol) -> None:
+        for place in self._odd:
+            if place < len(made):
+                made[place] = self._messages[place].rebuilt(serde)
 
     def _expect_allowed(self, count: int, serde: SerializerProtocol) -> None:
         """Ask the serializer, as decoding would: cached messages do not pass through it."""
@@ -239,9 +248,8 @@ class MessageList:
                 unpack(pack(build(kind, self._messages[place].fields), serde), serde)
         self._allowed_by = serde if count == len(self) else None
 
-    def _made(self, count: int) -> list[BaseMessage]:
-        """Copy the first messages without the serializer's check. Odd ones are incomplete."""
-        made: list[BaseMessage] = []
+    def _made(self, count: int) -> Iterator[list[BaseMessage]]:
+        """Copy the first messages without the serializer's check, chunk by chunk. Odd ones are incomplete."""
         for first in range(0, count, CHUNK):  # what a processor's cache holds
             chunk = self._messages[first : min(first + CHUNK, count)]
             types = [message.type for message in chunk]
@@ -252,8 +260,7 @@ class MessageList:
             _exhaust(map(_set_fields_set, new, map(_names_of, types)))
             _exhaust(map(_set_extra, new, [{} for _ in types]))
             _exhaust(map(_set_private, new, repeat(None)))
-            made += new
-        return made
+            yield new
 
     def _containers(self, first: int, chunk: Sequence[CachedMessage]) -> list[Fields]:
         """Copy the fields that are lists and objects, of each message of a chunk."""
