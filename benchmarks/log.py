@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import agent
+import lag
 import report
 import short
 import tail
 from databases import Databases, databases
 from savers import NAMES, Race
 
-PARTS = ("turn", "short", "agent", "tail", "disk")
+PARTS = ("turn", "short", "lag", "agent", "tail", "disk")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Sizes:
     when the run has taken `seconds` by then."""
     short: int
     """Rounds on short threads."""
+    lag: tuple[int, int]
+    """Messages of the states of an event loop's graphs, and turns of each."""
     tail: int
     """Entries of the thread whose end is loaded."""
     since: int | None = None
@@ -58,7 +61,9 @@ class Sizes:
     """Whether what goes on behind a turn, indexing and pruning, goes on: on the longest thread that takes a while."""
 
 
-FULL = Sizes({10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, (2000,), 20, 100_000)
+FULL = Sizes(
+    {10: 9, 100: 7, 1000: 7, 5000: 3}, tuple(NAMES), 1000, (10, 100, 1000, 5000), 6, (2000,), 20, (300, 20), 100_000
+)
 QUICK = Sizes(
     {1000: 3},
     ("longthread", "stock", "floor"),
@@ -67,13 +72,14 @@ QUICK = Sizes(
     3,
     (160, 224, 288),
     10,
+    (300, 8),
     20_000,
     since=96,  # Runs are put together behind turns 96, 160, 224 and 288: from one end of such a cycle to another.
     seconds=40,
     loads=("longthread", "stock"),
     behind=False,
 )
-TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, (4,), 1, 3000, since=2)
+TINY = Sizes({4: 1}, tuple(NAMES), 4, (2, 4), 1, (4,), 1, (8, 1), 3000, since=2)
 
 
 async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Callable[[dict[str, Any]], None]) -> None:
@@ -90,6 +96,7 @@ async def measure(found: Databases, sizes: Sizes, parts: Sequence[str], tell: Ca
             await race.close()
     later: dict[str, Callable[[], Any]] = {
         "short": lambda: short.turns(found, sizes.short),
+        "lag": lambda: lag.loops(found, *sizes.lag),
         "agent": lambda: agent.turns(found, sizes.agent_turns, sizes.agent_rounds, behind=sizes.behind),
         "tail": lambda: tail.measure(found, sizes.tail, 15),
         "disk": lambda: agent.disk(found, sizes.grown, since=sizes.since, until=until),

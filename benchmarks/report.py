@@ -22,6 +22,11 @@ TARGETS: dict[str, tuple[str, float, str]] = {
     "cold_ratio": ("at least", 1, "the stock saver's cold load ÷ ours"),
     "warm_ratio": ("at least", 6, "the stock saver's load in the same process, once more ÷ ours"),
     "short_ratio": ("at most", 1.1, "our turn on a ten-turn thread ÷ the stock asynchronous saver's"),
+    "loop_late_ms": (
+        "at most",
+        2,
+        "milliseconds by which the event loop is late at p99, by its own computing",
+    ),
     "tail_ratio": ("at most", 2, "the last 200 entries of a branch ÷ a range scan of 200 rows"),
 }
 LAST_LINE = (
@@ -52,7 +57,7 @@ def ratios(rows: Iterable[Row], *, at: int) -> Ratios:
     found: Ratios = {name: {} for name in TARGETS}
     for backend in dict.fromkeys(row["backend"] for row in rows if "backend" in row):
         own = [row for row in rows if row.get("backend") == backend]
-        for name, value in {**_agent(own), **_savers(own, at), **_short(own), **_tail(own)}.items():
+        for name, value in {**_agent(own), **_savers(own, at), **_short(own), **_lag(own), **_tail(own)}.items():
             found[name][backend] = float(f"{value:.3g}")
     return {name: values for name, values in found.items() if values}
 
@@ -100,6 +105,11 @@ def _short(rows: Sequence[Row]) -> dict[str, float]:
     return {"short_ratio": found[-1]["turn_ms"] / found[-1]["stock_ms"]} if found else {}
 
 
+def _lag(rows: Sequence[Row]) -> dict[str, float]:
+    found = [row for row in rows if row["measured"] == "lag"]
+    return {"loop_late_ms": found[-1]["own_ms"]} if found else {}
+
+
 def _tail(rows: Sequence[Row]) -> dict[str, float]:
     tails = [row for row in rows if row["measured"] == "tail"]
     return {"tail_ratio": tails[-1]["tail_ms"] / tails[-1]["scan_ms"]} if tails else {}
@@ -108,7 +118,7 @@ def _tail(rows: Sequence[Row]) -> dict[str, float]:
 def text(rows: Sequence[Row], found: Ratios) -> str:
     """The run as Markdown."""
     parts = [_targets(found), *_turn_tables(rows)]
-    kinds = [kind for kind in ("short", "agent", "disk", "tail") if any(row["measured"] == kind for row in rows)]
+    kinds = [kind for kind in ("short", "lag", "agent", "disk", "tail") if any(row["measured"] == kind for row in rows)]
     parts += [_table(rows, kind) for kind in kinds]
     return "\n\n".join(parts)
 

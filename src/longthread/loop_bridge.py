@@ -103,11 +103,15 @@ class Portal:
         """Register `closer()`, which stops background work; it is awaited on the portal's loop at close."""
         self._closers.append(closer)
 
-    async def pause(self, seconds: float) -> bool:
-        """Sleep in the background; False when the portal is being closed and the caller must end."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
+    async def pause(self, seconds: float, until: asyncio.Event | None = None) -> bool:
+        """Sleep in the background, at most until the event is set; False when the portal is being closed and the caller
+        must end."""
+        waited = [asyncio.ensure_future(event.wait()) for event in (self._closing, until) if event is not None]
+        try:
+            await asyncio.wait(waited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waited:
+                each.cancel()
         return not self._closed
 
     async def settle(self) -> None:

@@ -57,6 +57,22 @@ def test_checkpointer_is_where_a_run_finds_its_saver() -> None:
     assert found == [saver]
 
 
+def test_durability_is_where_a_run_that_was_given_one_has_it() -> None:
+    found: list[Any] = []
+
+    def node(_: Any) -> None:
+        found.append(get_config()["configurable"].get(internals.DURABILITY))
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    given: list[Any] = ["exit", "sync", None]
+    for durability in given:
+        graph.invoke({"messages": [HumanMessage("a", id="a")]}, AT, durability=durability)
+    assert found == given
+
+
 def test_interrupt_is_what_the_path_of_an_update_begins_with_and_the_channel_of_a_question() -> None:
     saver = Noting()
     graph = _ran(lambda _: {"messages": [interrupt("?")]}, saver)

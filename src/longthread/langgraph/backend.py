@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any, Generic, Protocol, TypeVar
@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
 from longthread.errors import InvalidInput
+from longthread.langgraph.saver.puts import Puts
 from longthread.loop_bridge import Portal
 from longthread.store.driver import Driver
 from longthread.store.open import open_store, store_over
@@ -22,13 +23,14 @@ from longthread.store.open import open_store, store_over
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """An open store, the portal to its event loop, and the user whose data is visible.
+    """An open store, the portal to its event loop, the user whose data is visible, and the saver's puts.
     `has_text`: its messages have texts to be found and summarised by."""
 
     store: Driver
     home: Portal
     user_id: str
     has_text: bool = True
+    puts: Puts = field(default_factory=Puts, compare=False)
 
 
 class BackendUser(Protocol):

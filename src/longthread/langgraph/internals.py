@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER as CHECKPOINTER
+from langgraph._internal._constants import CONFIG_KEY_DURABILITY as DURABILITY
 from langgraph._internal._constants import INTERRUPT, NULL_TASK_ID
 from langgraph.checkpoint.serde.types import _DeltaSnapshot as DeltaSnapshot
 from langgraph.pregel import _checkpoint
@@ -12,7 +13,7 @@ from langgraph.pregel import _checkpoint
 WHOLE_VALUES = hasattr(_checkpoint, "delta_channels_with_pending_writes")
 """Whether this LangGraph puts the whole value of each delta channel that an update saw written into its checkpoint."""
 
-__all__ = ["CHECKPOINTER", "INTERRUPT", "NULL_TASK_ID", "WHOLE_VALUES", "DeltaSnapshot", "given_to_run"]
+__all__ = ["CHECKPOINTER", "DURABILITY", "INTERRUPT", "NULL_TASK_ID", "WHOLE_VALUES", "DeltaSnapshot", "given_to_run"]
 
 
 def given_to_run(config: RunnableConfig) -> str | None:

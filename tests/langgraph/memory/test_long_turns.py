@@ -13,6 +13,7 @@ from tests.langgraph.test_middleware import SUMMARIES, on
 from tests.script import call
 
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware
+from longthread.langgraph.memory.long_term import LongTermMemory
 from longthread.store import log
 from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import orphans
@@ -95,6 +96,38 @@ def test_the_state_stays_short_within_a_turn(store_address: str, awaits: bool) -
         state = agent.invoke({"messages": [("user", "and now?")]}, at)
         assert "look at everything, time 0" not in [message.text for message in state["messages"]]
         assert [message.text for message in state["messages"]][-2:] == ["and now?", "done"]
+
+
+async def test_a_turn_that_is_stored_at_its_end_waits_for_no_summary_of_itself(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LangGraph hands in its messages when it is over: before, they would be lost if they left the state."""
+    asked_at: list[int] = []
+    catch_up = LongTermMemory.catch_up
+
+    async def noted(memory: LongTermMemory, thread_id: str, **asked: Any) -> Any:
+        asked_at.append(len(worker.views))
+        return await catch_up(memory, thread_id, **asked)
+
+    monkeypatch.setattr(LongTermMemory, "catch_up", noted)
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        worker, states = Worker(), States()
+        agent: Any = create_agent(
+            ScriptedChatModel(worker), [look], checkpointer=saver, middleware=[memory_of(saver), states]
+        )
+        at: Any = {**on(), "recursion_limit": 1000}
+        await agent.ainvoke({"messages": [("user", "look at everything")]}, at, durability="exit")
+        assert asked_at == []
+        assert max(states.sizes) == 2 * STEPS + 1
+        for view in worker.views:
+            assert "look at everything" in [message.text for message in view]
+            assert orphans(view) == 0
+        assert await looked(saver) == STEPS
+        worker.views.clear()
+        await agent.ainvoke({"messages": [("user", "and now?")]}, at, durability="exit")
+        assert set(asked_at) <= {0}  # its question waits at most for what was before it
+        state = await agent.ainvoke({"messages": [("user", "and then?")]}, at, durability="exit")
+        assert len(state["messages"]) <= 2 * MOST + 4
 
 
 async def test_the_state_of_a_deep_agent_stays_short_within_a_turn(store_address: str) -> None:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend
+from longthread.langgraph.saver.puts import NEXT_SECONDS
 from longthread.llm.embedders import embedder_of
 from longthread.llm.overflow import asked_in_room
 from longthread.memory.pruner import Pruner
@@ -24,8 +25,8 @@ from longthread.store.driver import Transaction
 from longthread.store.index.recall import Scope
 from longthread.store.summaries import ThreadSummary
 
-_LOOKS, _LOOK_SECONDS = 20, 0.05
-"""How often, and after what time, it is looked whether a run's last message is in the log."""
+_STORED_SECONDS = 1.0
+"""How long it is waited for the put of a message that a run has just made."""
 
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""
@@ -171,13 +172,25 @@ class LongTermMemory:
             await done.wait()
 
     async def _stored(self, thread_id: str, last: str | None) -> None:
-        """Wait briefly until a message is in the log; a later one is handled by the next pass."""
-        for _ in range(_LOOKS if last else 0):
-            async with self.backing.store.reading() as tx:
-                if await _entry(tx, thread_id, str(last)) is not None:
+        """Wait until a message that a run has made is in the log. Its put goes on, or begins next: when that and those
+        directly behind it have not brought the message, the next pass handles it."""
+        puts, place = self.backing.puts, (thread_id, "")
+        now, first = asyncio.get_running_loop().time, puts.last(place)
+        until = now() + _STORED_SECONDS
+        with puts.watched(place) as ended:
+            while last and not await self._is_there(thread_id, last):
+                put, left = puts.last(place), until - now()
+                has_begun = put is not first
+                if left <= 0 or (has_begun and put is not None and not put.is_near):
                     return
-            if not await self.backing.home.pause(_LOOK_SECONDS):
-                return
+                is_over = has_begun and put is not None and put.ended.done()
+                if not await self.backing.home.pause(NEXT_SECONDS if is_over else left, ended):
+                    return
+                ended.clear()
+
+    async def _is_there(self, thread_id: str, message_id: str) -> bool:
+        async with self.backing.store.reading() as tx:
+            return await _entry(tx, thread_id, message_id) is not None
 
     async def _view(self, thread_id: str, first_shown: str | None, kept: ThreadSummary | None) -> list[Segment]:
         async with self.backing.store.reading() as tx:

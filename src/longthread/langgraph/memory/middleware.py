@@ -19,7 +19,7 @@ from langgraph.types import Command
 from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, backend_in, expect_backed
-from longthread.langgraph.internals import CHECKPOINTER
+from longthread.langgraph.internals import CHECKPOINTER, DURABILITY
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
 from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
@@ -66,6 +66,8 @@ class _Call:
     request: Request
     thread_id: str = ""
     memory: LongTermMemory | None = None
+    stores_at_end: bool = False
+    """Whether the turn's own messages are stored when it is over: no pass can summarise them before."""
     found: StateSummary | None = None
     loop: asyncio.AbstractEventLoop | None = None
     spots: Sequence[WindowMessage] = ()
@@ -209,7 +211,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         thread_id, ns = config.get("thread_id"), str(config.get("checkpoint_ns", ""))
         # The conversation is the thread's own graph's, not a subgraph's.
         is_whole = thread_id is not None and "|" not in ns
-        return _Call(request, str(thread_id), self._memory_of(config.get(CHECKPOINTER)) if is_whole else None)
+        memory = self._memory_of(config.get(CHECKPOINTER)) if is_whole else None
+        return _Call(request, str(thread_id), memory, stores_at_end=config.get(DURABILITY) == "exit")
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
         backing = self._backing or backend_in(checkpointer)
@@ -248,6 +251,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         found, most = call.found or StateSummary(), _TIMES * self._settings.memory_max_messages_per_thread
         is_first = not isinstance(call.messages[-1] if call.messages else None, ToolMessage)
         ids = call.before if is_first else call.ids
+        if not is_first and call.stores_at_end:
+            return {}
         if self._patience <= 0 or len(ids) - found.covered <= most:
             return {}
         model = self._summarizer or call.request.model
@@ -341,7 +346,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         over = count > self._settings.memory_max_messages_per_thread
         # A turn may end with a call: a structured reply, or a tool whose result is the answer.
         over = over or left_out(segments, 0) >= self._settings.memory_summary_threshold
-        if not over and not is_end and (reply is None or reply.tool_calls):
+        if (not over or call.stores_at_end) and not is_end and (reply is None or reply.tool_calls):
             return
         first = first_shown(segments)
         memory.backing.home.start(

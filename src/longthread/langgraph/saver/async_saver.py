@@ -43,6 +43,7 @@ from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
 from longthread.langgraph.saver.put_request import PutRequest, WritesRequest
 from longthread.langgraph.saver.put_writes import WritesPut
+from longthread.langgraph.saver.puts import Puts
 from longthread.langgraph.saver.thread_cache import CachedThread, ThreadCache
 from longthread.langgraph.saver.thread_locks import ThreadLocks
 from longthread.memory.forget import delete_thread
@@ -84,7 +85,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self._cache = ThreadCache()
         self._parents = ParentTracker()
         self._locks = ThreadLocks()
-        self._pending = PendingWrites()
+        self._puts = Puts()
+        self._pending = PendingWrites(self._puts)
         self._new = LRU[str, bool](_NEW_THREADS)
 
     @property
@@ -206,7 +208,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         parent_id = given.parent_id
         pending = self._pending.take((thread_id, ns, parent_id))
         try:
-            with self._pending.putting((thread_id, ns), given.id):
+            with self._puts.going_on((thread_id, ns), given.id):
                 async with self._locks.of(thread_id):
                     putting = await self._stored(given, pending)
         finally:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
-from longthread.langgraph.saver.parent_ids import NamespaceKey
+from longthread.langgraph.saver import puts
 from longthread.langgraph.saver.put_request import WritesRequest
-from longthread.model.lru import LRU
+from longthread.langgraph.saver.puts import Puts
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
 """A thread, a namespace, and the checkpoint whose tasks have written."""
 TOGETHER = 64
 """So many tasks' writes are stored in one transaction."""
-PLACES = 1024
-"""Namespaces of threads whose last put is remembered."""
-NEXT_SECONDS = 0.01
-"""So long after a put, the next one is handed in if it waited for nothing else."""
 
 
 class Pending:
@@ -38,25 +33,6 @@ class Pending:
         self.ended.set_exception(error)
 
 
-@dataclass(slots=True)
-class _Putting:
-    """The last put of a namespace: the checkpoint's id, its end, and the loop's time until which the next is near."""
-
-    id: str
-    ended: asyncio.Future[None]
-    near: float = 0
-
-    def end(self) -> None:
-        self.near = self.ended.get_loop().time() + NEXT_SECONDS
-        self.ended.set_result(None)
-
-    def is_before(self, checkpoint_id: str | None) -> bool:
-        """Whether the checkpoint, or the one behind it, is handed in when this put has ended."""
-        if not self.ended.done():
-            return True
-        return self.id != checkpoint_id and self.ended.get_loop().time() < self.near
-
-
 class PendingWrites:
     """Writes that were handed in and are not being stored yet.
 
@@ -68,20 +44,10 @@ class PendingWrites:
     tasks of one step end at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, of_saver: Puts) -> None:
         # Ordered sets: where many tasks end at once, each is looked for.
         self._waiting: dict[Key, dict[Pending, None]] = {}
-        self._putting = LRU[NamespaceKey, _Putting](PLACES)
-
-    @contextmanager
-    def putting(self, place: NamespaceKey, checkpoint_id: str) -> Iterator[None]:
-        """Mark a checkpoint as being put for the block."""
-        this = _Putting(checkpoint_id, asyncio.get_running_loop().create_future())
-        self._putting.put(place, this)
-        try:
-            yield
-        finally:
-            this.end()
+        self._puts = of_saver
 
     async def are_stored(
         self,
@@ -114,11 +80,11 @@ class PendingWrites:
         if pending.given.task.ends_run:
             return
         while not pending.ended.done():
-            last = self._putting.peek((key[0], key[1]))
+            last = self._puts.last((key[0], key[1]))
             if last is None or not last.is_before(key[2]):
                 return
             await asyncio.wait([last.ended])
-            await asyncio.wait([pending.ended], timeout=NEXT_SECONDS)
+            await asyncio.wait([pending.ended], timeout=puts.NEXT_SECONDS)
 
     def take(self, key: Key) -> list[Pending]:
         """Remove and return the writes that wait for a checkpoint's child. The caller settles them."""

@@ -133,7 +133,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
     @property
     def backing(self) -> Backend:
         """The store and its event loop, shared with other parts of Longthread."""
-        return Backend(self._store, self._home, self._user_id, has_text=self._form.has_text)
+        return Backend(self._store, self._home, self._user_id, has_text=self._form.has_text, puts=self._puts)
 
     def setup(self) -> Awaitable[None]:
         """Do nothing: opening a store migrates it. May be awaited or called plainly; SaverClosed if it is closed."""
