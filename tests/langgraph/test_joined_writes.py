@@ -167,10 +167,10 @@ async def test_writes_of_a_run_whose_put_is_refused_meanwhile_are_refused(
     asked = saver._parents.check
     written: list[Any] = []
 
-    def check(*args: Any) -> None:
+    def check(*args: Any, **named: Any) -> None:
         at: RunnableConfig = {"configurable": {**AT["configurable"], "checkpoint_id": args[3]}}
         written.append(asyncio.create_task(saver.aput_writes(at, [("x", 1)], "one")))
-        asked(*args)
+        asked(*args, **named)
 
     monkeypatch.setattr(saver._parents, "check", check)
     with pytest.raises(ThreadConflict):

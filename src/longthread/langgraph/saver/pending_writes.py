@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from longthread.langgraph.saver import puts
 from longthread.langgraph.saver.put_request import WritesRequest
-from longthread.langgraph.saver.puts import Puts
+from longthread.langgraph.saver.puts import LastPut, Puts
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
@@ -76,15 +76,17 @@ class PendingWrites:
 
     async def _for_a_put(self, key: Key, pending: Pending) -> None:
         """Wait as long as LangGraph takes to hand in the checkpoint behind these writes, if only a put has to end."""
+        put = self._put_before(key)
         await asyncio.sleep(0)
-        if pending.given.task.ends_run:
-            return
-        while not pending.ended.done():
-            last = self._puts.last((key[0], key[1]))
-            if last is None or not last.is_before(key[2]):
-                return
-            await asyncio.wait([last.ended])
+        put = put or self._put_before(key)  # a short one is over by now
+        while put is not None and not pending.ended.done() and not pending.given.task.ends_run:
+            await asyncio.wait([put.ended])
             await asyncio.wait([pending.ended], timeout=puts.NEXT_SECONDS)
+            put = self._put_before(key)
+
+    def _put_before(self, key: Key) -> LastPut | None:
+        last = self._puts.last((key[0], key[1]))
+        return last if last is not None and last.is_before(key[2]) else None
 
     def take(self, key: Key) -> list[Pending]:
         """Remove and return the writes that wait for a checkpoint's child. The caller settles them."""
