@@ -25,15 +25,18 @@ PAGES = 8
 """Pages of a table that may be left: what was deleted is in them still, and statements are planned by their number."""
 _CATALOGS = re.findall(
     r"\w+",
-    "pg_attrdef pg_attribute pg_auth_members pg_constraint pg_default_acl pg_depend pg_description pg_event_trigger "
-    "pg_extension pg_index pg_inherits pg_largeobject_metadata pg_namespace pg_policy pg_proc pg_publication "
-    "pg_rewrite pg_sequence pg_shdepend pg_statistic pg_statistic_ext pg_trigger pg_type",
+    "pg_attrdef pg_attribute pg_constraint pg_default_acl pg_depend pg_description pg_event_trigger pg_extension "
+    "pg_index pg_inherits pg_largeobject_metadata pg_namespace pg_policy pg_proc pg_publication pg_rewrite pg_sequence "
+    "pg_statistic pg_statistic_ext pg_trigger pg_type",
 )
-"""Whatever changes a schema leaves rows in them that are new or gone."""
-_CHANGED = " UNION ALL ".join(
-    f"SELECT '{name}', count(*)::text, max(xmin::text::bigint)::text FROM {name}"
-    + " WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())" * (name == "pg_shdepend")
-    for name in _CATALOGS
+_WRITES = " + ".join(f"pg_stat_get_tuples_{done}(oid)" for done in ("inserted", "updated", "deleted"))
+_CHANGED = (
+    # Whatever changes a schema writes to one of these. A connection's writes are counted before it is gone.
+    f"SELECT 'written', sum({_WRITES})::text, NULL FROM pg_class WHERE oid IN "
+    + "('{}'::regclass)".format("'::regclass, '".join(_CATALOGS))
+    + " UNION ALL SELECT 'pg_auth_members', count(*)::text, max(xmin::text::bigint)::text FROM pg_auth_members"
+    " UNION ALL SELECT 'pg_shdepend', count(*)::text, max(xmin::text::bigint)::text FROM pg_shdepend"
+    " WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 _OWN = "relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace, 'pg_toast'::regnamespace)"
 _TABLES = f"SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND {_OWN} ORDER BY 1"
