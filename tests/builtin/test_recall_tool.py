@@ -313,3 +313,28 @@ async def test_pages_fit_a_small_window_and_are_the_text_to_the_letter(store: Dr
     assert read == long
     [about] = (await tool.call({"entry_id": f"t-{len(TEXTS)}", "query": "needle"}))["data"]["found"]
     assert about["text"].endswith("needle")
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("where was the walrus", "another: this was edited or said anew"),
+        ("海象在哪里", "另一分支：这条内容后来被编辑或重新说过"),
+    ],
+)
+async def test_other_branches_are_searched_on_request_and_a_hit_says_so(store: Driver, query: str, note: str) -> None:
+    await say(store, ["hello", "the walrus 海象 was here", "thanks"])
+    await say(store, ["a walrus 海象 on the new branch"], parent=1)
+    [hit] = [each for each in (await asked(store, query=query))["data"]["found"] if "walrus" in each["text"]]
+    assert (hit["text"], "branch" in hit) == ("a walrus 海象 on the new branch", False)
+    found = (await asked(store, query=query, other_branches=True))["data"]["found"]
+    assert {each["text"]: each.get("branch") for each in found} == {
+        "a walrus 海象 on the new branch": None,
+        "the walrus 海象 was here": note,
+    }
+    [whole] = (await asked(store, entry_id=found[1]["entry"]))["data"]["found"]
+    assert whole.get("branch") == (
+        None if found[1]["text"].startswith("a ") else "another: this was edited or said anew"
+    )
+    wrong = await asked(store, query=query, other_branches="yes")
+    assert wrong["error"]["type"] == "invalid_input"

@@ -59,7 +59,7 @@ async def test_both_find_the_same(
         recaller = Recaller(each, HashEmbedder(dims=16) if embeds else None)
         scope = Scope(user) if everywhere else Scope(user, threads["a"])
         await recaller.prepare(scope)
-        recalled = await recaller.find(Question(asked, scope, k=k))
+        recalled = await recaller.find(Question(asked, scope, k=k, other_branches=everywhere))
         assert recalled.warnings == []
         around = [[entry.id for entry in hit.around] for hit in recalled.hits]
         shown = [(entry.thread_id, entry.seq) for hit in recalled.hits for entry in (hit.entry, *hit.around)]

@@ -14,6 +14,7 @@ from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
 from longthread.model.entry import Entry
+from longthread.model.language import is_chinese
 from longthread.model.moment import moment_of
 from longthread.store.index.recall import Scope
 from longthread.tools.tool import Observation, Tool, failed, succeeded
@@ -26,6 +27,8 @@ MOST = 100
 """The most messages of one call, as in MEMORY_RECALL_TOP_K."""
 _NEIGHBOURS = 5
 NOTHING_YET = "Nothing was said before this turn: the conversation begins with it."
+_OTHER_BRANCH = "another: this was edited or said anew"
+_OTHER_BRANCH_ZH = "另一分支：这条内容后来被编辑或重新说过"
 SCOPES: Mapping[str, str] = {
     "thread": "This conversation (default)",
     "user": "or all of this user's",
@@ -48,6 +51,10 @@ _PROPERTIES: Mapping[str, Any] = {
     },
     "neighbours": {"type": "integer", "minimum": 0, "maximum": _NEIGHBOURS, "description": "Messages around each; 1."},
     "k": {"type": "integer", "minimum": 1, "maximum": MOST, "description": "How many messages at most."},
+    "other_branches": {
+        "type": "boolean",
+        "description": "Also what was said before an edit or a retry took its place. Such results say so.",
+    },
 }
 
 
@@ -80,7 +87,7 @@ def recall_tool(
             entry_id = text_argument(arguments, "entry_id")
             if entry_id:
                 hit = await _named(recaller, asked, thread_id, entry_id)
-                return succeeded({"found": [_page(hit, thread_id, set(terms(asked.words)), arguments, room())]})
+                return succeeded({"found": [_page(hit, thread_id, asked.words, arguments, room())]})
             if arguments.get("offset") is not None:
                 raise InvalidInput(reason="An offset goes with an entry_id: give the entry that it is in.")
             if not asked.words.strip():
@@ -92,7 +99,8 @@ def recall_tool(
             return failed(error)
         wanted = set(terms(f"{asked.text} {asked.topic}"))
         shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
-        data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text) for hit, text in shown]}
+        about = asked.words
+        data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text, about) for hit, text in shown]}
         data |= {"memories": remembered} if remembered else {}
         data |= {"note": NOTHING_YET} if recalled is _NOTHING else {}
         return succeeded(data | ({"warnings": list(recalled.warnings)} if recalled.warnings else {}))
@@ -137,6 +145,7 @@ def _question(
         until=moment_of(text_argument(arguments, "until"), "until", ends=True),
         before=before,
         neighbours=_number(arguments, "neighbours", 1, 0, _NEIGHBOURS),
+        other_branches=_truth(arguments, "other_branches"),
     )
 
 
@@ -146,6 +155,13 @@ def text_argument(arguments: Mapping[str, Any], name: str) -> str:
     if value is not None and not isinstance(value, str):
         raise InvalidInput(reason=f"{name} is {value!r}; give a text.")
     return value or ""
+
+
+def _truth(arguments: Mapping[str, Any], name: str) -> bool:
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidInput(reason=f"{name} is {value!r}; give true or false.")
+    return bool(value)
 
 
 def _number(arguments: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
@@ -189,12 +205,12 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
     raise missing
 
 
-def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
+def _page(hit: Hit, thread_id: str, asked: str, arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
     """An entry, or a page of a long one. The pages together are exactly its text."""
-    content = content_of(hit.entry)
+    content, wanted = content_of(hit.entry), set(terms(asked))
     if arguments.get("offset"):
         hit = replace(hit, around=())
-    data = _hit(hit, thread_id, wanted, "")
+    data = _hit(hit, thread_id, wanted, "", asked or content)
     if not room.has_for(data):
         data.pop("around", None)
     begins = _number(arguments, "offset", room.start(content, wanted, data), 0, len(content) - 1)
@@ -206,13 +222,18 @@ def _page(hit: Hit, thread_id: str, wanted: set[str], arguments: Mapping[str, An
     return data
 
 
-def _hit(hit: Hit, thread_id: str, wanted: set[str], text: str) -> dict[str, Any]:
+def _hit(hit: Hit, thread_id: str, wanted: set[str], text: str, asked: str) -> dict[str, Any]:
     data = _entry(hit.entry, thread_id, text)
     if not hit.active:
-        data["branch"] = "another: this was edited or said anew"
+        data["branch"] = branch_note(asked)
     beside = [(other, excerpt(content_of(other), wanted, AROUND_CHARS)) for other in hit.around]
     around = [_entry(other, thread_id, content) for other, content in beside if content]
     return data | ({"around": around} if around else {})
+
+
+def branch_note(asked: str) -> str:
+    """What a hit outside of the active branch says, in the language of what was asked."""
+    return _OTHER_BRANCH_ZH if is_chinese(asked) else _OTHER_BRANCH
 
 
 def _entry(entry: Entry, thread_id: str, text: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -170,6 +170,21 @@ async def add_source(tx: Transaction, memory_id: str, source: MemorySource, cont
         said_at=log.now(),
         origin=None if source.origin is None else json.dumps(source.origin.to_json(), ensure_ascii=False),
     )
+
+
+async def forget_said(
+    tx: Transaction, thread_id: str, seqs: Collection[int], is_told: Callable[[str], bool] = lambda words: True
+) -> int:
+    """Delete the memories that come from any of these entries of a locked thread; return how many. What another thread
+    has said too stays, in that one's words. `is_told`: only those whose words it takes."""
+    count = 0
+    for row in await tx.fetch("select_sources_of_thread", thread_id=thread_id):
+        if not set(seqs).isdisjoint(json.loads(row["seqs"])) and is_told(row["content"]):
+            at = {"thread_id": thread_id, "memory_id": row["memory_id"]}
+            await tx.run("rehome_memories", **at, user_id=row["user_id"])
+            count += await tx.run("delete_memory_of_thread", **at)
+            await tx.run("delete_memory_source", **at)
+    return count
 
 
 async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[MemorySource]:

@@ -106,6 +106,14 @@ async def save(tx: Transaction, thread_id: str, kept: ThreadSummary) -> None:
 _COLUMNS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "model")
 
 
+async def outdate(tx: Transaction, thread_id: str, seq: int) -> None:
+    """Empty a thread's summary and topics if they tell of entry `seq`; the mark stays, and the next pass makes them
+    again. The caller has locked the thread in this transaction."""
+    await tx.later("outdate_summary", thread_id=thread_id, seq=seq)
+    await tx.later("delete_outdated_topics", thread_id=thread_id)
+    await tx.later("delete_outdated_topic_spans", thread_id=thread_id)
+
+
 async def drop(tx: Transaction, thread_id: str) -> None:
     """Delete a thread's summary, mark and topics; the next pass derives them again."""
     await tx.run("delete_summary", thread_id=thread_id)

@@ -191,10 +191,12 @@ async def test_an_agents_threads(store: Driver, plain: object) -> None:
     assert await found(store, "zebra", Scope("u", agent_id="a")) == ["another zebra of mine"]
 
 
-async def test_hits_of_other_branches_say_so(store: Driver) -> None:
+@pytest.mark.parametrize("scope", [MINE, Scope("u")])
+async def test_hits_of_other_branches_are_asked_for_and_say_so(store: Driver, scope: Scope) -> None:
     await say(store, ["one", "the walrus was here", "three"])
     await say(store, ["a walrus on the new branch"], parent=1)
-    recalled = await Recaller(store).find(Question("walrus", MINE))
+    assert await found(store, "walrus", scope) == ["a walrus on the new branch"]
+    recalled = await Recaller(store).find(Question("walrus", scope, other_branches=True))
     of = {hit.entry.text: hit.active for hit in recalled.hits}
     assert of["the walrus was here"] is False
     assert of["a walrus on the new branch"] is True
@@ -217,7 +219,7 @@ async def test_neighbours_are_those_on_the_same_branch(store: Driver) -> None:
     recaller = Recaller(store)
     around = {}
     for words in ("old question", "old answer", "walrus question", "walrus answer", "two"):
-        hit = (await recaller.find(Question(words, MINE, neighbours=2, k=1))).hits[0]
+        hit = (await recaller.find(Question(words, MINE, neighbours=2, k=1, other_branches=True))).hits[0]
         around[hit.entry.text] = [entry.text for entry in hit.around]
     assert around == {
         "the old question": ["one", "two", "the old answer"],
@@ -269,7 +271,7 @@ async def test_no_more_stands_around_a_hit_than_there_is(store: Driver) -> None:
     await say(store, ["the end"], parent=4)
     recaller, around = Recaller(store), {}
     for words in ("walrus question", "old answer"):
-        question = Question(words, MINE, neighbours=10**9, k=1)
+        question = Question(words, MINE, neighbours=10**9, k=1, other_branches=True)
         [hit] = (await asyncio.wait_for(recaller.find(question), 10)).hits
         again = await recaller.entry(question, "t", hit.entry.id)
         assert again.around == hit.around

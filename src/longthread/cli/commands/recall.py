@@ -38,6 +38,7 @@ _CHARS = 400
 """Characters of a message that are shown; in JSON more, as a model gets them."""
 _JSON_CHARS = 1200
 _AROUND_CHARS = 160
+_ASIDE = "on another branch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,9 @@ def recall(
         typer.Option("--k", "-k", min=1, max=100, help="How many messages; by default MEMORY_RECALL_TOP_K (5)."),
     ] = None,
     around: Annotated[int, typer.Option("--around", "-C", min=0, max=5, help="Messages on either side of each.")] = 0,
+    other_branches: Annotated[
+        bool, typer.Option("--other-branches", help="Also what an edit or a retry took the place of.")
+    ] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
@@ -97,6 +101,7 @@ def recall(
         since=moment(since, "--since", ahead=False) if since else None,
         until=moment(until, "--until", ahead=False, ends=True) if until else None,
         neighbours=around,
+        other_branches=other_branches,
     )
     found = run(_find(settings, asked))
     for warning in found.warnings:
@@ -170,8 +175,8 @@ def _print(found: _Found, wanted: set[str]) -> None:
     if not console.is_terminal:
         for hit in found.hits:
             entry = hit.entry
-            fields = (entry.thread_id, entry.id, entry.role, _time(entry), _shown(entry, wanted, _CHARS))
-            echo(tabbed(fields))
+            fields = [entry.thread_id, entry.id, entry.role, _time(entry), _shown(entry, wanted, _CHARS)]
+            echo(tabbed(fields if hit.active else [*fields, _ASIDE]))
         return
     # A conversation where it is found first, with all that is found in it.
     order = list(dict.fromkeys(hit.entry.thread_id for hit in found.hits))
@@ -189,7 +194,7 @@ def _print_hits(console: Console, hits: Sequence[Hit], wanted: set[str]) -> None
     own = {hit.entry.seq: hit for hit in hits}
     for entry in _by_stretch([[hit.entry, *hit.around] for hit in hits]):
         hit = own.get(entry.seq)
-        aside = "  on another branch" if hit and not hit.active else ""
+        aside = f"  {_ASIDE}" if hit and not hit.active else ""
         line = Text(f"  {_time(entry)[:16]} {in_line(entry.name or entry.role)}{aside}  ", style="dim")
         shown = visible(_shown(entry, wanted, _CHARS if hit else _AROUND_CHARS))
         line.append_text(_marked(shown, wanted) if hit else Text(shown))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -18,7 +19,9 @@ from longthread.llm.overflow import asked_in_room
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
+from longthread.memory.summary.replaced import replaced_since
 from longthread.model.manifest import Segment
+from longthread.model.thread import Thread
 from longthread.settings import Settings
 from longthread.store import log, summaries
 from longthread.store.driver import Transaction
@@ -41,12 +44,15 @@ _logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class StateSummary:
     """The summary that is valid for a state, and how many of its oldest messages it covers.
-    `stale`: a summary exists, of another branch. `missing`: the log has no such thread."""
+    `stale`: a summary exists, of another branch. `missing`: the log has no such thread. `size`: its number of entries.
+    `replaced`: a message that the state's own summary tells of has other words since."""
 
     kept: ThreadSummary | None = None
     covered: int = 0
     stale: bool = False
     missing: bool = False
+    size: int = 0
+    replaced: bool = False
 
 
 class LongTermMemory:
@@ -59,20 +65,18 @@ class LongTermMemory:
         backing.home.at_close(self.pruner.close)
         backing.home.at_close(self.recaller.close)
 
-    async def find(self, thread_id: str, ids: Sequence[str]) -> StateSummary:
-        """Return the summary for a state with these message ids, oldest first; a fork may not know what it covers."""
+    async def find(self, thread_id: str, ids: Sequence[str], own: Mapping[str, Any] | None = None) -> StateSummary:
+        """Return the summary for a state with these message ids, oldest first; a fork may not know what it covers.
+        `own` is the summary that the state itself has."""
         async with self.backing.store.reading() as tx:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
             except ThreadNotFound:
                 return StateSummary(missing=True)
-            kept = await summaries.find(tx, thread_id)
-            if kept is None or not ids:
-                return StateSummary()
-            mark = (await log.entries_at(tx, thread_id, {kept.last_seq})).get(kept.last_seq)
-            if mark is not None and (name := log.sent_id(mark)) in ids:
-                return StateSummary(kept, ids.index(name) + 1)
-            return await _before_mark(tx, thread_id, ids, kept, thread.first_seq)
+            found = await _valid(tx, thread, ids)
+            mark, size = (own.get("mark", 0), own.get("size", 0)) if own else (0, 0)
+            replaced = bool(mark) and await replaced_since(tx, thread_id, size, mark=mark)
+            return replace(found, size=thread.entry_count, replaced=replaced)
 
     async def keep_up(
         self,
@@ -133,7 +137,7 @@ class LongTermMemory:
                 await self._stored(thread_id, last)
                 for _ in range(_ROUNDS):
                     await self._kept_up(thread_id, ids, found=found, model=model, loop=loop)
-                    found = await self.find(thread_id, ids)
+                    found = replace(await self.find(thread_id, ids), replaced=found.replaced)
                     if len(ids) - found.covered <= most:
                         return found
         except TimeoutError:
@@ -206,6 +210,16 @@ async def _entry(tx: Transaction, thread_id: str, message_id: str) -> int | None
         return (await log.find_entry(tx, thread_id, message_id)).seq
     except EntryNotFound:
         return None
+
+
+async def _valid(tx: Transaction, thread: Thread, ids: Sequence[str]) -> StateSummary:
+    kept = await summaries.find(tx, thread.id)
+    if kept is None or not ids:
+        return StateSummary()
+    mark = (await log.entries_at(tx, thread.id, {kept.last_seq})).get(kept.last_seq)
+    if mark is not None and (name := log.sent_id(mark)) in ids:
+        return StateSummary(kept, ids.index(name) + 1)
+    return await _before_mark(tx, thread.id, ids, kept, thread.first_seq)
 
 
 async def _before_mark(

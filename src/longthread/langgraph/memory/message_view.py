@@ -38,12 +38,14 @@ _REMEMBERING = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class StoredView:
-    """The last call's view as JSON in the state. `parts` are segments: count, first and last message, and form."""
+    """The last call's view as JSON in the state. `parts` are segments: count, first and last message, and form.
+    `digested` is a hash of the messages that its digest tells of; empty: of none."""
 
     parts: Sequence[Sequence[Any]] = ()
     estimated: int = 0
     reported: int = 0
     model: str = ""
+    digested: str = ""
 
     @classmethod
     def of(cls, segments: Sequence[Segment], spots: Sequence[WindowMessage]) -> StoredView:
@@ -54,7 +56,8 @@ class StoredView:
             for each in segments
             if each.how not in TEXTS
         ]
-        return cls(told)
+        hidden = [spots[n - 1] for each in segments if each.why == "digest" for n in range(each.first, each.last + 1)]
+        return cls(told, digested=_content_hash(hidden))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -62,11 +65,26 @@ class StoredView:
             "estimated": self.estimated,
             "reported": self.reported,
             "model": self.model,
+            **({"digested": self.digested} if self.digested else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> StoredView | None:
         return cls(**data) if data else None
+
+    def is_outdated(self, spots: Sequence[WindowMessage]) -> bool:
+        """Whether a message that its digest tells of is another one now, or is not here."""
+        if not self.digested:
+            return False
+        places = self._places(spots)
+        hidden: list[WindowMessage] = []
+        for count, first, last, _, *about in self.parts:
+            if about[1:2] == ["digest"]:
+                end = places.get(last, 0)
+                if end - count + 1 != places.get(first, 0) or not end:
+                    return True
+                hidden += spots[end - count : end]
+        return _content_hash(hidden) != self.digested
 
     def past(self, spots: Sequence[WindowMessage], summary: str) -> PreviousCall:
         """Return the previous call as far as its messages are here; an empty one when they have changed."""
@@ -96,6 +114,13 @@ class StoredView:
                 places.setdefault(_short(f"{name}#{times[name]}"), n)
                 times[name] += 1
         return places
+
+
+def _content_hash(spots: Sequence[WindowMessage]) -> str:
+    if not spots:
+        return ""
+    told = [[each.entry.role, each.entry.text, [call.to_json() for call in each.entry.tool_calls]] for each in spots]
+    return _short(json.dumps(told, default=str))
 
 
 def _short(key: str) -> str:

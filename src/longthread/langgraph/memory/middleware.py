@@ -76,6 +76,12 @@ class _Call:
     seen: StoredView = field(default_factory=StoredView)
 
     @property
+    def own(self) -> Mapping[str, Any]:
+        """The summary that the state itself has."""
+        found: Mapping[str, Any] = self.state.get("memory_summary") or {}
+        return found
+
+    @property
     def state(self) -> Mapping[str, Any]:
         return self.request.state
 
@@ -109,9 +115,11 @@ class _Call:
     @property
     def summary(self) -> dict[str, Any]:
         """Tier 1 as the state stores it: the mark, its summary, topics, and what was shown last."""
-        before = self.state.get("memory_summary") or {}
+        before = self.own
         if self.found is None:
             return dict(before)
+        if self.found.replaced:  # its words are never shown again, also not by a fork
+            before = {"mark": before.get("mark", 0), "summary": "", "topics": [], "shown": ""}
         kept = self.found.kept
         if kept is None and self.found.stale:
             return dict(before)  # of another branch; the state's own tells of what has left this very state
@@ -176,7 +184,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
                 home = call.memory.backing.home
-                call.found = home.call("find", call.memory.find, call.thread_id, call.ids)
+                call.found = home.call("find", call.memory.find, call.thread_id, call.ids, call.own)
                 if waiting := self._waiting(call):
                     call.found = home.call("catch_up", call.memory.catch_up, call.thread_id, **waiting)
         return self._ended(call, handler(self._composed(call)))
@@ -190,7 +198,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if call.memory is not None and self._is_to_look(call):
             with _done_without(call):
                 home = call.memory.backing.home
-                call.found = await home.run(call.memory.find, call.thread_id, call.ids)
+                call.found = await home.run(call.memory.find, call.thread_id, call.ids, call.own)
                 if waiting := self._waiting(call):
                     call.found = await home.run(call.memory.catch_up, call.thread_id, **waiting)
         return self._ended(call, await handler(self._composed(call)))
@@ -275,7 +283,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         removed, summary, first = set(call.removed), call.summary, instructions(request.messages)
         rest = [each for each in request.messages[len(first) :] if each.id not in removed]
         call.spots = self._messages.spots(rest)
-        seen = StoredView.from_json(call.state.get("memory_view"))
+        seen = self._last_view(call, request.messages[len(first) :], summary)
         tasks = todo_note(call.state)
         noted = estimate(tasks.text, family) if tasks is not None else 0
         wanted = ViewRequest(
@@ -298,6 +306,16 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             sent, fixed = [tasks, *sent], fixed + noted
         call.seen = replace(kept, estimated=fixed + call.fitted.view.tokens, model=name)
         return request.override(messages=[*first, *sent])
+
+    def _last_view(self, call: _Call, messages: Sequence[BaseMessage], summary: Mapping[str, Any]) -> StoredView | None:
+        """Return the view to go on from; None if there is none, or its summary tells of what is another message now."""
+        seen = StoredView.from_json(call.state.get("memory_view"))
+        if seen is None or (call.found is not None and call.found.replaced):
+            return None
+        if call.own.get("mark") and summary.get("summary") and not call.own.get("summary"):
+            return None  # it was taken back, and is there again
+        spots = call.spots if len(call.spots) == len(messages) else self._messages.spots(messages)
+        return None if seen.is_outdated(spots) else seen
 
     def _budget(self, request: Request, name: str, fixed: int, factor: float) -> int:
         window, reply = (
@@ -323,7 +341,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         call.seen = replace(call.seen, reported=usage["input_tokens"])
         factor = self._factor(call.seen.model, call)
         self._factors[call.seen.model] = corrected(factor, call.seen.estimated, call.seen.reported)
-        summary = call.summary | {"shown": call.fitted.view.summary.text}
+        summary = _dated(call.summary | {"shown": call.fitted.view.summary.text}, call)
         update: dict[str, Any] = {"memory_view": call.seen.to_json()}
         if summary != call.state.get("memory_summary"):
             update["memory_summary"] = summary
@@ -360,6 +378,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             model=self._summarizer or call.request.model,
             loop=call.loop,
         )
+
+
+def _dated(summary: dict[str, Any], call: _Call) -> dict[str, Any]:
+    """Add how many entries the log had when its words were found to be those of the present messages."""
+    found, own = call.found, call.own
+    if found is None or (not found.replaced and summary | {"size": 0} == {**own, "size": 0}):
+        return summary | ({"size": own["size"]} if "size" in own else {})
+    return summary | {"size": found.size}
 
 
 def _expect_model(given: Any) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from longthread.langgraph.message_codec import MessageForm, is_own, unpack
+from longthread.langgraph.message_codec import MessageForm, draft_of, is_own, unpack
 from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
+from longthread.memory.index.indexer import content_of
+from longthread.memory.index.terms import terms
 from longthread.messages.fields import is_packed
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
-from longthread.store import checkpoints, log
+from longthread.store import checkpoints, log, memories, summaries
 from longthread.store.checkpoints import Locked
 from longthread.store.driver import Transaction
 from longthread.store.log_rows import entry_row
@@ -120,11 +122,20 @@ class LogGrowth:
             asked = (self.form.text_of(message) for message in messages if isinstance(message, HumanMessage))
             self.title = next((title_of(text) for text in asked if text.strip()), None)
 
-    async def rename(self, question: BaseMessage, text: str) -> None:
-        """Take the title from a question's present text, if it was taken from an earlier one."""
-        before, now = title_of(self.form.text_of(question)), title_of(text)
-        if isinstance(question, HumanMessage) and before and before != now:
-            await log.replace_title(self.tx, self.thread.id, before, now)
+    async def outdate(self, before: Draft, now: Draft, place: int) -> None:
+        """Take back what was made of a message's earlier words: the title, a summary, and memories of what is gone."""
+        if content_of(before) == content_of(now) and self.form.has_text:
+            return
+        title, question = title_of(before.text), title_of(now.text)
+        if before.role == "user" and title and title != question:
+            await log.replace_title(self.tx, self.thread.id, title, question)
+        if before.role == "system" and place < self.thread.first_seq:
+            return  # no summary tells of the prompt
+        await summaries.outdate(self.tx, self.thread.id, place)
+        if before.role == "system":
+            return
+        gone = set(terms(content_of(before))) - set(terms(content_of(now)))
+        await memories.forget_said(self.tx, self.thread.id, [place], lambda words: not gone.isdisjoint(terms(words)))
 
     async def flush(self) -> None:
         if self.rows:
@@ -215,7 +226,7 @@ class ListPlacement:
         for place in sorted(new):
             old, n = self.known.at(place), listed.get(place)
             taken = TakenMessage.of(messages[n] if n is not None else old.shown(), self.growth.form)
-            await self.growth.rename(old.shown(), taken.draft.text)
+            await self.growth.outdate(draft_of(old.shown()), draft_of(taken.message.shown()), old.place)
             made = await self.growth.replace(taken, old.place, self.end)
             self.end = made.seq
             if n is not None:
@@ -245,6 +256,7 @@ class ListPlacement:
             return {}
         found: dict[int, CachedMessage] = {}
         versions: list[tuple[int, int]] = []
+        replaced: dict[int, tuple[Draft, Draft]] = {}
         for n, known in last.items():
             taken = TakenMessage.of(messages[n], self.growth.form)
             before = await log.versions_before(self.growth.tx, self.growth.thread.id, known.place, known.seq)
@@ -252,9 +264,14 @@ class ListPlacement:
             if same is None:
                 return {}
             found[n] = taken.message.at_place(same.seq, same.parent_seq, same.replaces)
+            replaced[n] = draft_of(known.shown()), draft_of(taken.message.shown())
             versions += [(each.seq, same.seq) for each in before]
         end = max(end, max(each.seq for each in found.values()))
-        return found if not any(same < seq <= end for seq, same in versions) else {}
+        if any(same < seq <= end for seq, same in versions):
+            return {}
+        for n, (old, now) in replaced.items():
+            await self.growth.outdate(old, now, last[n].place)
+        return found
 
     async def _changed(self, messages: Sequence[BaseMessage], there: Alignment) -> dict[int, CachedMessage]:
         """Append what has changed in another list than the conversation's, which may name entries in any order."""
@@ -331,6 +348,17 @@ class ListPlacement:
         return await log.descends(self.growth.tx, self.growth.thread.id, seq, self.end)
 
     async def _add(self, taken: TakenMessage, entry: Entry | None) -> CachedMessage:
+        if entry is not None and not self._is_same(entry, taken) and await self._is_before(entry):
+            # It had left the list and comes back with other words: what the branch says of it is this.
+            await self.growth.outdate(entry, taken.draft, entry.replaces or entry.seq)
+            return await self.growth.replace(taken, entry.replaces or entry.seq, self.end)
         # A new first message has the parent of the entry that it edits, or is at the root.
         parent = self.end or (entry.parent_seq if entry is not None and not entry.replaces else 0)
         return await self.growth.add(taken, parent, is_free=entry is None)
+
+    async def _is_before(self, entry: Entry) -> bool:
+        """Whether an entry is on the branch that the next new one of the conversation goes on."""
+        if not self.leads or not self.end or entry.seq > self.end:
+            return False
+        await self.growth.flush()
+        return await log.descends(self.growth.tx, self.growth.thread.id, self.end, entry.seq)

@@ -18,7 +18,7 @@ from longthread.memory.index.terms import characters, terms
 from longthread.memory.index.word_forms import MONTHS
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
-from longthread.model.entry import Entry
+from longthread.model.entry import Draft, Entry
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
 from longthread.store.index.recall import Extent, Text
@@ -99,7 +99,7 @@ def is_prompt(entry: Entry) -> bool:
     return entry.role == "system" and entry.parent_seq == 0
 
 
-def content_of(entry: Text | Entry) -> str:
+def content_of(entry: Text | Draft) -> str:
     """Return an entry's text, the arguments of its tool calls, and its other content."""
     calls = [
         json.dumps(dict(call.args), ensure_ascii=False)

@@ -61,6 +61,7 @@ class Question:
         before: of this entry's thread only earlier ones: the model sees it and what follows anyway.
         neighbours: how many unshown entries on either side of each hit come with it.
         topic: only stretches about it; if there is none, its name is searched like the text.
+        other_branches: also what is not on its thread's active branch; `Hit.active` tells it apart.
 
     Raises:
         InvalidInput: k or neighbours is too small, or the time is empty.
@@ -74,6 +75,7 @@ class Question:
     before: EntryPlace | None = None
     neighbours: int = 1
     topic: str = ""
+    other_branches: bool = False
 
     def __post_init__(self) -> None:
         if self.k < 1 or self.neighbours < 0:
@@ -194,7 +196,7 @@ class Recaller:
             while True:
                 ranked = await self._ranked(tx, question, area, ranges, many, sought, guess)
                 hits = await load(tx, question, ranked, tips)
-                # A message that was changed often may fill the candidates with earlier versions.
+                # Earlier versions of a message, and what is on other branches, may fill the candidates.
                 if len(hits) >= question.k or len(ranked) < many or many >= _MOST_CANDIDATES:
                     return hits
                 many, guess = many * 8, None
@@ -207,13 +209,15 @@ class Recaller:
         return Sought(question.scope, model, vector, max(question.k * _CANDIDATES, FUSED), ranges)
 
     async def entry(self, question: Question, thread_id: str, entry_id: str) -> Hit:
-        """Return one entry with its neighbours; ThreadNotFound outside of the question's scope, or EntryNotFound."""
+        """Return one entry of any branch, with its neighbours; ThreadNotFound outside of the question's scope, or
+        EntryNotFound."""
         async with self._store.reading() as tx:
             threads = await recall.threads_in(tx, replace(question.scope, thread_id=thread_id), form=FORM)
             if not threads or question.scope.thread_id not in (None, thread_id):
                 raise ThreadNotFound(thread=thread_id)
             found = await log.find_entry(tx, thread_id, entry_id)
-            hits = await load(tx, replace(question, k=1), [(EntryPlace(thread_id, found.seq), 1.0)])
+            alone = replace(question, k=1, other_branches=True)
+            hits = await load(tx, alone, [(EntryPlace(thread_id, found.seq), 1.0)])
         if not hits:
             raise EntryNotFound(thread=thread_id, entry=entry_id)
         return hits[0]
@@ -424,7 +428,8 @@ async def load(
             entry = known.shown(place)
             if entry is not None and content_of(entry).strip():
                 active = known.branches[place.thread_id].is_active(entry.seq)
-                hits.setdefault(EntryPlace(place.thread_id, entry.seq), Hit(entry, value, active))
+                if active or question.other_branches:
+                    hits.setdefault(EntryPlace(place.thread_id, entry.seq), Hit(entry, value, active))
         if len(hits) >= question.k:
             break
     return await _with_neighbours(known, dict(islice(hits.items(), question.k)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from longthread.errors import EntryNotFound
 from longthread.memory.summary.digest import Digest, digest_entries, joined
+from longthread.memory.summary.replaced import replaced_since
 from longthread.memory.summary.summaries import Summarizer, SummaryConfig, SummaryPart, is_current, summarise
 from longthread.model.entry import Entry
 from longthread.model.manifest import NO_ROOM, TEXTS, Segment, segments_of
@@ -206,13 +207,18 @@ async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Su
         return kept is None
     if found.thread.first_seq > kept.last_seq:
         return True
-    count = kept.message_count
-    if found.thread.first_seq <= kept.first_seq:
-        ranges = recall.active_ranges(found.mark, await recall.branch_points(tx, thread_id))
-        count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
-        versions = await recall.places_of_versions(tx, thread_id)
-        count -= sum(recall.is_active(seq, ranges) for seq in versions if seq >= kept.first_seq)
+    count = await _count(tx, thread_id, kept, found.thread.first_seq)
     return is_current(kept, config, last_seq=found.mark, count=count)
+
+
+async def _count(tx: Transaction, thread_id: str, kept: ThreadSummary, first_seq: int) -> int:
+    """Count the messages that a summary is of as they are now, where retention has deleted none of them."""
+    if first_seq > kept.first_seq:
+        return kept.message_count
+    ranges = recall.active_ranges(kept.last_seq, await recall.branch_points(tx, thread_id))
+    count = sum(last - max(first, kept.first_seq) + 1 for first, last in ranges if last >= kept.first_seq)
+    versions = await recall.places_of_versions(tx, thread_id)
+    return count - sum(recall.is_active(seq, ranges) for seq in versions if seq >= kept.first_seq)
 
 
 def _target(
@@ -373,6 +379,8 @@ async def _commit(tx: Transaction, thread_id: str, found: _Found, made: _Made | 
     mark = kept.last_seq if kept else 0
     if await summaries.is_behind(tx, thread_id, mark=mark, tip=now.tip, first_seq=now.first_seq) != bool(made):
         return _late(thread_id, now.kept, made, "the conversation went to another branch")
+    if made is not None and await replaced_since(tx, thread_id, found.thread.entry_count, mark=mark):
+        return _late(thread_id, now.kept, made, "a message that it tells of was replaced")
     if made is None or made.fresh:
         await summaries.drop(tx, thread_id)
     if made is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from longthread.builtin.recall import branch_note
 from longthread.errors import InvalidInput
 from longthread.memory.index.indexer import SAID_AT, content_of
 from longthread.memory.index.terms import terms
@@ -65,6 +66,8 @@ class RecallTool:
             "until": text("Only messages up to the end of this date, or before this time (ISO 8601)."),
             "top_k": whole("How many messages at most.", least=1, most=_MOST, default=min(own, _MOST)),
             "around": whole("Messages on either side of each.", least=0, most=5, default=0),
+            "other_branches": TRUTH
+            | {"description": "Also what an edit or a retry took the place of; such messages are not active."},
         }
         found = each(_HIT, "thread", "title", "seq", "entry", "role", "time", "text", "score", "active")
         return OfferedTool(
@@ -92,6 +95,7 @@ class RecallTool:
             since=moment_of(given.get("since"), "since"),
             until=moment_of(given.get("until"), "until", ends=True),
             neighbours=given["around"],
+            other_branches=given.get("other_branches", False),
         )
         recalled = await self._analyst.recaller.find(question)
         titles: dict[str, str] = {}
@@ -100,7 +104,7 @@ class RecallTool:
                 titles[thread_id] = (await log.find_thread(tx, thread_id, user_id=self._user)).title or ""
         wanted = set(terms(f"{query} {topic}"))
         found = [_hit(hit, titles, wanted) for hit in recalled.hits]
-        parts = [_line(hit) for hit in found] or ["Nothing was found."]
+        parts = [_line(hit, query or topic) for hit in found] or ["Nothing was found."]
         return ToolAnswer(
             {"found": found, "warnings": list(recalled.warnings)}, "\n\n".join([*parts, *recalled.warnings])
         )
@@ -121,7 +125,8 @@ def _entry(entry: Entry, wanted: set[str], size: int) -> dict[str, Any]:
     return data | {"text": excerpt(content_of(entry), wanted, size)}
 
 
-def _line(hit: Mapping[str, Any]) -> str:
+def _line(hit: Mapping[str, Any], asked: str) -> str:
     around = "".join(f"\n  message {each['seq']}, {each['role']}: {each['text']}" for each in hit.get("around", ()))
     head = f"{hit['time']} {hit['role']} in thread {hit['thread']} ({hit['title']}), message {hit['seq']}"
+    head += "" if hit["active"] else f" (branch: {branch_note(asked)})"
     return f"{head}:\n{hit['text']}{around}"

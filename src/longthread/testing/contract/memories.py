@@ -132,6 +132,21 @@ class MemoryContract(Contract):
             await log.delete_thread(tx, "two", user_id=USER)
         assert await contents(store) == ["By hand"]
 
+    async def test_a_memory_goes_with_an_entry_that_it_comes_from(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", thread_id="one")
+        await thread_with(store, "a", thread_id="two")
+        await kept(store, "only here", source=MemorySource("one", (1, 2)))
+        await kept(store, "of another", source=MemorySource("one", (1,)))
+        both = await kept(store, "Said in both", source=MemorySource("two", (1,)))
+        await kept(store, "said in both.", source=MemorySource("one", (2,)))
+        async with store.writing() as tx:
+            await log.position(tx, "one")
+            assert await memories.forget_said(tx, "one", [2], lambda words: words == "none") == 0
+            assert await memories.forget_said(tx, "one", [2, 3]) == 1
+        assert await contents(store) == ["Said in both", "of another"]
+        async with store.reading() as tx:
+            assert await memories.sources(tx, both.id, user_id=USER) == [MemorySource("two", (1,))]
+
     async def test_a_run_that_used_a_memory_forgets_it_too(self, store: Driver) -> None:
         await thread_with(store, "a")
         lease = await begun(store, "r")

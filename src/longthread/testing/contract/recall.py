@@ -105,7 +105,8 @@ class RecallContract(Contract):
             await say(store, [f"word{number}"] * 40)
             await index_thread(store, "t")
         await extend(store, Draft("edit", "user", "the quay"), parent=1)
-        hits = (await Recaller(store).find(Question("closed", HERE))).hits
+        assert "it is closed" not in await found(store, "closed", HERE, neighbours=0)
+        hits = (await Recaller(store).find(Question("closed", HERE, other_branches=True))).hits
         assert (hits[0].entry.text, hits[0].active) == ("it is closed", False)
         hits = (await Recaller(store).find(Question("quay", HERE))).hits
         assert (hits[0].entry.text, hits[0].active) == ("the quay", True)

@@ -86,6 +86,22 @@ class SummaryContract(Contract):
             assert not await summaries.is_behind(tx, "t", mark=before.last_seq, tip=61, first_seq=1)
         assert await pass_over(store) is await kept_of(store) is None
 
+    async def test_a_summary_of_what_was_replaced_is_emptied_and_made_again(self, store: Driver) -> None:
+        await talk(store, 30)
+        before = await pass_over(store)
+        assert before is not None
+        for seq, empty in ((before.last_seq + 1, False), (3, True)):
+            async with store.writing() as tx:
+                await log.position(tx, "t")
+                await summaries.outdate(tx, "t", seq)
+            kept = await kept_of(store)
+            assert kept is not None
+            assert (kept.summary == "", kept.last_seq) == (empty, before.last_seq)
+            async with store.reading() as tx:
+                assert (await topics.names(tx, Scope(USER)) == []) is empty
+                assert (await topics.most_mentioned(tx, "t", 9) == []) is empty
+        assert await pass_over(store) == before
+
     async def test_what_a_run_under_way_asked_stays_in_the_window(self, store: Driver) -> None:
         await talk(store, 10)
         async with store.reading() as tx:

@@ -47,6 +47,11 @@ FROM threads t
 LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
     SELECT max(x.seq) FROM entries x
     WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant') AND lower(x.text) LIKE lower(:pattern) ESCAPE '\'
+      -- What was replaced under the same id is found no more.
+      AND NOT EXISTS (
+          SELECT 1 FROM entries v
+          WHERE v.thread_id = x.thread_id AND v.replaces = coalesce(x.replaces, x.seq) AND v.seq > x.seq
+      )
 )
 WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:pattern) ESCAPE '\')
 ORDER BY t.updated_at DESC, t.id DESC

@@ -63,7 +63,19 @@ WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
       ORDER BY x.said_at DESC, x.session_id DESC
       LIMIT 1
   )
-  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND (CAST(:memory_id AS TEXT) IS NULL OR CAST(memories.id AS TEXT) = :memory_id);
+
+-- name: select_sources_of_thread
+SELECT CAST(s.memory_id AS TEXT) AS memory_id, s.seqs, s.content, t.user_id
+FROM memory_sources s JOIN threads t ON t.id = s.session_id
+WHERE s.session_id = :thread_id ORDER BY s.memory_id;
+
+-- name: delete_memory_of_thread
+DELETE FROM memories WHERE CAST(id AS TEXT) = :memory_id AND session_id = :thread_id;
+
+-- name: delete_memory_source
+DELETE FROM memory_sources WHERE CAST(memory_id AS TEXT) = :memory_id AND session_id = :thread_id;
 
 -- name: put_memory_source
 INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at, origin)

@@ -22,6 +22,25 @@ ON CONFLICT (thread_id) DO UPDATE SET
     summary = excluded.summary, message_count = excluded.message_count, config_hash = excluded.config_hash,
     first_seq = excluded.first_seq, last_seq = excluded.last_seq, model = excluded.model, digest = excluded.digest;
 
+-- name: outdate_summary
+-- A message that a summary tells of is another one now: its text goes, and its mark stays, so that a pass makes it again
+-- from the entries. No summary tells of the system message that a branch begins with.
+UPDATE conversation_summaries SET summary = '', digest = '{}', config_hash = NULL, model = NULL
+WHERE thread_id = :thread_id AND last_seq >= :seq AND NOT EXISTS (
+    SELECT 1 FROM entries e
+    WHERE e.thread_id = :thread_id AND e.seq = :seq AND e.role = 'system' AND e.parent_seq = 0
+);
+
+-- name: delete_outdated_topics
+DELETE FROM memory_topics WHERE thread_id = :thread_id AND EXISTS (
+    SELECT 1 FROM conversation_summaries s WHERE s.thread_id = :thread_id AND s.config_hash IS NULL
+);
+
+-- name: delete_outdated_topic_spans
+DELETE FROM memory_topic_spans WHERE thread_id = :thread_id AND EXISTS (
+    SELECT 1 FROM conversation_summaries s WHERE s.thread_id = :thread_id AND s.config_hash IS NULL
+);
+
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE thread_id = :thread_id;
 

@@ -8,6 +8,10 @@ LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
     SELECT max(x.seq) FROM entries x
     WHERE x.thread_id = t.id AND x.role IN ('user', 'assistant')
       AND lower(x.text COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\'
+      AND NOT EXISTS (
+          SELECT 1 FROM entries v
+          WHERE v.thread_id = x.thread_id AND v.replaces = coalesce(x.replaces, x.seq) AND v.seq > x.seq
+      )
 )
 WHERE t.user_id = :user_id
   AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
