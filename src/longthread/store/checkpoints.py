@@ -213,6 +213,18 @@ async def update_body(
     await tx.later("update_checkpoint_body", **values, writes=writes, before=head.writes)
 
 
+async def rewrite(tx: Transaction, row: CheckpointRow, body: bytes, writes: int) -> None:
+    """Replace a checkpoint's body, which holds `writes` of its tasks' writes."""
+    at = {"thread_id": row.thread_id, "ns": row.ns, "n": row.n}
+    await tx.run("rewrite_checkpoint", **at, body=body, writes=writes)
+
+
+async def blob_names(tx: Transaction, thread_id: str, ns: str) -> list[tuple[int, str]]:
+    """Return the numbers and channels of a namespace's large values."""
+    rows = await tx.fetch("select_blob_names", thread_id=thread_id, ns=ns)
+    return [(int(row["n"]), str(row["channel"])) for row in rows]
+
+
 async def delete_tasks(tx: Transaction, thread_id: str, ns: str, checkpoint_id: str, task_ids: Iterable[str]) -> None:
     """Delete the rows of some of a checkpoint's tasks."""
     at = {"thread_id": thread_id, "ns": ns, "checkpoint_id": checkpoint_id}

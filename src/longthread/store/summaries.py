@@ -106,10 +106,11 @@ async def save(tx: Transaction, thread_id: str, kept: ThreadSummary) -> None:
 _COLUMNS = ("summary", "message_count", "config_hash", "first_seq", "last_seq", "model")
 
 
-async def outdate(tx: Transaction, thread_id: str, seq: int) -> None:
+async def outdate(tx: Transaction, thread_id: str, seq: int, *, prompt: bool = False) -> None:
     """Empty a thread's summary and topics if they tell of entry `seq`; the mark stays, and the next pass makes them
-    again. The caller has locked the thread in this transaction."""
-    await tx.later("outdate_summary", thread_id=thread_id, seq=seq)
+    again. The caller has locked the thread in this transaction. `prompt`: also for the system message that a branch
+    begins with, of which none tells, since others may go with it."""
+    await tx.later("outdate_summary", thread_id=thread_id, seq=seq, prompt=int(prompt))
     await tx.later("delete_outdated_topics", thread_id=thread_id)
     await tx.later("delete_outdated_topic_spans", thread_id=thread_id)
 

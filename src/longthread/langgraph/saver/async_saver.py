@@ -36,6 +36,7 @@ from longthread.langgraph.saver import prune
 from longthread.langgraph.saver.channel_versions import next_version
 from longthread.langgraph.saver.checkpoint_list import Listing
 from longthread.langgraph.saver.delta_history import channel_history
+from longthread.langgraph.saver.forget_message import forget_message
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
 from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, named
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
@@ -51,6 +52,7 @@ from longthread.model.lru import LRU
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Locked, PutPlace
 from longthread.store.driver import Driver, Transaction
+from longthread.store.incarnation import is_cut
 from longthread.store.maintenance.scrub import scrub
 
 _NEW_THREADS = 1024
@@ -139,7 +141,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
                 finally:
                     self._cache.see(thread_id, memory)
             else:
-                self._expect_new(thread_id)
+                self._new.put(thread_id, True)  # so that a task's writes may create it
                 self._cache.forget(thread_id)
         if found is not None and thread is not None:
             self._note(found, thread, newest=not wanted)
@@ -362,6 +364,8 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
         self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None
     ) -> None:
         """Raise ThreadBegunAnew unless `birth_id` marks this thread, or it holds the checkpoint again."""
+        if birth_id is not None and is_cut(birth_id, thread.birth_id):  # it read a message that is forgotten now
+            raise ThreadConflict(thread=thread.id)
         if birth_id in (None, thread.birth_id) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
             return
         raise ThreadBegunAnew(thread=thread.id)
@@ -375,6 +379,13 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             for problem in await scrub(self._store, gone.rows):
                 _logger.info("After the deletion of a thread: %s", problem)
         self._forget(thread_id)
+
+    async def aforget_message(self, thread_id: str, message_id: str) -> list[str]:
+        """Remove a message for good with all that tells of it; return the ids of what went. See `forget_message`."""
+        async with self._locks.of(thread_id := str(thread_id)):
+            gone = await forget_message(self._store, thread_id, message_id, user_id=self._user_id, serde=self.serde)
+        self._cache.forget(thread_id)
+        return gone
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints whose metadata names one of these runs, with their tasks' writes.
@@ -450,10 +461,6 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Count up. Versions of a thread that began with another saver stay texts."""
         return next_version(current)
-
-    def _expect_new(self, thread_id: str) -> None:
-        """Note that the thread was missing when it was read, so that a task's writes may create it."""
-        self._new.put(thread_id, True)
 
     def _forget(self, thread_id: str) -> None:
         self._cache.forget(thread_id)

@@ -157,7 +157,7 @@ def _split(value: Any, finder: SeqFinder, serde: SerializerProtocol) -> tuple[An
         gap = MessageGap(_ATTRIBUTE)
         name = _ATTRIBUTES[kind]
         [inner] = _each([(name, getattr(value, name))], gap, finder, serde)
-        return (_with_attribute(value, name, inner), gap) if gap.inner else (value, None)
+        return (with_attribute(value, name, inner), gap) if gap.inner else (value, None)
     return value, None
 
 
@@ -207,7 +207,7 @@ def _add_place(runs: list[tuple[int, int, int, int]], place: int, seq: int) -> N
     runs.append((place, seq, seq, 0))
 
 
-def _with_attribute(value: Any, name: str, inner: Any) -> Any:
+def with_attribute(value: Any, name: str, inner: Any) -> Any:
     if isinstance(value, DeltaSnapshot):
         return DeltaSnapshot(inner)
     made = copy.copy(value)
@@ -225,7 +225,7 @@ def _filled(bare: Any, hole: Hole, source: MessageSource, serde: SerializerProto
         return _filled_list(bare, hole, source, serde)
     if hole.kind == _ATTRIBUTE:
         [(name, inner)] = hole.inner
-        return _with_attribute(bare, name, _filled(getattr(bare, name), inner, source, serde))
+        return with_attribute(bare, name, _filled(getattr(bare, name), inner, source, serde))
     filled = list(bare) if hole.kind == _TUPLE else bare
     for key, inner in hole.inner:
         filled[key] = _filled(filled[key], inner, source, serde)

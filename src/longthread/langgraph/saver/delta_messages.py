@@ -52,7 +52,7 @@ class DeltaWrite:
         """Return its messages; what LangGraph would make one of gets an id by its place. None: something is none."""
         found: list[BaseMessage] = []
         for number, item in enumerate(self.items()):
-            message = _message(item)
+            message = as_message(item)
             if message is None:
                 return None
             found.append(message if message.id else with_id(message, self.place, number))
@@ -152,7 +152,8 @@ def _is_but_for_id(known: CachedMessage, message: BaseMessage) -> bool:
     return alike(known.fields, {**message.__dict__, "id": known.fields["id"]})
 
 
-def _message(item: Any) -> BaseMessage | None:
+def as_message(item: Any) -> BaseMessage | None:
+    """Return what LangGraph makes of an item of a list of messages; None if that is none."""
     if isinstance(item, BaseMessage):
         return item
     if isinstance(item, dict) and _NAMES_OF_KIND.isdisjoint(item):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -226,6 +227,15 @@ class LongthreadSaver(AsyncLongthreadSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._home.run(super().adelete_thread, thread_id)
+
+    def forget_message(self, thread_id: str, message_id: str) -> builtins.list[str]:
+        """Remove a message for good with all that tells of it; return the ids of what went. See `aforget_message`."""
+        self._stores.settle(str(thread_id))
+        return self._home.call("forget_message", super().aforget_message, thread_id, message_id)
+
+    async def aforget_message(self, thread_id: str, message_id: str) -> builtins.list[str]:
+        await self._stores.asettle(str(thread_id))
+        return await self._home.run(super().aforget_message, thread_id, message_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         self._home.call("delete_for_runs", super().adelete_for_runs, run_ids)

@@ -45,6 +45,9 @@ UPDATE threads SET incarnation = :incarnation WHERE id = :thread_id;
 INSERT INTO checkpoints (thread_id, ns, n, parent_n, id, parent_id, metadata, body)
 VALUES (:thread_id, :ns, :n, :parent_n, :id, :parent_id, :metadata, :body);
 
+-- name: rewrite_checkpoint
+UPDATE checkpoints SET body = :body, writes = :writes WHERE thread_id = :thread_id AND ns = :ns AND n = :n;
+
 -- name: replace_checkpoint quick
 UPDATE checkpoints SET parent_n = :parent_n, parent_id = :parent_id, metadata = :metadata, body = :body, writes = 0
 WHERE thread_id = :thread_id AND ns = :ns AND n = :n;

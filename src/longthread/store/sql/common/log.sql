@@ -189,3 +189,32 @@ WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS
 SELECT e.seq FROM entries e
 WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id] = THREAD_KEY[CAST(:thread_id AS TEXT)] || ENTRY_KEY[CAST(:id AS TEXT)]
   AND e.thread_id || '' = :thread_id AND e.id = :id;
+
+-- name: select_results_of_calls
+SELECT seq FROM entries
+WHERE thread_id = :thread_id AND role = 'tool' AND tool_call_id AMONG_TEXTS[:calls] ORDER BY seq;
+
+-- name: select_children_of_entries
+SELECT seq, parent_seq FROM entries WHERE thread_id = :thread_id AND parent_seq AMONG_NUMBERS[:seqs] ORDER BY seq;
+
+-- name: move_entry
+-- What followed a forgotten message follows the one before that.
+UPDATE entries SET parent_seq = :parent WHERE thread_id = :thread_id AND seq = :seq;
+
+-- name: forget_entries
+DELETE FROM entries WHERE thread_id = :thread_id AND seq AMONG_NUMBERS[:seqs];
+
+-- name: forget_message_metadata
+DELETE FROM message_metadata WHERE thread_id = :thread_id AND seq AMONG_NUMBERS[:seqs];
+
+-- name: forget_fold
+-- It is computed again from the entries.
+DELETE FROM folds WHERE thread_id = :thread_id;
+
+-- name: forget_tip
+UPDATE threads SET tip = :tip, title = :title WHERE id = :thread_id;
+
+-- name: select_whose
+-- Whether runs or the gateway refer to a thread's entries.
+SELECT EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id)
+    OR EXISTS (SELECT 1 FROM gateway_calls WHERE thread_id = :thread_id) AS referred;

@@ -29,6 +29,7 @@ UPDATE conversation_summaries SET summary = '', digest = '{}', config_hash = NUL
 WHERE thread_id = :thread_id AND last_seq >= :seq AND NOT EXISTS (
     SELECT 1 FROM entries e
     WHERE e.thread_id = :thread_id AND e.seq = :seq AND e.role = 'system' AND e.parent_seq = 0
+      AND CAST(:prompt AS BIGINT) = 0
 );
 
 -- name: delete_outdated_topics
@@ -40,6 +41,9 @@ DELETE FROM memory_topics WHERE thread_id = :thread_id AND EXISTS (
 DELETE FROM memory_topic_spans WHERE thread_id = :thread_id AND EXISTS (
     SELECT 1 FROM conversation_summaries s WHERE s.thread_id = :thread_id AND s.config_hash IS NULL
 );
+
+-- name: move_mark
+UPDATE conversation_summaries SET last_seq = :to WHERE thread_id = :thread_id AND last_seq = :seq;
 
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE thread_id = :thread_id;

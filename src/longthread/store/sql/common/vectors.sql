@@ -92,3 +92,12 @@ WHERE t.user_id = :user_id
   AND s.block >= :first
   AND substr(s.stamp, 1, 2) = '2:'
 ORDER BY s.thread_id, s.block;
+
+-- name: forget_vectors
+DELETE FROM memory_vectors WHERE thread_id = :thread_id AND seq AMONG_NUMBERS[:seqs];
+
+-- name: forget_signatures
+DELETE FROM recall_signatures WHERE thread_id = :thread_id AND block AMONG_NUMBERS[:blocks];
+
+-- name: unsign_embedded
+UPDATE recall_embedded SET signed_from = NULL WHERE thread_id = :thread_id;

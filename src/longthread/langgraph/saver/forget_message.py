@@ -1,0 +1,214 @@
+"""Forgets one message of a thread: its entries in all versions, what was made of them, and every checkpoint's share."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from longthread.errors import EntryNotFound, ThreadNotFound
+from longthread.langgraph.saver.channel_values import ChannelValue
+from longthread.langgraph.saver.forgotten_values import ForgottenMessages
+from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, cell_of_blob
+from longthread.model.entry import Entry
+from longthread.store import checkpoints, incarnation, log
+from longthread.store.checkpoints import CheckpointRow, WriteRow
+from longthread.store.driver import Driver, Transaction
+from longthread.store.forgotten_entries import delete_entries, expect_free
+from longthread.store.index import recall
+from longthread.store.maintenance.scrub import scrub
+
+_logger = logging.getLogger(__name__)
+_TABLES = (
+    "entries",
+    "threads",
+    "checkpoints",
+    "checkpoint_blobs",
+    "checkpoint_writes",
+    "message_metadata",
+    "conversation_summaries",
+    "memory_topics",
+    "memory_topic_spans",
+    "memory_vectors",
+    "memories",
+    "memory_sources",
+    "folds",
+    "recall_segments",
+    "recall_postings",
+    "recall_signatures",
+    "recall_volumes",
+    "recall_volume_postings",
+)
+"""The tables that held something of it."""
+_PAGE = 64
+_STEP = 64
+"""Entries that are read at a time, on the way back to the call of a result."""
+_NEITHER = ChannelValue("null", b"")
+
+
+async def forget_message(
+    store: Driver, thread_id: str, message_id: str, *, user_id: str, serde: SerializerProtocol
+) -> list[str]:
+    """Forget a message of a thread for good; return the ids of all that went.
+
+    A call and its results are one: with one of them all go, since no provider takes one without the other. A run that
+    has read the thread before gets a `ThreadConflict` with its next write: it would bring the message back.
+
+    Raises:
+        ThreadNotFound: there is no such thread, or it is another user's.
+        EntryNotFound: the thread has no such message.
+        InvalidInput: the thread is not a LangGraph application's alone.
+        StoreError: the database failed. Nothing was changed.
+    """
+    async with store.writing() as tx:
+        thread = await checkpoints.lock(tx, thread_id, user_id=user_id)
+        if thread is None:
+            raise ThreadNotFound(thread=thread_id)
+        await expect_free(tx, thread_id)
+        entries = await _unit(tx, thread_id, message_id)
+        ids = {log.sent_id(entry) for entry in entries} | {message_id}
+        gone = ForgottenMessages(entries, ids, sorted(await recall.places_of_versions(tx, thread_id)))
+        rewritten = 0
+        for ns in await checkpoints.namespaces(tx, thread_id):
+            rewritten += await _Namespace(tx, thread_id, ns, gone, serde).rewrite()
+        if not entries and not rewritten:
+            raise EntryNotFound(thread=thread_id, entry=message_id)
+        if entries:
+            await delete_entries(tx, thread_id, user_id, entries)
+        else:
+            await incarnation.begin_again(tx, thread_id)
+    for problem in await scrub(store, _TABLES):
+        _logger.info("After a message was forgotten: %s", problem)
+    return sorted(ids)
+
+
+async def _unit(tx: Transaction, thread_id: str, message_id: str) -> list[Entry]:
+    """Return the entries of a message, and of those that are one with it: a call and its results."""
+    found: dict[str, list[Entry]] = {}
+    waiting = [message_id]
+    while waiting:
+        sent = waiting.pop()
+        if sent in found:
+            continue
+        found[sent] = await _versions(tx, thread_id, sent)
+        for entry in found[sent]:
+            caller = await _caller(tx, thread_id, entry)
+            waiting += [log.sent_id(caller)] if caller is not None else []
+            waiting += await _results(tx, thread_id, entry, found[sent])
+    return sorted((entry for entries in found.values() for entry in entries), key=lambda entry: entry.seq)
+
+
+async def _versions(tx: Transaction, thread_id: str, sent: str) -> list[Entry]:
+    first = await log.find_entries(tx, thread_id, [sent])
+    others = (await recall.versions(tx, thread_id, [sent])).get(sent, [])
+    return [
+        *(await log.entries_at(tx, thread_id, others)).values(),
+        *(e for e in first.values() if log.sent_id(e) == sent),
+    ]
+
+
+async def _caller(tx: Transaction, thread_id: str, result: Entry) -> Entry | None:
+    """Return the nearest message before a result that makes its call."""
+    if result.role != "tool" or not result.tool_call_id:
+        return None
+    at = result.replaces or result.seq
+    while at and (page := await log.branch(tx, thread_id, at, limit=_STEP, seen_from=max(at, result.seq))):
+        for entry in reversed(page):
+            if any(call.id == result.tool_call_id for call in entry.tool_calls):
+                return entry
+        at = page[0].parent_seq
+    return None
+
+
+async def _results(tx: Transaction, thread_id: str, entry: Entry, own: Iterable[Entry]) -> list[str]:
+    """Return the ids of the results of an entry's calls. Some models give many calls the same id."""
+    if not entry.tool_calls:
+        return []
+    calls = json.dumps([call.id for call in entry.tool_calls], ensure_ascii=False)
+    rows = await tx.fetch("select_results_of_calls", thread_id=thread_id, calls=calls)
+    places = {each.replaces or each.seq for each in own}
+    found: list[str] = []
+    for result in (await log.entries_at(tx, thread_id, [row["seq"] for row in rows])).values():
+        caller = await _caller(tx, thread_id, result)
+        found += [log.sent_id(result)] if caller is not None and caller.seq in places else []
+    return found
+
+
+class _Namespace:
+    """Rewrites the checkpoints of a namespace without forgotten messages."""
+
+    def __init__(
+        self, tx: Transaction, thread_id: str, ns: str, gone: ForgottenMessages, serde: SerializerProtocol
+    ) -> None:
+        self._tx = tx
+        self._thread_id = thread_id
+        self._ns = ns
+        self._gone = gone
+        self._serde = serde
+
+    async def rewrite(self) -> int:
+        """Rewrite what tells of them; return how many rows that was."""
+        newest = await checkpoints.find(self._tx, self._thread_id, self._ns, None)
+        count = await self._blobs(newest.n if newest is not None else 0)
+        last: CheckpointRow | None = None
+        while rows := await checkpoints.before(
+            self._tx, self._thread_id, self._ns, last.n if last else None, limit=_PAGE
+        ):
+            for row in rows:
+                count += await self._checkpoint(row, raw=newest is None or row.n != newest.n)
+            last = rows[-1]
+        for task in await checkpoints.writes(self._tx, self._thread_id, self._ns, "", checkpoints.LAST):
+            count += await self._task(task, raw=newest is not None and task.checkpoint_id != newest.id)
+        return count
+
+    async def _blobs(self, newest: int) -> int:
+        count = 0
+        for n, channel in await checkpoints.blob_names(self._tx, self._thread_id, self._ns):
+            body = await checkpoints.blob(self._tx, self._thread_id, self._ns, n, channel)
+            cell = cell_of_blob(body or b"", n)
+            left = self._gone.without(channel, cell, self._serde, raw=n != newest)
+            if left is not cell:
+                count += 1
+                made = blob_of(replace(left or _NEITHER, stored_by=n))
+                await checkpoints.put_blobs(self._tx, self._thread_id, self._ns, n, {channel: made})
+        return count
+
+    async def _checkpoint(self, row: CheckpointRow, *, raw: bool) -> bool:
+        stored = StoredCheckpoint.from_row(row, self._serde)
+        cells = {
+            channel: cell if cell.stored_by is not None else self._cell(channel, cell, raw=raw)
+            for channel, cell in stored.cells.items()
+        }
+        tasks = {task_id: self._without(task, raw=raw) for task_id, task in stored.tasks.items()}
+        if _same(cells, stored.cells) and _same(tasks, stored.tasks):
+            return False
+        left = replace(stored, cells=cells, tasks=tasks)
+        await checkpoints.rewrite(self._tx, row, left.body(), left.writes)
+        return True
+
+    async def _task(self, row: WriteRow, *, raw: bool) -> bool:
+        task = TaskWrites.from_row(row, self._thread_id)
+        left = self._without(task, raw=raw)
+        if left is not task:
+            await checkpoints.replace_writes(self._tx, self._thread_id, left.row(row.ns, row.checkpoint_id))
+        return left is not task
+
+    def _cell(self, channel: str, cell: ChannelValue, *, raw: bool) -> ChannelValue:
+        left = self._gone.without(channel, cell, self._serde, raw=raw)
+        return _NEITHER if left is None else left
+
+    def _without(self, task: TaskWrites, *, raw: bool) -> TaskWrites:
+        items: dict[int, tuple[str, ChannelValue]] = {}
+        for index, (channel, cell) in task.items.items():
+            left = self._gone.without(channel, cell, self._serde, raw=raw)
+            if left is not None:
+                items[index] = channel, left
+        same = items.keys() == task.items.keys() and all(items[n][1] is cell for n, (_, cell) in task.items.items())
+        return task if same else TaskWrites(task.id, task.path, items)
+
+
+def _same(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    return all(one[name] is value for name, value in other.items())
