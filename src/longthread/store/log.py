@@ -478,6 +478,12 @@ async def versions_before(tx: Transaction, thread_id: str, place: int, seq: int)
     return entries_of([*rows, *await tx.fetch("select_entries_at", thread_id=thread_id, seqs=json.dumps([place]))])
 
 
+async def results_of(tx: Transaction, thread_id: str, calls: Sequence[str]) -> list[int]:
+    """Return the results of calls with these ids, on any branch."""
+    asked = json.dumps(calls, ensure_ascii=False)
+    return [int(row["seq"]) for row in await tx.fetch("select_results_of_calls", thread_id=thread_id, calls=asked)]
+
+
 async def count_entries(tx: Transaction, thread_id: str) -> int:
     """Count a thread's entries on all branches."""
     [row] = await tx.fetch("count_entries", thread_id=thread_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -127,11 +126,10 @@ async def _results(tx: Transaction, thread_id: str, entry: Entry, own: Iterable[
     """Return the ids of the results of an entry's calls. Some models give many calls the same id."""
     if not entry.tool_calls:
         return []
-    calls = json.dumps([call.id for call in entry.tool_calls], ensure_ascii=False)
-    rows = await tx.fetch("select_results_of_calls", thread_id=thread_id, calls=calls)
+    seqs = await log.results_of(tx, thread_id, [call.id for call in entry.tool_calls])
     places = {each.replaces or each.seq for each in own}
     found: list[str] = []
-    for result in (await log.entries_at(tx, thread_id, [row["seq"] for row in rows])).values():
+    for result in (await log.entries_at(tx, thread_id, seqs)).values():
         caller = await _caller(tx, thread_id, result)
         found += [log.sent_id(result)] if caller is not None and caller.seq in places else []
     return found

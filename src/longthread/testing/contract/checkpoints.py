@@ -48,6 +48,17 @@ class CheckpointContract(Contract):
             assert await checkpoints.find(tx, "other", "", None) is None
             assert await checkpoints.namespaces(tx, "t") == ["", "child:1|grandchild:2"]
 
+    async def test_bodies_are_rewritten_where_a_message_is_forgotten(self, store: Driver) -> None:
+        await put(store, row(1), row(2))
+        async with store.writing() as tx:
+            await checkpoints.lock(tx, "t", user_id=USER)
+            await checkpoints.put_blobs(tx, "t", "", 1, {"long": b"x"})
+            await checkpoints.rewrite(tx, row(1), b"other", 3)
+        async with store.reading() as tx:
+            assert await checkpoints.find(tx, "t", "", "id-001") == replace(row(1), body=b"other", writes=3)
+            assert await checkpoints.find(tx, "t", "", "id-002") == row(2)
+            assert await checkpoints.blob_names(tx, "t", "") == [(1, "long")]
+
     async def test_a_place_tells_what_is_there(self, store: Driver) -> None:
         await put(store, row(1), row(2))
         async with store.writing() as tx:

@@ -6,6 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from longthread.errors import EntryNotFound, InvalidInput
+from longthread.memory.index.compaction import bind_user
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.search.recall import Question, Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
@@ -14,6 +18,9 @@ from longthread.model.entry import Draft
 from longthread.model.fold import Compressed
 from longthread.store import log, runs, summaries, topics
 from longthread.store.driver import Driver
+from longthread.store.forgotten_entries import delete_entries, expect_free
+from longthread.store.incarnation import is_cut
+from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
@@ -101,6 +108,61 @@ class SummaryContract(Contract):
                 assert (await topics.names(tx, Scope(USER)) == []) is empty
                 assert (await topics.most_mentioned(tx, "t", 9) == []) is empty
         assert await pass_over(store) == before
+
+    async def test_a_forgotten_message_leaves_log_index_vectors_and_summary(self, store: Driver) -> None:
+        await talk(store, 30)
+        recaller = Recaller(store, HashEmbedder())
+        await recaller.prepare(Scope(USER, "t"))
+        await recaller.close()
+        await bind_user(store, USER, least=1)
+        before = await pass_over(store)
+        assert before is not None
+        async with store.writing() as tx:
+            birth_id = (await recall.birth_id(tx, "t")) or ""
+            await expect_free(tx, "t")
+            gone = await log.entries_at(tx, "t", {7, 8, before.last_seq, 60})
+            await delete_entries(tx, "t", USER, [gone[seq] for seq in sorted(gone)])
+            assert is_cut(birth_id, (await recall.birth_id(tx, "t")) or "")
+            assert not is_cut(birth_id, birth_id)
+        async with store.reading() as tx:
+            assert await log.position(tx, "t") == (59, 60)
+            left = await log.branch(tx, "t", 59)
+            seqs = [entry.seq for entry in left]
+            assert seqs == [seq for seq in range(1, 60) if seq not in gone]
+            assert [entry.parent_seq for entry in left] == [0, *seqs[:-1]]
+            found = await topics_of_vectors(store)
+            assert found.keys() == set(seqs)
+            with pytest.raises(EntryNotFound):
+                await log.branch(tx, "t", 60)
+        kept = await kept_of(store)
+        assert kept is not None
+        assert (kept.summary, kept.last_seq) == ("", before.last_seq - 1)
+        again = await pass_over(store)
+        assert again is not None
+        assert (again.last_seq, again.message_count) == (before.last_seq - 1, before.message_count - 3)
+        for scope in (Scope(USER), Scope(USER, "t")):
+            hits = (await Recaller(store).find(Question("harbour 3?", scope, k=99, neighbours=0))).hits
+            assert "harbour 3?" not in {hit.entry.text for hit in hits}
+            assert "harbour 2?" in {hit.entry.text for hit in hits}
+        async with store.writing() as tx:
+            await log.position(tx, "t")
+            first = await log.entries_at(tx, "t", set(range(1, again.last_seq + 1)))
+            await delete_entries(tx, "t", USER, list(first.values()))
+            assert (await log.branch(tx, "t", 59))[0].parent_seq == 0
+        assert await kept_of(store) is None
+
+    async def test_what_runs_refer_to_is_not_forgotten_alone(self, store: Driver) -> None:
+        await talk(store, 2)
+        async with store.writing() as tx:
+            await runs.begin(tx, "t", NewRun("r1", "", None, "model", "auto", 5), owner="owner", alive=alive)
+            with pytest.raises(InvalidInput, match="whole thread"):
+                await expect_free(tx, "t")
+
+    async def test_calls_have_their_results(self, store: Driver) -> None:
+        await talk(store, 1)
+        await extend(store, Draft("r", "tool", "42", tool_call_id="c 'é'"))
+        async with store.reading() as tx:
+            assert await log.results_of(tx, "t", ["c 'é'", "none"]) == [3]
 
     async def test_what_a_run_under_way_asked_stays_in_the_window(self, store: Driver) -> None:
         await talk(store, 10)

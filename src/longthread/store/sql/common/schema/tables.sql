@@ -40,7 +40,8 @@ CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expire
 -- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
 -- `replaces` is the entry whose place a later version of a message takes: a branch shows the newest version on it in that
 -- place, and nothing in the version's own. It is always the first version's `seq`, which is before this one on its branch.
--- Nothing updates an entry, and only retention and the deletion of its thread delete it.
+-- Nothing updates an entry, and only retention, the deletion of its thread and forgetting it delete it: then what followed
+-- it follows the entry before.
 CREATE TABLE entries (
     thread_id    TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     seq          BIGINT NOT NULL,
