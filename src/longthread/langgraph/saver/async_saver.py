@@ -26,7 +26,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import (
     LongthreadError,
     StoreConflict,
-    ThreadBegunAnew,
     ThreadConflict,
     ThreadNotFound,
 )
@@ -38,7 +37,7 @@ from longthread.langgraph.saver.checkpoint_list import Listing
 from longthread.langgraph.saver.delta_history import channel_history
 from longthread.langgraph.saver.forget_message import forget_message
 from longthread.langgraph.saver.load import CheckpointReader, NotCached
-from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, named
+from longthread.langgraph.saver.parent_ids import CheckpointKey, ParentTracker, expect_same, named
 from longthread.langgraph.saver.pending_writes import Pending, PendingWrites
 from longthread.langgraph.saver.placement import LogGrowth
 from longthread.langgraph.saver.put import CheckpointPut
@@ -52,7 +51,6 @@ from longthread.model.lru import LRU
 from longthread.store import checkpoints
 from longthread.store.checkpoints import CheckpointRow, Locked, PutPlace
 from longthread.store.driver import Driver, Transaction
-from longthread.store.incarnation import is_cut
 from longthread.store.maintenance.scrub import scrub
 
 _NEW_THREADS = 1024
@@ -281,7 +279,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             birth_id = self._parents.birth_id((thread_id, ns, given.parent_id or ""))
             create = birth_id is None and (given.parent_id is None or not self._cache.has_seen(thread_id))
             place = known or await self._place(tx, thread_id, ns, create=create, **ids)
-            await self._check_is_of(tx, place.thread, ns, given.parent_id, birth_id)
+            await expect_same(tx, place.thread, ns, given.parent_id, birth_id)
             memory = self._cache.of_locked(place.thread)
             asked: Any = {"run": given.run, "is_fork": given.is_fork}
             self._parents.check((thread_id, ns), place.head, given.config, given.id, **asked)
@@ -353,22 +351,12 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             place = known or await self._place(tx, thread_id, ns, create=create, written_id=checkpoint_id)
             if birth_id is None and before is not None:
                 birth_id = before.birth_id
-            await self._check_is_of(tx, place.thread, ns, checkpoint_id, birth_id)
+            await expect_same(tx, place.thread, ns, checkpoint_id, birth_id)
             memory = self._cache.of_locked(place.thread)
             goes_on = self._parents.continues_newest(given[0].config, key)
             seen = self._parents.seen(key)
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put([each.task_for(memory, self.serde) for each in given])
-
-    async def _check_is_of(
-        self, tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None
-    ) -> None:
-        """Raise ThreadBegunAnew unless `birth_id` marks this thread, or it holds the checkpoint again."""
-        if birth_id is not None and is_cut(birth_id, thread.birth_id):  # it read a message that is forgotten now
-            raise ThreadConflict(thread=thread.id)
-        if birth_id in (None, thread.birth_id) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
-            return
-        raise ThreadBegunAnew(thread=thread.id)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread with its messages and everything derived from it. This cannot be undone."""

@@ -54,7 +54,8 @@ async def forget_message(
     """Forget a message of a thread for good; return the ids of all that went.
 
     A call and its results are one: with one of them all go, since no provider takes one without the other. A run that
-    has read the thread before gets a `ThreadConflict` with its next write: it would bring the message back.
+    has read the thread before would bring the message back: with its next write it gets a `ThreadConflict`, unless its
+    saver has handed out the same checkpoint again meanwhile.
 
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.

@@ -23,10 +23,13 @@ from sys import intern
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
-from longthread.errors import ThreadConflict
+from longthread.errors import ThreadBegunAnew, ThreadConflict
 from longthread.langgraph.internals import given_to_run
 from longthread.model.lru import LRU
-from longthread.store.checkpoints import NewestCheckpoint
+from longthread.store import checkpoints
+from longthread.store.checkpoints import Locked, NewestCheckpoint
+from longthread.store.driver import Transaction
+from longthread.store.incarnation import is_cut
 
 IDS = 8192
 """Checkpoints that are remembered. A fork from one that was forgotten is refused if its config has no metadata."""
@@ -164,3 +167,19 @@ class ParentTracker:
 def named(config: RunnableConfig) -> str | None:
     """Return the checkpoint's id; None for an empty one, which clients send for the newest checkpoint."""
     return get_checkpoint_id(config) or None
+
+
+async def expect_same(
+    tx: Transaction, thread: Locked, ns: str, checkpoint_id: str | None, birth_id: str | None
+) -> None:
+    """Look whether a thread is the one that `birth_id` marks, of which a run has read a checkpoint.
+
+    Raises:
+        ThreadConflict: a message was forgotten since; the run may still hold it.
+        ThreadBegunAnew: it is another thread, and does not hold the checkpoint again.
+    """
+    if birth_id is not None and is_cut(birth_id, thread.birth_id):
+        raise ThreadConflict(thread=thread.id)
+    if birth_id in (None, thread.birth_id) or await checkpoints.find(tx, thread.id, ns, checkpoint_id) is not None:
+        return
+    raise ThreadBegunAnew(thread=thread.id)
