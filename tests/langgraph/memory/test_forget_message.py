@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
 from langgraph.types import Send, interrupt
@@ -326,6 +327,12 @@ async def test_what_is_not_there_or_is_anothers(store: Driver) -> None:
     await fill_run(store, "run", word="word")
     with pytest.raises(InvalidInput, match="whole thread"):
         await talk.saver.for_user("u").aforget_message("run", "word")
+
+    class OwnSerializer(JsonPlusSerializer):
+        """Whatever it does: what it packs is not read by the log."""
+
+    with pytest.raises(InvalidInput, match="serializer"):
+        await LongthreadSaver(store, serde=OwnSerializer()).aforget_message("t", message_id)
     assert await talk.saver.aforget_message("t", message_id) == [message_id]
     with pytest.raises(EntryNotFound):
         await talk.saver.aforget_message("t", message_id)

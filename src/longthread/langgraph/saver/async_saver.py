@@ -371,7 +371,7 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
     async def aforget_message(self, thread_id: str, message_id: str) -> list[str]:
         """Remove a message for good with all that tells of it; return the ids of what went. See `forget_message`."""
         async with self._locks.of(thread_id := str(thread_id)):
-            gone = await forget_message(self._store, thread_id, message_id, user_id=self._user_id, serde=self.serde)
+            gone = await forget_message(self._store, thread_id, message_id, user_id=self._user_id, form=self._form)
         self._cache.forget(thread_id)
         return gone
 

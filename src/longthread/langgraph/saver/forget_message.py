@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import EntryNotFound, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
+from longthread.langgraph.message_codec import MessageForm
 from longthread.langgraph.saver.channel_values import ChannelValue
 from longthread.langgraph.saver.forgotten_values import ForgottenMessages
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, cell_of_blob
@@ -49,7 +50,7 @@ _NEITHER = ChannelValue("null", b"")
 
 
 async def forget_message(
-    store: Driver, thread_id: str, message_id: str, *, user_id: str, serde: SerializerProtocol
+    store: Driver, thread_id: str, message_id: str, *, user_id: str, form: MessageForm
 ) -> list[str]:
     """Forget a message of a thread for good; return the ids of all that went.
 
@@ -60,20 +61,26 @@ async def forget_message(
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
         EntryNotFound: the thread has no such message.
-        InvalidInput: the thread is not a LangGraph application's alone.
+        InvalidInput: the thread is not a LangGraph application's alone, or what messages say is not stored in plain:
+            then nobody can tell which calls and results are one.
         StoreError: the database failed. Nothing was changed.
     """
     async with store.writing() as tx:
         thread = await checkpoints.lock(tx, thread_id, user_id=user_id)
         if thread is None:
             raise ThreadNotFound(thread=thread_id)
+        if not form.has_text:
+            raise InvalidInput(
+                reason="One message cannot be forgotten where the application's serializer packs all of them. Forget "
+                "the whole thread: saver.delete_thread(…)."
+            )
         await expect_free(tx, thread_id)
         entries = await _unit(tx, thread_id, message_id)
         ids = {log.sent_id(entry) for entry in entries} | {message_id}
         gone = ForgottenMessages(entries, ids, sorted(await recall.places_of_versions(tx, thread_id)))
         rewritten = 0
         for ns in await checkpoints.namespaces(tx, thread_id):
-            rewritten += await _Namespace(tx, thread_id, ns, gone, serde).rewrite()
+            rewritten += await _Namespace(tx, thread_id, ns, gone, form.serde).rewrite()
         if not entries and not rewritten:
             raise EntryNotFound(thread=thread_id, entry=message_id)
         if entries:
