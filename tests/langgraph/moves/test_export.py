@@ -297,6 +297,21 @@ class Turned(CipherProtocol):
         return ciphertext[::-1]
 
 
+async def test_what_cannot_be_read_is_named_and_the_rest_is_there(store_address: str, file: str) -> None:
+    serde = EncryptedSerializer(Turned())
+    async with ours(store_address) as plain, ours(store_address, serde=serde) as sealed:
+        await talking().compile(checkpointer=sealed).ainvoke(asked("sealed"), on("a"))
+        await talking().compile(checkpointer=plain).ainvoke(asked("plain"), on("b"))
+        with pytest.raises(
+            ExportIncomplete, match="checkpoint .* of thread a: .*Open the store with that serializer"
+        ) as error:
+            await export_langgraph(file, plain)
+        assert len(error.value.left) == 3
+    with stock(file) as theirs:
+        assert texts(talking().compile(checkpointer=theirs).get_state(on("b")).values) == ["plain", "echo plain"]
+        assert list(theirs.list(on("a"))) == []
+
+
 async def test_it_is_written_with_the_serializer_that_the_program_there_uses(store_address: str, file: str) -> None:
     serde = EncryptedSerializer(Turned())
     async with ours(store_address) as saver:

@@ -161,7 +161,7 @@ class _Export:
                 exported.update(message_ids(found))
                 await copy_checkpoint(found, paths, stock, stored)
             except RowDamaged as error:
-                self.failures.append(str(error))
+                self.failures.append(f"checkpoint {address.id} of thread {thread_id}: {error}")
             except LongthreadError:
                 raise
             except (TypeError, ValueError) as error:

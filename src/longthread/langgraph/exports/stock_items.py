@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import ExportFailed
 from longthread.langgraph.exports.stock_target import StockTarget
 from longthread.langgraph.imports.stock_items import TABLE, name_of
 from longthread.langgraph.items.item_batch import PAGE
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import items
 from longthread.store.driver import one
-from longthread.store.imports.foreign import Foreign, change_foreign, import_errors
+from longthread.store.imports.foreign import Foreign, change_foreign, export_errors
 from longthread.store.items import Item, Within
 from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable
@@ -46,7 +45,7 @@ async def export(
     own when an item is put."""
     await target.make_items()
     done, after = WrittenItems(), None
-    with import_errors(ExportFailed):
+    with export_errors():
         async with saver._store.reading() as tx, change_foreign(target.address) as foreign:
             while some := await items.page(tx, Within(saver._user_id), after, limit=PAGE):
                 for item in some:

@@ -12,10 +12,10 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import ExportFailed, ExtraMissing, NotAnExportTarget, StoreError
+from longthread.errors import ExtraMissing, NotAnExportTarget, StoreError
 from longthread.langgraph.imports.stock_items import TABLE
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, not_a_saver
-from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
+from longthread.store.imports.foreign import Foreign, export_errors, open_foreign, shown_address
 from longthread.store.imports.kinds import is_longthread
 from longthread.store.open import is_postgres
 
@@ -80,7 +80,7 @@ class StockTarget:
         """
         kind, name = ("postgres", "AsyncPostgresSaver") if is_postgres(self.address) else ("sqlite", "AsyncSqliteSaver")
         module = _module(f"langgraph.checkpoint.{kind}.aio", name, f"langgraph-checkpoint-{kind}")
-        with import_errors(ExportFailed):
+        with export_errors():
             if kind == "postgres":
                 opened = getattr(module, name).from_conn_string(_plain(self.address), serde=self.serde)
                 async with opened as saver:
@@ -97,7 +97,7 @@ class StockTarget:
         kind, name = ("postgres", "AsyncPostgresStore") if is_postgres(self.address) else ("sqlite", "AsyncSqliteStore")
         module = _module(f"langgraph.store.{kind}.aio", name, f"langgraph-checkpoint-{kind}")
         where = _plain(self.address) if kind == "postgres" else self.address
-        with import_errors(ExportFailed):
+        with export_errors():
             async with getattr(module, name).from_conn_string(where) as store:
                 await store.setup()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import CheckpointTuple
 
+from longthread.errors import RowDamaged
 from longthread.langgraph.exports.text_versions import TextVersions
 from longthread.langgraph.imports.stock_savers import CheckpointAddress
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
@@ -38,7 +39,8 @@ class ThreadSource:
         found.sort(key=lambda address: (address.id, address.ns))
         for address in {address.ns: address for address in found}.values():
             # The longest list of messages comes first: those of earlier checkpoints are beginnings of it.
-            await self._read(address, remembers=True)
+            with suppress(RowDamaged):  # which is told when it is its turn
+                await self._read(address, remembers=True)
         return found
 
     async def read(self, address: CheckpointAddress) -> tuple[CheckpointTuple, Mapping[str, str]]:

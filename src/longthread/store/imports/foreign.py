@@ -52,21 +52,30 @@ async def open_foreign(address: str) -> AsyncIterator[Foreign]:
 async def change_foreign(address: str) -> AsyncIterator[Foreign]:
     """Open a SQLite file or a `postgresql://` URL to write to; the block is one transaction. Raises `StoreError`."""
     async with AsyncExitStack() as stack:
-        with import_errors(ExportFailed):
+        with export_errors():
             opening = _change_postgres(address) if _POSTGRES.match(address) else _change_sqlite(_file(address))
             foreign = await stack.enter_async_context(opening)
         yield foreign
 
 
 @contextmanager
-def import_errors(kind: type[StoreError] = ImportedUnreadable) -> Iterator[None]:
+def import_errors() -> Iterator[None]:
     """Raise database errors as errors of the source: they would otherwise be taken for this store's."""
     try:
         yield
     except StoreDamaged as error:
-        raise kind(reason=error.reason) from error
+        raise ImportedUnreadable(reason=error.reason) from error
     except (sqlite3.Error, psycopg.Error, OSError) as error:
-        raise kind(reason=_reason(error)) from error
+        raise ImportedUnreadable(reason=_reason(error)) from error
+
+
+@contextmanager
+def export_errors() -> Iterator[None]:
+    """Raise database errors as errors of the other database. Those of this store are Longthread's own by then."""
+    try:
+        yield
+    except (sqlite3.Error, psycopg.Error, OSError) as error:
+        raise ExportFailed(reason=_reason(error)) from error
 
 
 def _file(address: str) -> Path:
