@@ -15,9 +15,11 @@ from longthread.store.driver import Driver
 QUESTION = HumanMessage("a question", id="q")
 
 
-async def put(saver: AsyncLongthreadSaver, config: Any, messages: list[BaseMessage], version: int) -> Any:
+async def put(
+    saver: AsyncLongthreadSaver, config: Any, messages: list[BaseMessage], version: int, **metadata: Any
+) -> Any:
     given: Any = {"channel_values": {"messages": messages}, "channel_versions": {"messages": version}}
-    return await saver.aput(config, empty_checkpoint() | given, {}, {"messages": version})
+    return await saver.aput(config, empty_checkpoint() | given, metadata, {"messages": version})  # type: ignore[arg-type]
 
 
 async def contents(saver: AsyncLongthreadSaver, config: Any) -> list[Any]:
@@ -46,7 +48,7 @@ async def test_what_it_is_then_is_stored_the_next_time(
         await put(AsyncLongthreadSaver(store), config, [QUESTION, AIMessage("a draft", id="a")], 2)
     with monkeypatch.context() as patch:
         patch.setattr(LogGrowth, moment, changing)
-        config = await put(saver, config, [QUESTION, answer], 3)
+        config = await put(saver, config, [QUESTION, answer], 3, source="fork")  # else the other's is a rival
     config = await put(saver, config, [QUESTION, answer, HumanMessage("more", id="m")], 4)
     for reader in (saver, AsyncLongthreadSaver(store)):
         assert await contents(reader, config) == ["a question", "an answer", "more"]
