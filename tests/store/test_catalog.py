@@ -226,13 +226,3 @@ async def test_each_thread_has_a_number_of_its_own(store: Driver, plain: Plain) 
         insert(plain, "threads", id="e", number=1, created_at="2026-01-01", updated_at="2026-01-01")
     insert(plain, "threads", id="e", number=99, created_at="2026-01-01", updated_at="2026-01-01")
     assert plain("SELECT id FROM conversation_state WHERE scid = 'e'") == [(5,)]
-
-
-async def test_a_server_without_pgvector_is_told_what_to_install(postgres_url: str) -> None:
-    # As such a server lists what it could be extended by.
-    with psycopg.connect(postgres_url) as server:
-        server.execute("CREATE VIEW pg_available_extensions AS SELECT 'plpgsql'::name AS name")
-    address = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-csearch_path%3Dpublic,pg_catalog"
-    with pytest.raises(StoreUnavailable, match=r"lacks pgvector.*postgresql-\d+-pgvector.*try again"):
-        async with open_store(address):
-            pass

@@ -29,6 +29,7 @@ from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
+from longthread.store.index.pgvector import require_vectors
 from longthread.store.memories import Candidate, MemoryTerms, Owner
 
 LONGEST = 2000
@@ -132,6 +133,7 @@ class Memories:
         if embedder is None or not self._asker.may_make():
             return self._asker.rests()
         after = ""
+        await require_vectors(self._store)
         try:
             while rows := await self._without(embedder, user_id, after):
                 contents = [content for _, content in rows]

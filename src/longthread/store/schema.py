@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 _TEXT = re.compile(r"\b(?:TEXT(?:\[\])?|VARCHAR\(\d+\))")
+_VECTOR = re.compile(r"\bVECTOR\b(?:\(\d+\))?")
 _ROWLESS = " WITHOUT ROWID"
 """Marks SQLite tables that are stored in key order."""
 _KINDS = r"BIGINT|BOOLEAN|BYTEA|DOUBLE PRECISION|FLOAT|INT|JSONB|TEXT\[\]|TIMESTAMPTZ|UUID|VARCHAR|VECTOR"
@@ -39,15 +40,19 @@ _DEFAULTS = {
 
 @cache
 def schema(dialect: str, part: str) -> str:
-    """Return a part of a dialect's schema as SQL: `tables`, `views`, or `upgrade_N`, which upgrades version N."""
+    """Return a part of a dialect's schema as SQL: `tables`, `views`, or `upgrade_N`, which upgrades version N.
+
+    PostgreSQL's has two more, for the first vector: `pgvector` adds the extension, `vectors` what depends on it.
+    """
     own = _read(dialect, part)
     if part != "tables":
         return own
     tables = _read("common", part)
     if dialect == "sqlite":
         return _COLUMN.sub(_column_of_sqlite, tables) + own
-    # Independent of the database's collation.
-    return _read(dialect, "extensions") + _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, "") + own
+    # Independent of the database's collation. `vectors` makes vectors of bytes, where there is pgvector.
+    ours = _VECTOR.sub("BYTEA", _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, ""))
+    return _read(dialect, "extensions") + ours + own
 
 
 def _column_of_sqlite(found: re.Match[str]) -> str:

@@ -32,6 +32,7 @@ from longthread.memory.index.terms import FORM
 from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
+from longthread.store.index.pgvector import require_vectors
 from longthread.store.items import SEPARATOR, ItemPlace, Within, text_of
 
 PAGE = 256
@@ -65,6 +66,7 @@ class Batches:
         self._index = index
         self._omits = omit_expired
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._has_vectors = index.embedded is None
 
     async def run(self, ops: Sequence[Op]) -> list[Result]:
         """Return the results in the order of `ops`.
@@ -72,11 +74,15 @@ class Batches:
         Raises:
             InvalidInput: a value is no dict, or a number is out of its range.
             InvalidNamespaceError: a namespace is no tuple of texts, or a part of one is empty, or has a dot in it.
+            StoreError: the index has an embedder, and the store cannot have vectors (see `require_vectors`).
             TypeError: a value is not JSON.
             ValueError: an operation, or a filter's operator, is unknown.
         """
         for op in ops:
             check(op)
+        if not self._has_vectors:
+            await require_vectors(self._store)
+            self._has_vectors = True
         puts = {(SEPARATOR.join(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
         found: list[Result] = [None] * len(ops)
         if any(not isinstance(op, PutOp) for op in ops):

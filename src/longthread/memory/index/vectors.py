@@ -17,6 +17,7 @@ from longthread.memory.index.json_escapes import unescaped
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.recall import Text
+from longthread.store.index.pgvector import require_vectors
 from longthread.store.index.vectors import Vector, VectorMark
 
 BATCH = 64
@@ -56,6 +57,7 @@ async def embed_thread(
         StoreError: the database failed.
         EmbedderFailed: the embedder does not work.
     """
+    await require_vectors(store)
     model = await model_of(embedder)
     done = refused = total = 0
     while True:

@@ -31,6 +31,7 @@ from longthread.model.entry import Entry
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
+from longthread.store.index.pgvector import require_vectors
 from longthread.store.index.recall import Scope, Searched
 
 _CANDIDATES = 4
@@ -127,6 +128,7 @@ class Recaller:
         self.asker = Asker(embedder)
         self._background = Background()
         self._looked_after: set[Scope] = set()
+        self._has_vectors = embedder is None
 
     @property
     def embedder_name(self) -> str | None:
@@ -139,8 +141,11 @@ class Recaller:
 
         Raises:
             ThreadNotFound: the scope's thread is missing, or not the user's.
-            StoreError: the database cannot be read.
+            StoreError: the database cannot be read, or has no vectors and cannot get them (see `require_vectors`).
         """
+        if not self._has_vectors:
+            await require_vectors(self._store)
+            self._has_vectors = True
         recalled = await self._find(question)
         if question.scope.thread_id is None:
             self._bind(question.scope.user_id)

@@ -83,11 +83,26 @@ async def migrate_postgres(
             if part == BUNDLED:
                 await _unpack_bundles(connection)
             await connection.execute(schema("postgres", part).encode())
+            if part == "tables" and await _has_pgvector(connection):
+                await connection.execute(schema("postgres", "vectors").encode())
             await connection.execute(
                 "INSERT INTO longthread_migrations VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
                 [number, part, datetime.now(UTC).isoformat(timespec="microseconds")],
             )
     return version or 0
+
+
+async def _has_pgvector(connection: AsyncConnection[Any]) -> bool:
+    """Return whether the database has pgvector, or got it now. Without it, a store has no vectors (see
+    `require_vectors`)."""
+    import psycopg
+
+    try:
+        async with connection.transaction():
+            await connection.execute(schema("postgres", "pgvector").encode())
+    except psycopg.DatabaseError:
+        return False
+    return True
 
 
 async def _unpack_bundles(connection: AsyncConnection[Any]) -> None:

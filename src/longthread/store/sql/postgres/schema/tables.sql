@@ -31,20 +31,7 @@ BEGIN
 END
 $$;
 
--- An index is for one number of dimensions. Vectors without an index are compared one by one. Not IVFFlat: it takes its
--- lists from the rows that exist when it is made, and there are none yet.
-CREATE INDEX idx_memories_embedding ON memories USING hnsw (embedding vector_cosine_ops);
 CREATE INDEX idx_memory_vectors_topics ON memory_vectors USING gin (topics);
-CREATE INDEX memory_vectors_384 ON memory_vectors USING hnsw ((embedding::VECTOR(384)) vector_cosine_ops)
-    WHERE vector_dims(embedding) = 384;
-CREATE INDEX memory_vectors_512 ON memory_vectors USING hnsw ((embedding::VECTOR(512)) vector_cosine_ops)
-    WHERE vector_dims(embedding) = 512;
-CREATE INDEX memory_vectors_768 ON memory_vectors USING hnsw ((embedding::VECTOR(768)) vector_cosine_ops)
-    WHERE vector_dims(embedding) = 768;
-CREATE INDEX memory_vectors_1024 ON memory_vectors USING hnsw ((embedding::VECTOR(1024)) vector_cosine_ops)
-    WHERE vector_dims(embedding) = 1024;
-CREATE INDEX memory_vectors_1536 ON memory_vectors USING hnsw ((embedding::VECTOR(1536)) vector_cosine_ops)
-    WHERE vector_dims(embedding) = 1536;
 
 -- Messages are compressed where that is worth it, and stay with their rows: rows of a kilobyte or two fill pages badly.
 ALTER TABLE entries ALTER COLUMN text SET STORAGE MAIN;
@@ -190,8 +177,3 @@ CREATE OPERATOR = (LEFTARG = TEXT, RIGHTARG = UUID, FUNCTION = text_is_uuid, COM
 CREATE OPERATOR = (LEFTARG = UUID, RIGHTARG = TEXT, FUNCTION = uuid_is_text, COMMUTATOR = =, NEGATOR = <>);
 CREATE OPERATOR <> (LEFTARG = TEXT, RIGHTARG = UUID, FUNCTION = text_is_not_uuid, COMMUTATOR = <>, NEGATOR = =);
 CREATE OPERATOR <> (LEFTARG = UUID, RIGHTARG = TEXT, FUNCTION = uuid_is_not_text, COMMUTATOR = <>, NEGATOR = =);
-
--- And the vector of a question as its text.
-CREATE FUNCTION distance_to_text(embedding VECTOR, said TEXT) RETURNS DOUBLE PRECISION LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN embedding <=> CAST(said AS VECTOR);
-CREATE OPERATOR <=> (LEFTARG = VECTOR, RIGHTARG = TEXT, FUNCTION = distance_to_text);
