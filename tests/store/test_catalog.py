@@ -13,10 +13,8 @@ import pytest
 from tests.store.conftest import Plain
 from tests.store.talk import talk
 
-from longthread.errors import StoreUnavailable
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.open import open_store
 
 AGENT = str(uuid.UUID(int=7, version=4))
 OTHER = str(uuid.UUID(int=8, version=4))

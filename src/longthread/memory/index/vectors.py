@@ -16,8 +16,8 @@ from longthread.memory.index.indexer import content_of, is_recallable
 from longthread.memory.index.json_escapes import unescaped
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
-from longthread.store.index.recall import Text
 from longthread.store.index.pgvector import require_vectors
+from longthread.store.index.recall import Text
 from longthread.store.index.vectors import Vector, VectorMark
 
 BATCH = 64
