@@ -22,8 +22,8 @@ NAMES = """
     Scope Settings Statement create_app errors open_store recall_tool
 """
 LANGGRAPH = """
-    LongthreadSaver LongthreadStore MemoryMessagesState MemoryMiddleware export_langgraph import_langgraph memory_node
-    recall_tool
+    LongthreadSaver LongthreadStore MemoryExtractor MemoryMessagesState MemoryMiddleware export_langgraph
+    import_langgraph memory_node recall_tool
 """
 STATES = "CacheConfig SignatureDatabase"
 PUBLIC = ("longthread", "longthread.conversation_state", "longthread.langgraph", "longthread.testing")

@@ -18,6 +18,7 @@ from longthread.langgraph.saver.saver import LongthreadSaver
 if TYPE_CHECKING:
     from longthread.langgraph.exports.database import export_langgraph
     from longthread.langgraph.imports.checkpoints import import_langgraph
+    from longthread.langgraph.memory.extractor import MemoryExtractor
     from longthread.langgraph.memory.middleware import MemoryMiddleware
     from longthread.langgraph.memory.node import MemoryMessagesState, memory_node
     from longthread.langgraph.memory.recall_tool import recall_tool
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LongthreadSaver",
     "LongthreadStore",
+    "MemoryExtractor",
     "MemoryMessagesState",
     "MemoryMiddleware",
     "export_langgraph",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "MemoryExtractor": "longthread.langgraph.memory.extractor",
     "MemoryMessagesState": "longthread.langgraph.memory.node",
     "MemoryMiddleware": "longthread.langgraph.memory.middleware",
     "export_langgraph": "longthread.langgraph.exports.database",

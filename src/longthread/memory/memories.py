@@ -185,8 +185,7 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Store
     """Store a statement, in a transaction that has locked its thread. See `Memories.remember`."""
     statement, agent_id = checked(statement), agent_of(owner)
     content = statement.content
-    bag = Bag.of(content)
-    indexed = MemoryTerms(said_of(content), form_of(content), bag.words, bag.packed())
+    indexed = _indexed(content)
     await memories.make_agent(tx, agent_id)
     for one, words in await memories.said_otherwise(tx, owner):
         await memories.put_said(tx, one, said_of(words))
@@ -204,6 +203,33 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Store
     if statement.source is not None:
         await memories.add_source(tx, memory_id, statement.source, content)
     return StoredMemory(await memories.find(tx, memory_id, user_id=owner.user_id), there is None)
+
+
+async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, statement: Statement) -> Memory:
+    """Store a statement of a thread in the place of a memory, which keeps its id and its sources; None: as a new one.
+
+    What a person entered is not replaced. If another memory says the same already, it alone stays. Raises as
+    `remember` does.
+    """
+    old = None
+    if memory_id is not None:
+        with suppress(MemoryNotFound):
+            old = await memories.find(tx, memory_id, user_id=owner.user_id, agent_id=owner.agent_id)
+    if old is None or old.thread_id is None or statement.source is None:
+        return (await remember(tx, owner, statement)).memory
+    source, statement = statement.source, checked(statement)
+    same = await memories.that_says(tx, owner, said_of(statement.content))
+    if same is not None and str(same["id"]) != old.id:
+        await memories.delete(tx, old.id, user_id=owner.user_id)
+        return (await remember(tx, owner, statement)).memory
+    await memories.update(tx, old.id, statement, _indexed(statement.content))
+    await memories.add_source(tx, old.id, source, statement.content)
+    return await memories.find(tx, old.id, user_id=owner.user_id)
+
+
+def _indexed(content: str) -> MemoryTerms:
+    bag = Bag.of(content)
+    return MemoryTerms(said_of(content), form_of(content), bag.words, bag.packed())
 
 
 def checked(statement: Statement) -> Statement:

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.errors import EntryNotFound, LongthreadError, StoreClosed, ThreadNotFound
 from longthread.langgraph.backend import Backend
+from longthread.langgraph.memory.model_writer import ModelWriter
 from longthread.langgraph.saver.puts import NEXT_SECONDS
 from longthread.llm.embedders import embedder_of
-from longthread.llm.overflow import asked_in_room
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
@@ -30,9 +29,6 @@ from longthread.store.summaries import ThreadSummary
 
 _STORED_SECONDS = 1.0
 """How long it is waited for the put of a message that a run has just made."""
-
-_LOOP_SECONDS = 0.5
-"""How often it is looked whether the loop on which the model was asked is still there."""
 
 _ROUNDS = 4
 """Passes that are waited for: those under way may have begun when the state was much shorter. Each step of a long turn
@@ -106,7 +102,7 @@ class LongTermMemory:
             seen = hidden or found.kept is None
             view = await self._view(thread_id, first_shown, found.kept) if seen else []
             self.pruner.keep_up(
-                scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=_Writer(model, loop)
+                scope, count=count, view=view, kept=found.kept, stale=found.stale, summarizer=ModelWriter(model, loop)
             )
             await self.pruner.settle(thread_id)
             await self.recaller.prepare(scope)
@@ -240,51 +236,3 @@ async def _before_mark(
     if not await summaries.is_behind(tx, thread_id, mark=kept.last_seq, tip=tip, first_seq=first_seq):
         return StateSummary(stale=True)
     return StateSummary(kept, at if first is not None else 0)
-
-
-class _Writer:
-    """Writes summaries with the agent's own model.
-
-    The model's connections belong to the loop that used them first, so it is called there. When that loop has ended,
-    as with one `asyncio.run` for each turn, it is called on a thread without one.
-    """
-
-    def __init__(self, model: BaseChatModel, loop: asyncio.AbstractEventLoop | None) -> None:
-        self.name = model._llm_type
-        self._model = model
-        self._loop = loop
-
-    async def write(self, instructions: str, text: str) -> str:
-        """Return the model's reply to instructions and text, cut to what its window holds."""
-        return await asked_in_room(lambda shown: self._asked([SystemMessage(instructions), HumanMessage(shown)]), text)
-
-    async def _asked(self, messages: list[BaseMessage]) -> str:
-        if self._loop is None or self._loop is asyncio.get_running_loop():
-            return str((await self._model.ainvoke(messages)).text)
-        reply = await self._asked_on(self._loop, messages) if self._loop.is_running() else None
-        if reply is None:
-            reply = await asyncio.to_thread(self._model.invoke, messages)
-        return str(reply.text)
-
-    async def _asked_on(self, loop: asyncio.AbstractEventLoop, messages: list[BaseMessage]) -> BaseMessage | None:
-        """Return the model's reply; None when the loop ends first."""
-        coroutine = self._model.ainvoke(messages)
-        try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-        except RuntimeError:  # it was closed in between
-            coroutine.close()
-            return None
-        waiting = asyncio.wrap_future(future)
-        try:
-            # A loop that stops does not report work that it never began.
-            while not (await asyncio.wait({waiting}, timeout=_LOOP_SECONDS))[0]:
-                if not loop.is_running():
-                    break
-        finally:
-            if not waiting.done():
-                waiting.cancel()
-        if not waiting.done() or waiting.cancelled():
-            if loop.is_closed():
-                coroutine.close()
-            return None
-        return waiting.result()

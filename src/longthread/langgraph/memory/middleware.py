@@ -20,6 +20,7 @@ from longthread.context.window import FittedView, ViewRequest, WindowMessage, fi
 from longthread.errors import InvalidInput, LongthreadError
 from longthread.langgraph.backend import BackendUser, backend_in, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER, DURABILITY
+from longthread.langgraph.memory.extractor import MemoryExtractor
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
 from longthread.langgraph.memory.message_view import StateMessages, StoredView, as_sent
 from longthread.langgraph.memory.options import NO_TEXT, MemoryOptions, settings_of
@@ -153,6 +154,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         summarizer: BaseChatModel | None = None,
         settings: Settings | None = None,
         patience: float = 30.0,
+        extractor: MemoryExtractor | None = None,
         **options: Unpack[MemoryOptions],
     ) -> None:
         """Configure the middleware; InvalidInput for an argument of another type or an option's bad value.
@@ -162,6 +164,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             summarizer: the model that writes summaries; None: the agent's own.
             settings: None: the defaults. `Settings.load()` reads the environment and `.env`; nothing else here does.
             patience: seconds that a turn waits at most for late summaries; 0: it never waits.
+            extractor: takes facts from the conversations into memories; None: nobody does.
             options: such as `context_window=16_000`; they win over `settings`.
         """
         super().__init__()
@@ -172,6 +175,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         _expect_seconds(patience)
         self._summarizer = summarizer
         self._patience = patience
+        self._extractor = extractor
         self._settings = settings_of("MemoryMiddleware", settings, options)
         self._messages = StateMessages()
         self._factors: dict[str, float] = {}
@@ -220,6 +224,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         # The conversation is the thread's own graph's, not a subgraph's.
         is_whole = thread_id is not None and "|" not in ns
         memory = self._memory_of(config.get(CHECKPOINTER)) if is_whole else None
+        if memory is not None and self._extractor is not None:
+            self._extractor.cancel(str(thread_id), backing=memory.backing)
         return _Call(request, str(thread_id), memory, stores_at_end=config.get(DURABILITY) == "exit")
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
@@ -360,6 +366,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     ) -> None:
         """Start background passes when a turn is over or the state is too long."""
         assert call.fitted is not None
+        if self._extractor is not None:
+            self._extractor.submit(call.thread_id, backing=memory.backing, loop=call.loop)
         segments = call.fitted.segments
         over = count > self._settings.memory_max_messages_per_thread
         # A turn may end with a call: a structured reply, or a tool whose result is the answer.

@@ -14,6 +14,7 @@ from langgraph.graph import MessagesState
 
 from longthread.errors import InvalidInput
 from longthread.langgraph.backend import BackendUser
+from longthread.langgraph.memory.extractor import MemoryExtractor
 from longthread.langgraph.memory.middleware import MemoryMiddleware
 from longthread.langgraph.memory.options import MemoryOptions
 from longthread.settings import Settings
@@ -36,6 +37,7 @@ def memory_node(
     summarizer: BaseChatModel | None = None,
     settings: Settings | None = None,
     patience: float = 30.0,
+    extractor: MemoryExtractor | None = None,
     **options: Unpack[MemoryOptions],
 ) -> MemoryNode:
     """Return a node that keeps the state short and plans what the model sees of it: `node.messages(state)`.
@@ -54,14 +56,16 @@ def memory_node(
         model: the chat model that will see the messages, also with tools bound.
         tools: what is bound to it, where `model` does not say so.
         system_prompt: begins the messages, and counts.
-        summarizer, settings, patience, options: as those of `MemoryMiddleware`.
+        summarizer, settings, patience, extractor, options: as those of `MemoryMiddleware`.
 
     Raises:
         InvalidInput: an argument is of another type, or an option has a bad value.
     """
     chat, bound = _parts(model)
     given = list(tools) or bound
-    memory = MemoryMiddleware(saver, summarizer=summarizer, settings=settings, patience=patience, **options)
+    memory = MemoryMiddleware(
+        saver, summarizer=summarizer, settings=settings, patience=patience, extractor=extractor, **options
+    )
     prompt = None if system_prompt is None else SystemMessage(system_prompt)
     return MemoryNode(memory, chat, given, prompt)
 

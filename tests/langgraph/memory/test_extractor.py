@@ -1,0 +1,263 @@
+"""Facts taken from conversations into memories, by a scripted model, on both backends."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from longthread.errors import InvalidInput
+from longthread.langgraph import LongthreadSaver, MemoryExtractor, MemoryMessagesState, memory_node
+from longthread.langgraph.memory.extracted import ReplyUnreadable
+from longthread.memory.memories import Memories
+from longthread.model.memory import ANALYST, Statement
+from longthread.store import memories
+from longthread.store.memories import Owner
+from longthread.testing import ScriptedChatModel
+
+AT: Any = {"configurable": {"thread_id": "t"}}
+OWNER = Owner("ada", ANALYST)
+_ITEM = re.compile(r"^- \[(\S+)\] \(\w+\) (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^\[(\d+)\] user: (.*)$", re.MULTILINE)
+
+
+class Keeper:
+    """A model that keeps each message with "I" or "我" in it, and knows that some say the same or correct others."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.same: dict[str, str] = {}
+        self.model = ScriptedChatModel(self._reply)
+
+    def _reply(self, messages: Any) -> Any:
+        text = messages[-1].text
+        self.asked.append(text)
+        known = {content: memory_id for memory_id, content in _ITEM.findall(text)}
+        found, forget = [], []
+        for number, said in _MESSAGE.findall(text):
+            if said.startswith("Forget "):
+                forget += [memory_id for content, memory_id in known.items() if said[7:] in content]
+            elif said.startswith(("I ", "我")):
+                old = self.same.get(said)
+                found.append(
+                    {"content": said, "type": "semantic", "messages": [int(number)], "replaces": known.get(old or "")}
+                )
+        return json.dumps({"memories": found, "forget": forget}, ensure_ascii=False)
+
+
+def _say(saver: Any, *texts: str, at: Any = AT, ids: tuple[str, ...] = ()) -> None:
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda state: {"messages": [("ai", "I see.")]})
+    builder.add_edge(START, "answer")
+    graph: Any = builder.compile(checkpointer=saver)
+    for n, text in enumerate(texts):
+        graph.invoke({"messages": [HumanMessage(text, id=ids[n] if ids else None)]}, at)
+
+
+def _known(saver: Any) -> dict[str, Any]:
+    async def find() -> list[Any]:
+        return await Memories(saver.backing.store).list_(Owner(saver.backing.user_id, ANALYST))
+
+    return {each.content: each for each in saver.backing.home.call("find", find)}
+
+
+def _sources(saver: Any, memory: Any) -> dict[str, Any]:
+    async def find() -> Any:
+        async with saver.backing.store.reading() as tx:
+            return await memories.sources(tx, memory.id, user_id=memory.user_id)
+
+    return {each.thread_id: tuple(each.seqs) for each in saver.backing.home.call("find", find)}
+
+
+def test_facts_are_typed_and_name_their_messages(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "Hello", "I like noodles", "我住在上海")
+        extractor = MemoryExtractor(keeper.model, saver)
+        stored = extractor.extract("t")
+        assert [(each.content, each.type) for each in stored] == [
+            ("I like noodles", "semantic"),
+            ("我住在上海", "semantic"),
+        ]
+        assert _sources(saver, stored[0]) == {"t": (3,)}
+        assert extractor.usage.calls == 1 and extractor.usage.input_tokens > 0 < extractor.usage.output_tokens
+        # What was read is not read again, by another extractor either.
+        assert extractor.extract("t") == MemoryExtractor(keeper.model, saver).extract("t") == []
+        assert len(keeper.asked) == 1
+        _say(saver, "I have a cat")
+        assert [each.content for each in extractor.extract("t")] == ["I have a cat"]
+        assert "noodles" not in keeper.asked[-1].partition("New messages:")[2]
+        assert [each.content for each in extractor.search("上海")] == ["我住在上海"]
+        assert _known(saver.for_user("bob")) == {}
+
+
+def test_they_are_merged_and_forgotten(store_address: str) -> None:
+    keeper = Keeper()
+    keeper.same = {"我现在住在北京": "I live in Shanghai", "I adore noodles": "I like noodles"}
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        extractor = MemoryExtractor(keeper.model, saver)
+        _say(saver, "I live in Shanghai", "I like noodles")
+        first = {each.content: each.id for each in extractor.extract("t")}
+        other: Any = {"configurable": {"thread_id": "u"}}
+        _say(saver, "我现在住在北京", "I like noodles.", "Forget nothing", at=other)
+        extractor.extract("u")
+        known = _known(saver)
+        assert {content: each.id for content, each in known.items()} == {
+            "我现在住在北京": first["I live in Shanghai"],
+            "I like noodles.": first["I like noodles"],
+        }
+        assert _sources(saver, known["我现在住在北京"]).keys() == {"t", "u"}
+        _say(saver, "Forget noodles", at=other)
+        extractor.extract("u")
+        assert list(_known(saver)) == ["我现在住在北京"]
+        # Deleted with the last thread that said it.
+        saver.delete_thread("t")
+        assert list(_known(saver)) == ["我现在住在北京"]
+        saver.delete_thread("u")
+        assert _known(saver) == {}
+
+
+def test_what_a_person_entered_is_neither_replaced_nor_forgotten(store_address: str) -> None:
+    keeper = Keeper()
+    keeper.same = {"I live in Paris": "I live in Berlin"}
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        entered = Statement("I live in Berlin")
+        saver.backing.home.call("remember", Memories(saver.backing.store).remember, OWNER, entered)
+        _say(saver, "I live in Paris", "Forget Berlin")
+        MemoryExtractor(keeper.model, saver).extract("t")
+        assert set(_known(saver)) == {"I live in Berlin", "I live in Paris"}
+
+
+def test_what_was_replaced_in_the_thread_is_never_read(store_address: str) -> None:
+    """Before a reading, and while the model reads."""
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "I have the number 4111", ids=("m",))
+        _say(saver, "I have the number [removed]", ids=("m",))
+        extractor = MemoryExtractor(keeper.model, saver)
+        assert [each.content for each in extractor.extract("t")] == ["I have the number [removed]"]
+        assert "4111" not in "".join(keeper.asked)
+
+        def replacing(messages: Any) -> Any:
+            if "5222" in messages[-1].text:
+                _say(saver.for_user("ada"), "I have the code [gone]", ids=("n",))
+            return keeper._reply(messages)
+
+        _say(saver, "I have the code 5222", ids=("n",))
+        MemoryExtractor(ScriptedChatModel(replacing), saver).extract("t")
+        assert "5222" not in "".join(_known(saver))
+        assert "I have the code [gone]" in _known(saver)
+        # What was changed after it was read is read again.
+        keeper.same = {"I have the number 7": "I have the number [removed]"}
+        _say(saver, "I have the number 7", ids=("m",))
+        extractor.extract("t")
+        assert set(_known(saver)) == {"I have the number 7", "I have the code [gone]"}
+
+
+def test_a_reply_that_cannot_be_read_stores_nothing_and_loses_nothing(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "I like tea")
+        for bad in ("No.", '{"memories": 5}', "{"):
+            with pytest.raises(ReplyUnreadable):
+                MemoryExtractor(ScriptedChatModel([bad]), saver).extract("t")
+        assert [each.content for each in MemoryExtractor(keeper.model, saver).extract("t")] == ["I like tea"]
+
+
+def test_claims_without_a_message_of_the_user_s_are_left_out(store_address: str) -> None:
+    reply = {
+        "memories": [
+            {"content": "Not cited", "type": "semantic"},
+            {"content": "Said by the model", "messages": [2]},
+            {"content": "Of no message", "messages": [99, "1", True]},
+            {"content": "   ", "messages": [1]},
+            {"content": "Good", "type": "nonsense", "importance": 7, "messages": [1, 99], "replaces": "another's"},
+            "no object",
+        ],
+        "forget": ["another's", 5],
+    }
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "Hello")
+        stored = MemoryExtractor(ScriptedChatModel([f"```json\n{json.dumps(reply)}\n```"]), saver).extract("t")
+        assert [(each.content, each.type, each.importance) for each in stored] == [("Good", "semantic", 1.0)]
+
+
+def _graph(saver: Any, extractor: Any, model: Any) -> Any:
+    memory = memory_node(saver, model=model, extractor=extractor)
+    builder = StateGraph(MemoryMessagesState)
+    builder.add_node("memory", memory)
+    builder.add_node("model", lambda state: {"messages": [AIMessage("Yes.")]})
+    builder.add_edge(START, "memory")
+    builder.add_edge("memory", "model")
+    return builder.compile(checkpointer=saver)
+
+
+def test_a_thread_that_goes_on_is_read_later_and_once(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        waiting = MemoryExtractor(keeper.model, saver, after_seconds=3600)
+        graph = _graph(saver, waiting, ScriptedChatModel(["x"]))
+        for n in range(5):
+            graph.invoke({"messages": [HumanMessage(f"I have {n} cats")]}, AT)
+        assert keeper.asked == []
+        assert len(waiting._tasks) == 1
+        waiting.cancel("t")
+        saver.backing.home.call("settle", saver.backing.home.settle)
+        waiting.settle()
+        assert keeper.asked == []
+        soon = MemoryExtractor(keeper.model, after_seconds=0)
+        _graph(saver, soon, ScriptedChatModel(["x"])).invoke({"messages": [HumanMessage("I have no cats")]}, AT)
+        saver.backing.home.call("settle", saver.backing.home.settle)
+        soon.settle()
+        assert len(_known(saver)) >= 5
+
+
+def test_an_error_of_the_model_is_told_and_the_next_turn_makes_up_for_it(
+    store_address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(messages: Any) -> str:
+        raise RuntimeError("the provider is down")
+
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "I like tea")
+        failing = MemoryExtractor(ScriptedChatModel(fail), saver, after_seconds=0)
+        with caplog.at_level(logging.WARNING):
+            failing.submit("t")
+            saver.backing.home.call("settle", saver.backing.home.settle)
+            failing.settle()
+        assert "the provider is down" in caplog.text and "thread t" in caplog.text
+        good = MemoryExtractor(keeper.model, saver, after_seconds=0)
+        good.submit("t")
+        saver.backing.home.call("settle", saver.backing.home.settle)
+        good.settle()
+        assert list(_known(saver)) == ["I like tea"]
+
+
+async def test_it_is_awaited_as_well(store_address: str) -> None:
+    keeper = Keeper()
+    async with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        builder = StateGraph(MessagesState)
+        builder.add_node("answer", lambda state: {"messages": [("ai", "I see.")]})
+        builder.add_edge(START, "answer")
+        graph: Any = builder.compile(checkpointer=saver)
+        await graph.ainvoke({"messages": [HumanMessage("我喜欢面条")]}, AT)
+        extractor = MemoryExtractor(keeper.model, saver)
+        assert [each.content for each in await extractor.aextract("t")] == ["我喜欢面条"]
+        assert [each.content for each in await extractor.asearch("面条")] == ["我喜欢面条"]
+        await extractor.asettle()
+
+
+@pytest.mark.one_backend
+def test_other_arguments_are_refused(store_address: str) -> None:
+    model = ScriptedChatModel(["x"])
+    for given in ({"model": "gpt"}, {"model": model, "after_seconds": -1}, {"model": model, "after_seconds": "1"}):
+        with pytest.raises(InvalidInput):
+            MemoryExtractor(**given)
+    with pytest.raises(InvalidInput, match="knows no store"):
+        MemoryExtractor(model).extract("t")
