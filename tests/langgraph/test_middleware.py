@@ -29,7 +29,7 @@ from pydantic import BaseModel, PrivateAttr
 from longthread.context.window import item_of
 from longthread.errors import InvalidInput, WindowTooSmall
 from longthread.langgraph import LongthreadSaver, MemoryMiddleware, recall_tool
-from longthread.langgraph.memory.long_term import _Writer
+from longthread.langgraph.memory.model_writer import ModelWriter
 from longthread.langgraph.memory.request_size import fixed_tokens, reply_tokens
 from longthread.memory.summary.pruning import prune_thread
 from longthread.messages.langchain import from_langchain
@@ -366,7 +366,7 @@ async def test_a_loop_that_ends_while_the_model_is_asked_leaves_it_to_a_thread()
     loops: list[asyncio.AbstractEventLoop] = []
     running = asyncio.create_task(asyncio.to_thread(asyncio.run, turn()))
     await asyncio.to_thread(there.wait)
-    assert await _Writer(Slow(["the summary"]), loops[0]).write("Sum up.", "a text") == "the summary"
+    assert await ModelWriter(Slow(["the summary"]), loops[0]).write("Sum up.", "a text") == "the summary"
     await running
 
 
