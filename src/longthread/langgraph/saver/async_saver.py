@@ -23,12 +23,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from longthread.errors import (
-    LongthreadError,
-    StoreConflict,
-    ThreadConflict,
-    ThreadNotFound,
-)
+from longthread.errors import LongthreadError, StoreConflict, ThreadConflict, ThreadNotFound
 from longthread.langgraph.internals import given_to_run
 from longthread.langgraph.message_codec import MessageForm, expect_usable
 from longthread.langgraph.saver import prune
