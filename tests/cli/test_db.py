@@ -236,7 +236,7 @@ def test_a_copy_does_not_say_that_all_is_there_when_a_thread_is_not(
         await turns(store, 1, thread_id="b")
 
     ids_of = threads.thread_ids
-    monkeypatch.setattr(threads, "thread_ids", lambda tx, after="a": ids_of(tx, after=after))
+    monkeypatch.setattr(threads, "thread_ids", lambda tx, after="a", **more: ids_of(tx, after=after, **more))
     in_store(store_address, two)
     said = run("db", "copy", store_address, other_address).stdout
     assert "FROM has 2 threads, and TO 1. Copy again." in said

@@ -57,7 +57,6 @@ async def embed_thread(
         StoreError: the database failed.
         EmbedderFailed: the embedder does not work.
     """
-    await require_vectors(store)
     model = await model_of(embedder)
     done = refused = total = 0
     while True:
@@ -149,6 +148,7 @@ async def _embed(store: Driver, embedder: Embedder, batch: _Batch) -> int | None
     None: the thread has changed, or another process was faster, and nothing was stored. Raises EmbedderFailed after
     storing what was embedded before.
     """
+    await require_vectors(store)
     chunks = [text_of(text) for text in batch.texts]
     made = await make_vectors(partial(_made, embedder, batch.model), chunks) if chunks else BatchVectors(0)
     rows = []
