@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -125,3 +127,24 @@ async def test_nothing_is_taken_after_the_end(home: Home) -> None:
     assert not closing.done()
     waiting.cancel()
     await closing
+
+
+async def test_closing_stops_what_is_still_used_and_keeps_nothing_else() -> None:
+    closed = []
+
+    class Worker:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def close(self) -> None:
+            closed.append(self.name)
+
+    portal, used = Portal(), Worker("used")
+    gone = weakref.ref(unused := Worker("unused"))
+    portal.at_close(used.close)
+    portal.at_close(unused.close)
+    del unused
+    gc.collect()
+    assert gone() is None
+    await portal.close()
+    assert closed == ["used"]

@@ -9,11 +9,13 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import ExitStack, suppress
 from contextvars import Context
 from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakMethod
 
 from longthread.errors import CalledOnItsLoop, SaverClosed
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Closer = Callable[[], Coroutine[Any, Any, None]]
 
 ALIVE_SECONDS = 1.0
 """How often who waits looks whether the loop that it waits for still runs."""
@@ -33,7 +35,7 @@ class Portal:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._behind: set[asyncio.Task[None]] = set()
-        self._closers: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._closers: dict[WeakMethod[Closer], None] = {}
         self._closed = False
         self._closing = asyncio.Event()
         self._process = os.getpid()
@@ -99,9 +101,11 @@ class Portal:
         self._loop.call_soon_threadsafe(self._begin_behind, lambda: work(*args, **kwargs), context=Context())
         return True
 
-    def at_close(self, closer: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Register `closer()`, which stops background work; it is awaited on the portal's loop at close."""
-        self._closers.append(closer)
+    def at_close(self, closer: Closer) -> None:
+        """Register a method that stops background work; it is awaited on the portal's loop at close.
+
+        Its object is not kept alive: a program may make one for each request."""
+        self._closers[WeakMethod(closer, lambda dead: self._closers.pop(dead, None))] = None
 
     async def pause(self, seconds: float, until: asyncio.Event | None = None) -> bool:
         """Sleep in the background, at most until the event is set; False when the portal is being closed and the caller
@@ -125,8 +129,9 @@ class Portal:
         self._closed = True
         self._closing.set()
         await self._close_behind()
-        for closer in self._closers:
-            await closer()
+        for each in list(self._closers):
+            if (closer := each()) is not None:
+                await closer()
         while self._tasks:
             await asyncio.wait(self._tasks)
 

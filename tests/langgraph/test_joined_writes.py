@@ -318,3 +318,18 @@ async def test_a_cancelled_task_takes_no_others_writes_along(store: Driver) -> N
     assert {f"task {n}" for n in range(1, 5)} <= {
         task for task, *_ in await pending(AsyncLongthreadSaver(store), first)
     }
+
+
+async def test_puts_on_another_branch_do_not_hold_writes_up(store: Driver) -> None:
+    saver = AsyncLongthreadSaver(store)
+    first = await put(saver, AT, 1, QUESTION)
+    puts_done, writing = 0, None
+    at = first
+    while writing is None or not writing.done():
+        assert puts_done < 200
+        checkpoint = empty_checkpoint()
+        at = await saver.aput(at, checkpoint, {"source": "fork"}, {})
+        puts_done += 1
+        if puts_done == 5:
+            writing = asyncio.create_task(saver.aput_writes(first, [("x", 1)], "one"))
+    assert await pending(saver, first) == [("one", "x", "1")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,8 +30,6 @@ MOST = 1000
 """Threads of one answer."""
 EXCERPT = 160
 """Characters of the text that a search found."""
-_A_THREAD = 4
-"""Entries that a search looks at for each thread that is wanted: a long conversation has many that fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +58,13 @@ class SharedRecaller:
         self._made: Recaller | None = None
 
     async def entries(self, backing: Backend, text: str, count: int) -> Sequence[Entry]:
-        """Return the user's entries that fit best."""
+        """Return the best entry of each of the user's threads, the best first."""
         from longthread.memory.search.recall import Question, Recaller  # only here: it loads numpy
 
         if self._made is None:
             self._made = Recaller(backing.store)
             backing.home.at_close(self._made.close)
-        asked = Question(text, Scope(backing.user_id), k=count, neighbours=0)
+        asked = Question(text, Scope(backing.user_id), k=count, neighbours=0, one_a_thread=True)
         return [hit.entry for hit in (await self._made.find(asked)).hits]
 
 
@@ -186,17 +185,16 @@ class SaverThreads:
         wanted = terms(text)
         if not wanted:
             return []
-        best: dict[str, Entry] = {}
-        for entry in await self._recaller.entries(self._backing, text, limit * _A_THREAD):
-            best.setdefault(entry.thread_id, entry)
+        best = {entry.thread_id: entry for entry in await self._recaller.entries(self._backing, text, limit)}
         async with self._store.reading() as tx:
             titled = await listing.titled(tx, text, user_id=self._backing.user_id, limit=limit)
             found = {thread.id: ThreadHit(thread, thread.title or "") for thread in titled}
             for thread_id, entry in best.items():
-                thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
-                found[thread_id] = ThreadHit(thread, excerpt(entry.text, wanted, EXCERPT))
-        order = [*best, *(each.id for each in titled if each.id not in best)]
-        return [found[thread_id] for thread_id in order][:limit]
+                with suppress(ThreadNotFound):  # deleted since the index was asked
+                    thread = await log.find_thread(tx, thread_id, user_id=self._backing.user_id)
+                    found[thread_id] = ThreadHit(thread, excerpt(entry.text, wanted, EXCERPT))
+        order = dict.fromkeys([*best, *(each.id for each in titled)])
+        return [found[thread_id] for thread_id in order if thread_id in found][:limit]
 
     async def _set_ttl(self, thread_id: str, ttl: float | None) -> Thread:
         expect_minutes(ttl, "ttl")

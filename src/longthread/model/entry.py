@@ -73,7 +73,7 @@ class Entry(Draft):
     `seq` counts the thread's entries from 1, over all branches. `parent_seq` is the entry before it on its branch, or
     0. `replaces` is the entry whose place this later version of a message takes, or 0. A branch shows the newest
     version under the `seq` and `parent_seq` of that place. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`,
-    `"malformed"` or absent.
+    `"chunk"`, `"malformed"` or absent.
     """
 
     thread_id: str = ""
@@ -87,6 +87,12 @@ class Entry(Draft):
         """What the entry is for, beyond its role."""
         value = self.metadata.get("kind")
         return str(value) if value is not None else None
+
+    @property
+    def is_imported_memory(self) -> bool:
+        """Whether an import took it from another program's memory of the thread. It is on a branch of its own, but
+        took the place of nothing."""
+        return self.role == "system" and self.kind in ("chunk", "summary")
 
     def says_the_same_as(self, draft: Draft) -> bool:
         """Whether storing `draft` here would store nothing new."""

@@ -132,6 +132,9 @@ def test_it_finds_what_either_of_the_stock_savers_finds(store_address: str, stoc
         ({"odd.half": "\ud800"}, True),
         ({"odd": {"nul": "a"}}, False),
         ({"no": "\ud800"}, False),
+        ({"no\ud800": 1}, False),
+        ({"odd": {"nu\x00l": 1}}, False),
+        ({"nu\x00l": "kept"}, True),
         ({"when.ever": 1}, True),
         ({7: "seven"}, True),
     ],
@@ -143,6 +146,7 @@ def test_nested_and_odd_values(store_address: str, filter_: Any, is_found: bool)
         "tags": ["a", "b"],
         "score": 1,
         "odd": {"nul": "a\x00b", "half": "\ud800"},
+        "nu\x00l": "kept",
         "when.ever": 1,
         "7": "seven",
     }

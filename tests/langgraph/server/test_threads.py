@@ -11,6 +11,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.errors import CalledOnItsLoop, InvalidInput, ThreadNotFound
 from longthread.langgraph import LongthreadSaver
+from longthread.langgraph.backend import Backend
+from longthread.langgraph.threads import SharedRecaller
+from longthread.memory.forget import delete_thread
 from longthread.store import log
 from longthread.store.open import open_store
 
@@ -53,6 +56,34 @@ def test_they_are_listed_found_and_deleted_for_one_user(store_address: str) -> N
         assert saver.threads.get("one") is None
         assert saver.get_tuple({"configurable": {"thread_id": "one"}}) is None
         assert saver.threads.search("Monday") == []
+
+
+def test_a_long_thread_hides_no_other(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        for number in range(4):
+            _say(saver, f"short {number}", "A rocket, among other things that were said")
+        for _ in range(30):
+            _say(saver, "long", "rocket")
+        found = saver.threads.search("rocket", limit=5)
+        assert _ids(found)[0] == "long"
+        assert sorted(_ids(found)) == ["long", *(f"short {number}" for number in range(4))]
+
+
+def test_a_thread_that_is_deleted_while_it_is_found_is_left_out(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = SharedRecaller.entries
+
+    async def delete_then(self: SharedRecaller, backing: Backend, text: str, count: int) -> Any:
+        found = await entries(self, backing, text, count)
+        await delete_thread(backing.store, "two", user_id=backing.user_id)
+        return found
+
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        for thread_id in ("one", "two"):
+            _say(saver, thread_id, "A rocket")
+        monkeypatch.setattr(SharedRecaller, "entries", delete_then)
+        assert _ids(saver.threads.search("rocket")) == ["one"]
 
 
 async def test_a_title_that_was_given_is_found(store_address: str) -> None:

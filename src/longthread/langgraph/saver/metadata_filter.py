@@ -44,7 +44,7 @@ class MetadataFilter:
 
     def _alternatives(self) -> Sequence[str]:
         """Return JSON objects of which each match contains one."""
-        each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(wanted)]
+        each = [_spellings(key, wanted) for key, wanted in self.wanted.items() if _is_sought(key, wanted)]
         while math.prod(map(len, each)) > _MOST:
             each.remove(max(each, key=len))
         return [json.dumps(_merged(chosen), ensure_ascii=False) for chosen in product(*each)]
@@ -91,9 +91,9 @@ def _texts(wanted: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _is_sought(wanted: Any) -> bool:
+def _is_sought(key: str, wanted: Any) -> bool:
     """Whether an index may be asked: not for what is missing, nor for what PostgreSQL's JSON cannot hold."""
-    text = json.dumps(wanted)
+    text = json.dumps({key: wanted})
     return wanted is not None and not any(sign in text for sign in ("\\u0000", "\\ud", "Infinity", "NaN", "e+"))
 
 

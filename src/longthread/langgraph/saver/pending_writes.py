@@ -15,6 +15,8 @@ Key = tuple[str, str, str | None]
 """A thread, a namespace, and the checkpoint whose tasks have written."""
 TOGETHER = 64
 """So many tasks' writes are stored in one transaction."""
+PUTS = 3
+"""Writes wait for so many puts at most: other branches of the namespace may be put to without end."""
 
 
 class Pending:
@@ -79,7 +81,9 @@ class PendingWrites:
         put = self._put_before(key)
         await asyncio.sleep(0)
         put = put or self._put_before(key)  # a short one is over by now
-        while put is not None and not pending.ended.done() and not pending.given.task.ends_run:
+        for _ in range(PUTS):
+            if put is None or pending.ended.done() or pending.given.task.ends_run:
+                return
             await asyncio.wait([put.ended])
             await asyncio.wait([pending.ended], timeout=puts.NEXT_SECONDS)
             put = self._put_before(key)

@@ -63,6 +63,7 @@ class Question:
         neighbours: how many unshown entries on either side of each hit come with it.
         topic: only stretches about it; if there is none, its name is searched like the text.
         other_branches: also what is not on its thread's active branch; `Hit.active` tells it apart.
+        one_a_thread: of each thread only its best entry.
 
     Raises:
         InvalidInput: k or neighbours is too small, or the time is empty.
@@ -77,6 +78,7 @@ class Question:
     neighbours: int = 1
     topic: str = ""
     other_branches: bool = False
+    one_a_thread: bool = False
 
     def __post_init__(self) -> None:
         if self.k < 1 or self.neighbours < 0:
@@ -425,6 +427,9 @@ async def load(
     hits: dict[EntryPlace, Hit] = {}
     for start in range(0, len(ranked), max(1, question.k)):
         some = ranked[start : start + question.k]
+        if question.one_a_thread:
+            threads = {place.thread_id for place in hits}
+            some = [each for each in some if each[0].thread_id not in threads]
         await known.read_branches({place.thread_id for place, _ in some})
         # Most of these are hits, so read at once what is shown around them then.
         beside = known.around_each(place for place, _ in some)
@@ -432,8 +437,9 @@ async def load(
         for place, value in some:
             entry = known.shown(place)
             if entry is not None and content_of(entry).strip():
-                active = known.branches[place.thread_id].is_active(entry.seq)
-                if active or question.other_branches:
+                active = entry.is_imported_memory or known.branches[place.thread_id].is_active(entry.seq)
+                is_first = not question.one_a_thread or all(place.thread_id != other.thread_id for other in hits)
+                if is_first and (active or question.other_branches):
                     hits.setdefault(EntryPlace(place.thread_id, entry.seq), Hit(entry, value, active))
         if len(hits) >= question.k:
             break
