@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.errors import InvalidInput
@@ -57,6 +60,13 @@ def _say(saver: Any, *texts: str, at: Any = AT, ids: tuple[str, ...] = ()) -> No
     graph: Any = builder.compile(checkpointer=saver)
     for n, text in enumerate(texts):
         graph.invoke({"messages": [HumanMessage(text, id=ids[n] if ids else None)]}, at)
+
+
+def _quiet_graph(saver: Any) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("nothing", lambda state: {"messages": []})
+    builder.add_edge(START, "nothing")
+    return builder.compile(checkpointer=saver)
 
 
 def _known(saver: Any) -> dict[str, Any]:
@@ -205,7 +215,6 @@ def test_a_thread_that_goes_on_is_read_later_and_once(store_address: str) -> Non
         for n in range(5):
             graph.invoke({"messages": [HumanMessage(f"I have {n} cats")]}, AT)
         assert keeper.asked == []
-        assert len(waiting._tasks) == 1
         waiting.cancel("t")
         saver.backing.home.call("settle", saver.backing.home.settle)
         waiting.settle()
@@ -259,5 +268,163 @@ def test_other_arguments_are_refused(store_address: str) -> None:
     for given in ({"model": "gpt"}, {"model": model, "after_seconds": -1}, {"model": model, "after_seconds": "1"}):
         with pytest.raises(InvalidInput):
             MemoryExtractor(**given)
-    with pytest.raises(InvalidInput, match="knows no store"):
+    with pytest.raises(InvalidInput, match="without a saver"):
         MemoryExtractor(model).extract("t")
+
+
+def _held(keeper: Keeper) -> tuple[ScriptedChatModel, threading.Event, threading.Event]:
+    """Return a model that waits in each call, an event that it is asked, and one that lets it answer."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def hold(messages: Any) -> Any:
+        asked.set()
+        assert may_answer.wait(60)
+        return keeper._reply(messages)
+
+    return ScriptedChatModel(hold), asked, may_answer
+
+
+def test_more_changed_messages_than_one_call_reads_are_each_read_once(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        graph = _quiet_graph(saver)
+        graph.invoke({"messages": [HumanMessage(f"note {n} secret", id=f"m{n}") for n in range(150)]}, AT)
+        extractor = MemoryExtractor(keeper.model, saver)
+        assert extractor.extract("t") == []
+        assert len(keeper.asked) == 3
+        graph.invoke({"messages": [HumanMessage(f"note {n} [removed]", id=f"m{n}") for n in range(130)]}, AT)
+        extractor.extract("t")
+        shown = [said for each in keeper.asked[3:] for _, said in _MESSAGE.findall(each)]
+        assert shown == [f"note {n} [removed]" for n in range(130)]
+        assert len(keeper.asked) == 6
+        # A failure on the way keeps the place.
+        graph.invoke({"messages": [HumanMessage(f"note {n} again", id=f"m{n}") for n in range(130)]}, AT)
+        replies = iter(['{"memories": []}', "no JSON"])
+        with pytest.raises(ReplyUnreadable):
+            MemoryExtractor(ScriptedChatModel(lambda messages: next(replies)), saver).extract("t")
+        keeper.asked.clear()
+        extractor.extract("t")
+        assert [len(_MESSAGE.findall(each)) for each in keeper.asked] == [60, 10]
+
+
+def test_changed_and_new_messages_are_shown_in_the_order_of_the_conversation(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        graph, extractor = _quiet_graph(saver), MemoryExtractor(keeper.model, saver)
+        graph.invoke({"messages": [SystemMessage("It is Monday", id="s"), HumanMessage("one", id="1")]}, AT)
+        graph.invoke({"messages": [HumanMessage("two", id="2")]}, AT)
+        extractor.extract("t")
+        graph.invoke({"messages": [HumanMessage("three", id="3"), HumanMessage("I am one", id="1")]}, AT)
+        graph.invoke({"messages": [HumanMessage("III", id="3"), SystemMessage("It is Tuesday", id="s")]}, AT)
+        extractor.extract("t")
+        assert [said for _, said in _MESSAGE.findall(keeper.asked[-1])] == ["I am one", "III"]
+        # Instructions are no news: no call is made for them.
+        graph.invoke({"messages": [SystemMessage("It is Wednesday", id="s")]}, AT)
+        assert extractor.extract("t") == []
+        assert len(keeper.asked) == 2 and "day" not in "".join(keeper.asked)
+
+
+def test_one_for_several_users_takes_over_none_of_their_stores(store_address: str) -> None:
+    keeper = Keeper()
+    extractor = MemoryExtractor(keeper.model, after_seconds=0)
+    for _ in range(2):  # the store is opened anew
+        with LongthreadSaver.from_conn_string(store_address) as saver:
+            ada, bob = saver.for_user("ada"), saver.for_user("bob")
+            for user, said in ((ada, "I like noodles"), (bob, "I like no noodles")):
+                at: Any = {"configurable": {"thread_id": user.backing.user_id}}
+                _graph(user, extractor, ScriptedChatModel(["x"])).invoke({"messages": [HumanMessage(said)]}, at)
+                extractor.settle()
+                extractor.extract(user.backing.user_id, saver=user)
+            assert [each.content for each in extractor.search("noodles", saver=bob)] == ["I like no noodles"]
+            assert [each.content for each in extractor.search("noodles", saver=ada)] == ["I like noodles"]
+            for ask in (extractor.search, extractor.extract, extractor.submit):
+                with pytest.raises(InvalidInput, match="saver=saver"):
+                    ask("bob")
+    assert not extractor._submissions
+
+
+def test_the_saver_of_a_run_is_the_one_that_is_read(store_address: str) -> None:
+    keeper = Keeper()
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as ada:
+        extractor, bob = MemoryExtractor(keeper.model, ada, after_seconds=0), ada.for_user("bob")
+        _graph(bob, extractor, ScriptedChatModel(["x"])).invoke({"messages": [HumanMessage("I am Bob")]}, AT)
+        extractor.settle()
+        extractor.extract("t", saver=bob)
+        assert list(_known(bob)) == ["I am Bob"]
+        assert _known(ada) == {}
+
+
+def test_two_open_stores_have_nothing_to_do_with_each_other(store_address: str, tmp_path: Any) -> None:
+    keeper = Keeper()
+    model, asked, may_answer = _held(keeper)
+    extractor = MemoryExtractor(model, after_seconds=0)
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as one:
+        _say(one, "I like tea")
+        extractor.submit("t", saver=one)
+        assert asked.wait(60)
+        with LongthreadSaver.from_conn_string(str(tmp_path / "other.db"), user_id="ada") as other:
+            _say(other, "I like coffee")
+            MemoryExtractor(keeper.model, other).extract("t")
+            waiting = MemoryExtractor(keeper.model, after_seconds=3600)
+            for each in (extractor, waiting):
+                each.submit("t", saver=one)
+                each.submit("t", saver=other)
+            assert len(waiting._submissions) == 2
+        assert len(waiting._submissions) == 1
+        may_answer.set()
+        extractor.settle()
+        assert list(_known(one)) == ["I like tea"]
+
+
+def test_what_is_submitted_while_it_is_read_is_not_asked_twice(store_address: str) -> None:
+    keeper = Keeper()
+    model, asked, may_answer = _held(keeper)
+    extractor = MemoryExtractor(model, after_seconds=0)
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        _say(saver, "I like tea")
+        extractor.submit("t", saver=saver)
+        assert asked.wait(60)
+        for _ in range(4):
+            extractor.cancel("t", saver=saver)
+            extractor.submit("t", saver=saver)
+        with ThreadPoolExecutor() as pool:
+            by_hand = [pool.submit(extractor.extract, "t", saver=saver) for _ in range(2)]
+            may_answer.set()
+            assert [each.result() for each in by_hand] == [[], []]
+        extractor.settle()
+        assert len(keeper.asked) == extractor.usage.calls == 1
+        assert list(_known(saver)) == ["I like tea"]
+        # What was said meanwhile is read after it.
+        asked.clear()
+        may_answer.clear()
+        _say(saver, "I like milk")
+        extractor.submit("t", saver=saver)
+        assert asked.wait(60)
+        _say(saver, "I like rice")
+        extractor.submit("t", saver=saver)
+        may_answer.set()
+        extractor.settle()
+        assert set(_known(saver)) == {"I like tea", "I like milk", "I like rice"}
+
+
+class _Cipher:
+    def encrypt(self, plain: bytes) -> tuple[str, bytes]:
+        return "xor", bytes(each ^ 0x5A for each in plain)
+
+    def decrypt(self, name: str, packed: bytes) -> bytes:
+        return bytes(each ^ 0x5A for each in packed)
+
+
+def test_a_saver_without_texts_is_refused(store_address: str) -> None:
+    keeper = Keeper()
+    serde = EncryptedSerializer(_Cipher())
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada", serde=serde) as saver:
+        _say(saver, "I like tea")
+        extractor = MemoryExtractor(keeper.model, saver)
+        for ask in (extractor.extract, extractor.submit):
+            with pytest.raises(InvalidInput, match="index_text=True"):
+                ask("t")
+        assert extractor.search("tea") == []
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada", serde=serde, index_text=True) as saver:
+        _say(saver, "I like milk")
+        assert [each.content for each in MemoryExtractor(keeper.model, saver).extract("t")] == ["I like milk"]
