@@ -61,7 +61,8 @@ class Portal:
         """
         self.require_open()
         if self.here:
-            raise CalledOnItsLoop(method=method)
+            owner, dot, name = method.rpartition(".")
+            raise CalledOnItsLoop(method=method, twin=f"{owner}{dot}a{name}")
 
     async def run(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Await `work(…)` on the portal's loop, from any loop; SaverClosed if the portal or its loop is closed."""

@@ -14,9 +14,10 @@ class SaverClosed(LongthreadError):
 
 class CalledOnItsLoop(LongthreadError):
     message = """`{method}` was called on the event loop of its own saver or store, and would wait for itself for ever.
-    Use `await saver.a{method}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open it with a
+    Use `await saver.{twin}(…)`, and ainvoke, astream, aget_state or aupdate_state of the graph. Or open it with a
     plain `with LongthreadSaver.from_conn_string(…)`: it then runs on a thread of its own."""
     method: str
+    twin: str
 
 
 class SerializerNotUsable(InvalidInput):

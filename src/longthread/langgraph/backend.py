@@ -66,6 +66,13 @@ def backend_in(given: Any) -> Backend | None:
     return None
 
 
+def backend_of_run(given: Backend | None, checkpointer: Any) -> Backend | None:
+    """Return a run's backend: of its checkpointer if none was given, or if that is over the same store, perhaps for
+    another user (`saver.for_user`); else the one that was given."""
+    found = backend_in(checkpointer)
+    return found if given is None or (found is not None and found.store is given.store) else given
+
+
 _PLAIN = (str, bytes, int, float, complex, type, ModuleType, type(None))
 
 

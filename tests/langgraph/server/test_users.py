@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from longthread.errors import InvalidInput, SaverClosed, ThreadTaken
-from longthread.langgraph import LongthreadSaver, LongthreadStore
+from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
+from longthread.testing import ScriptedChatModel
 
 
 def _graph(saver: LongthreadSaver) -> Any:
@@ -68,3 +70,30 @@ async def test_the_deletion_of_expired_items_may_be_awaited(store_address: str) 
         assert store.sweep_ttl() == 1
         assert await store.sweep_ttl() == 0
         assert store.get(("n",), "stays") is not None
+
+
+def test_the_saver_of_a_run_says_whose_memory_is_asked(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        for name in ("ada", "bob"):
+            _graph(saver.for_user(name)).invoke(
+                _said(f"The PIN of {name}"), {"configurable": {"thread_id": f"{name}/1"}}
+            )
+        asked = {"action": "recall_memory", "args": {"query": "PIN", "scope": "user"}}
+        for given in (saver, saver.for_user("ada"), None):
+            model = ScriptedChatModel([asked, "done"])
+            tool = recall_tool(given, scopes=("thread", "user"))
+            agent = create_agent(model, [tool], checkpointer=saver.for_user("bob"))
+            at: Any = {"configurable": {"thread_id": f"bob/{given!r}"}}
+            [result] = [each.text for each in agent.invoke(_said("?"), at)["messages"] if each.type == "tool"]
+            assert "PIN of bob" in result and "PIN of ada" not in result
+
+
+def test_memory_with_the_base_saver_shortens_a_user_s_state(store_address: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        memory = MemoryMiddleware(saver, max_messages_per_thread=6, summary_threshold=2)
+        agent = create_agent(
+            ScriptedChatModel(lambda messages: "Yes."), middleware=[memory], checkpointer=saver.for_user("ada")
+        )
+        for number in range(20):
+            state = agent.invoke(_said(f"Note {number}"), {"configurable": {"thread_id": "ada/1"}})
+        assert len(state["messages"]) <= 14

@@ -8,6 +8,7 @@ import copy
 import json
 import pickle
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -212,6 +213,13 @@ async def test_of_two_that_begin_a_thread_one_wins(store: Driver, second: Driver
     assert await ours.said() == ["quick", "re: quick"]
 
 
+@pytest.fixture
+def _read_before_the_loop(tmp_path: Path) -> None:
+    """A program's own thread has read before its event loop begins."""
+    with LongthreadSaver.from_conn_string(str(tmp_path / "another.db")) as saver:
+        assert saver.get_tuple(AT) is None
+
+
 def _asking(saver: Any) -> Any:
     async def ask(_: _Written) -> dict[str, Any]:
         return {"log": [interrupt("?")]}
@@ -225,6 +233,7 @@ def _asking(saver: Any) -> Any:
 
 
 @pytest.mark.parametrize("savers", ["one", "two"])
+@pytest.mark.usefixtures("_read_before_the_loop")
 async def test_of_two_answers_to_one_interrupt_one_counts(
     store: Driver, second: Driver, wire: Copy, savers: str
 ) -> None:

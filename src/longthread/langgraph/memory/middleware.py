@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from longthread.context.window import FittedView, ViewRequest, WindowMessage, fit
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.langgraph.backend import BackendUser, backend_in, expect_backed
+from longthread.langgraph.backend import BackendUser, backend_in, backend_of_run, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER, DURABILITY
 from longthread.langgraph.memory.extractor import MemoryExtractor
 from longthread.langgraph.memory.long_term import LongTermMemory, StateSummary
@@ -229,7 +229,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return _Call(request, str(thread_id), memory, stores_at_end=config.get(DURABILITY) == "exit")
 
     def _memory_of(self, checkpointer: Any) -> LongTermMemory | None:
-        backing = self._backing or backend_in(checkpointer)
+        backing = backend_of_run(self._backing, checkpointer)
         if backing is None or not backing.has_text:
             self._warn_once(_NO_SAVER if backing is None else NO_TEXT)
             return None

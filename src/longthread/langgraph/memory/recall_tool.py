@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from longthread.builtin import recall as recalling
 from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
-from longthread.langgraph.backend import Backend, BackendUser, backend_in, expect_backed
+from longthread.langgraph.backend import Backend, BackendUser, backend_in, backend_of_run, expect_backed
 from longthread.langgraph.internals import CHECKPOINTER
 from longthread.langgraph.memory.options import NO_TEXT, RecallOptions, settings_of
 from longthread.llm.embedders import embedder_of
@@ -51,7 +51,8 @@ def recall_tool(
 
     Args:
         saver: a saver, or a store of items in the same database. None: the checkpointer of the agent, when it runs, or
-            its store of items, whatever wraps them.
+            its store of items, whatever wraps them. An agent's checkpointer over the same store says whose threads
+            these are.
         scopes: with ("thread", "user"), the model may also look in all threads of the saver's `user_id`. Safe only
             where each of your users has a saver, or a store, with a `user_id` of their own: all that was opened
             without one share the user "default", and would find each other's words.
@@ -101,7 +102,7 @@ class _Lookups:
 
     def of(self, runtime: ToolRuntime) -> _Lookup | None:
         """Return the lookup for a call; None if no store of Longthread's is behind the agent."""
-        backing = self._backing or backend_in(runtime.config.get("configurable", {}).get(CHECKPOINTER))
+        backing = backend_of_run(self._backing, runtime.config.get("configurable", {}).get(CHECKPOINTER))
         backing = backing or backend_in(runtime.store)
         if backing is None:
             return None

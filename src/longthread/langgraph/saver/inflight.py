@@ -47,6 +47,11 @@ class StoreCaller:
         task = self._task() if self._task is not None else None
         return task is not None and not task.done() and not task.cancelling() and task is not _current_task()
 
+    def may_be_of_this_context(self) -> bool:
+        """Whether its run can have called this. A program's thread may have read before it began an event loop: the
+        loop's tasks inherit that mark, and are other runs."""
+        return self._thread is None or _current_task() is None
+
     def comes_after(self, other: StoreCaller) -> bool:
         """Whether `other` is an earlier run of the same task or thread, which was over before this one read."""
         return self._task is other._task and self._thread is other._thread and self.number > other.number
@@ -58,7 +63,7 @@ _caller: ContextVar[StoreCaller | None] = ContextVar("longthread_caller", defaul
 def run_at_work() -> int | None:
     """Return the number of the run that calls; None outside of runs, and where a wire lies between."""
     caller = _caller.get()
-    return caller.number if caller is not None else None
+    return caller.number if caller is not None and caller.may_be_of_this_context() else None
 
 
 class _Store:

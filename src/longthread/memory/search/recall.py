@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from longthread.errors import EntryNotFound, InvalidInput, StoreError, StoreReadOnly, ThreadNotFound
+from longthread.errors import EntryNotFound, InvalidInput, StoreClosed, StoreError, StoreReadOnly, ThreadNotFound
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors
 from longthread.memory.embedders.question_vector import Asker
@@ -377,6 +377,8 @@ async def catch_up(store: Driver, threads: Sequence[Searched], seconds: float | 
         count = sum(each.behind for each in threads)
         which = "One conversation has" if count == 1 else f"{count:,} conversations have"
         return [f"{which} messages that are not found: an index is written only where the store may be written to."]
+    except StoreClosed:
+        raise  # nobody asks any more
     except StoreError as error:
         _logger.warning("Thread %s could not be indexed: %s", thread.thread_id, error)
         return [f"The newest entries may be missing, for the index could not be brought up to date. {error}"]
