@@ -178,16 +178,12 @@ class MemoryExtractor:
         return found
 
     def _submissions_of(self, backing: Backend) -> Submissions:
-        home, made = backing.home, Submissions(self._seconds, self._extract)
+        home = backing.home
+        made = Submissions(self._seconds, self._extract, at_end=partial(self._submissions.pop, home, None))
         found = self._submissions.setdefault(home, made)
         if found is made:
-            home.at_close(partial(self._close, home))
+            home.at_close(made.close)
         return found
-
-    async def _close(self, home: Portal) -> None:
-        there = self._submissions.pop(home, None)
-        if there is not None:
-            await there.close()
 
     async def _search(self, backing: Backend, text: str, limit: int) -> list[Memory]:
         found = await Memories(backing.store).search(self._owner(backing), text, k=limit)

@@ -35,9 +35,13 @@ class _Submitted:
 class Submissions:
     """Reads each thread once it was quiet for some seconds, with one task for each. Used on the store's loop alone."""
 
-    def __init__(self, seconds: float, read: Callable[[Backend, str, Any], Awaitable[Any]]) -> None:
+    def __init__(
+        self, seconds: float, read: Callable[[Backend, str, Any], Awaitable[Any]], *, at_end: Callable[[], Any]
+    ) -> None:
+        """`read` reads a thread, given the loop to ask the model on. `at_end` is called when the store is closed."""
         self._seconds = seconds
         self._read = read
+        self._at_end = at_end
         self._threads: dict[_Key, _Submitted] = {}
         self._locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
 
@@ -65,6 +69,7 @@ class Submissions:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
+        self._at_end()
         tasks = [each.task for each in self._threads.values() if each.task is not None]
         for task in tasks:
             task.cancel()
