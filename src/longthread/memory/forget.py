@@ -160,6 +160,11 @@ async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forg
 
 _VOLUMES = ("recall_volumes", "recall_volume_postings", "recall_loose")
 _MEMORIES = ("memories", "memory_sources", "memory_uses")
+_JOINT = (
+    f'"{_SESSION}" <> :thread_id AND id IN '
+    f"(SELECT memory_id FROM memory_sources WHERE \"{_SESSION}\" = :thread_id AND content = '')"
+)
+"""The memories of other threads that were made of this one's words too."""
 
 
 async def _delete_thread(
@@ -206,6 +211,7 @@ def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
     for table in tables.shared:
         if _SESSION in table.by_name:
             yield table.name, f'"{_SESSION}" = :thread_id'
+    yield "memories", _JOINT
 
 
 def _of_users(tables: Tables) -> list[StoreTable]:

@@ -208,8 +208,8 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Store
 async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, statement: Statement) -> Memory:
     """Store a statement of a thread in the place of a memory, which keeps its id and its sources; None: as a new one.
 
-    What a person entered is not replaced. If another memory says the same already, it alone stays. Raises as
-    `remember` does.
+    It goes with the first of its sources then. What a person entered is not replaced. If another memory says the same
+    already, it alone stays, as it is. Raises as `remember` does.
     """
     old = None
     if memory_id is not None:
@@ -218,12 +218,17 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
     if old is None or old.thread_id is None or statement.source is None:
         return (await remember(tx, owner, statement)).memory
     source, statement = statement.source, checked(statement)
-    same = await memories.that_says(tx, owner, said_of(statement.content))
+    said = said_of(statement.content)
+    await memories.delete_if_expired(tx, owner, said)
+    same = await memories.that_says(tx, owner, said)
     if same is not None and str(same["id"]) != old.id:
+        # This thread is no source of it: its words are made of the other memory's, and may not outlive those.
         await memories.delete(tx, old.id, user_id=owner.user_id)
-        return (await remember(tx, owner, statement)).memory
+        return await memories.find(tx, str(same["id"]), user_id=owner.user_id)
     await memories.update(tx, old.id, statement, _indexed(statement.content))
+    await memories.put_said(tx, old.id, said)
     await memories.add_source(tx, old.id, source, statement.content)
+    await memories.join_sources(tx, old.id)
     return await memories.find(tx, old.id, user_id=owner.user_id)
 
 

@@ -187,7 +187,8 @@ async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Non
         await tx.fetch("select_position", id=each)  # locks it
     for each in [*reversed(below), thread_id]:
         # Memories that another thread also said stay, as that thread's.
-        await tx.run("rehome_memories", thread_id=each, user_id=user_id, memory_id=None)
+        for query in ("delete_joint_memories", "rehome_memories"):
+            await tx.run(query, thread_id=each, user_id=user_id, memory_id=None)
         # Every table of a thread refers to it, and its rows are deleted by cascade.
         await tx.run("delete_thread", id=each, user_id=user_id)
 

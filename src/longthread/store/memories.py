@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -172,15 +172,21 @@ async def add_source(tx: Transaction, memory_id: str, source: MemorySource, cont
     )
 
 
-async def forget_said(
-    tx: Transaction, thread_id: str, seqs: Collection[int], is_told: Callable[[str], bool] = lambda words: True
-) -> int:
-    """Delete the memories that come from any of these entries of a locked thread; return how many. What another thread
-    has said too stays, in that one's words. `is_told`: only those whose words it takes."""
+async def join_sources(tx: Transaction, memory_id: str) -> None:
+    """Note that a memory was made of the words of all its threads together: it goes with the first of them."""
+    await tx.run("join_memory_sources", memory_id=memory_id)
+
+
+async def forget_said(tx: Transaction, thread_id: str, seqs: Collection[int]) -> int:
+    """Delete the memories that come from any of these entries of a locked thread; return how many.
+
+    What another thread has said too stays, in that one's words; not what was made of both together.
+    """
     count = 0
     for row in await tx.fetch("select_sources_of_thread", thread_id=thread_id):
-        if not set(seqs).isdisjoint(json.loads(row["seqs"])) and is_told(row["content"]):
+        if not set(seqs).isdisjoint(json.loads(row["seqs"])):
             at = {"thread_id": thread_id, "memory_id": row["memory_id"]}
+            count += await tx.run("delete_joint_memories", **at, user_id=row["user_id"])
             await tx.run("rehome_memories", **at, user_id=row["user_id"])
             count += await tx.run("delete_memory_of_thread", **at)
             await tx.run("delete_memory_source", **at)

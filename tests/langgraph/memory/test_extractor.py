@@ -125,10 +125,17 @@ def test_they_are_merged_and_forgotten(store_address: str) -> None:
         _say(saver, "Forget noodles", at=other)
         extractor.extract("u")
         assert list(_known(saver)) == ["我现在住在北京"]
-        # Deleted with the last thread that said it.
+        # What two threads have said is deleted with the last of them, what was made of both with the first.
+        both: Any = {"configurable": {"thread_id": "v"}}
+        for at in (other, both):
+            _say(saver, "I like tea", at=at)
+            extractor.extract(at["configurable"]["thread_id"])
+        assert set(_known(saver)) == {"我现在住在北京", "I like tea"}
         saver.delete_thread("t")
-        assert list(_known(saver)) == ["我现在住在北京"]
+        assert list(_known(saver)) == ["I like tea"]
         saver.delete_thread("u")
+        assert list(_known(saver)) == ["I like tea"]
+        saver.delete_thread("v")
         assert _known(saver) == {}
 
 
@@ -428,3 +435,53 @@ def test_a_saver_without_texts_is_refused(store_address: str) -> None:
     with LongthreadSaver.from_conn_string(store_address, user_id="ada", serde=serde, index_text=True) as saver:
         _say(saver, "I like milk")
         assert [each.content for each in MemoryExtractor(keeper.model, saver).extract("t")] == ["I like milk"]
+
+
+def _finds(*found: dict[str, Any]) -> ScriptedChatModel:
+    """A model that finds this, in the messages that are numbered 1."""
+    reply = json.dumps({"memories": [{"messages": [1], **each} for each in found]})
+    return ScriptedChatModel(lambda messages: reply if "[1] user" in messages[-1].text else '{"memories": []}')
+
+
+def test_what_was_made_of_a_replaced_message_goes_whatever_its_words_are(store_address: str) -> None:
+    said = ("my password is hunter2", "我感染了艾滋病毒", "I live at 5 Elm Street")
+    found = ("La clave de la usuaria es Hunter-2", "The user is HIV positive.", "Home: Elm St. no. five")
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        entered = Statement("The user is HIV positive, as she told us.")
+        saver.backing.home.call("remember", Memories(saver.backing.store).remember, OWNER, entered)
+        graph = _quiet_graph(saver)
+        for n, (text, content) in enumerate(zip(said, found, strict=True)):
+            at: Any = {"configurable": {"thread_id": f"t{n}"}}
+            graph.invoke({"messages": [HumanMessage(text, id="1"), HumanMessage("I like tea", id="2")]}, at)
+            model = _finds({"content": content}, {"content": f"Likes tea {n}", "messages": [2]})
+            assert len(MemoryExtractor(model, saver).extract(f"t{n}")) == 2
+            graph.update_state(at, {"messages": [HumanMessage("[removed]", id="1", name="ada")]})
+        assert set(_known(saver)) == {entered.content, *(f"Likes tea {n}" for n in range(3))}
+        # The message is read again, as it is now.
+        keeper = Keeper()
+        MemoryExtractor(keeper.model, saver).extract("t0")
+        assert _MESSAGE.findall(keeper.asked[0]) == [("1", "[removed]")]
+        # Other metadata is no other words.
+        graph.update_state({"configurable": {"thread_id": "t0"}}, {"messages": [HumanMessage("I like tea", id="2")]})
+        assert "Likes tea 0" in _known(saver)
+
+
+@pytest.mark.parametrize("how", ["forgotten", "deleted", "replaced"])
+@pytest.mark.parametrize("thread_id", ["a", "b"])
+def test_a_memory_of_two_threads_goes_with_either(store_address: str, thread_id: str, how: str) -> None:
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        graph = _quiet_graph(saver)
+        for at, text in (("a", "I have diabetes and live in Paris"), ("b", "I moved to Rome")):
+            graph.invoke({"messages": [HumanMessage(text, id="1")]}, {"configurable": {"thread_id": at}})
+        [old] = MemoryExtractor(_finds({"content": "Has diabetes, lives in Paris"}), saver).extract("a")
+        model = _finds({"content": "Has diabetes, lives in Rome", "replaces": old.id})
+        [new] = MemoryExtractor(model, saver).extract("b")
+        assert new.id == old.id and list(_known(saver)) == ["Has diabetes, lives in Rome"]
+        if how == "forgotten":
+            saver.forget_message(thread_id, "1")
+        elif how == "deleted":
+            saver.delete_thread(thread_id)
+        else:
+            message = HumanMessage("[removed]", id="1")
+            graph.update_state({"configurable": {"thread_id": thread_id}}, {"messages": [message]})
+        assert _known(saver) == {}

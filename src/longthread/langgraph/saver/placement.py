@@ -12,7 +12,6 @@ from longthread.langgraph.message_codec import MessageForm, draft_of, is_own, un
 from longthread.langgraph.saver.alignment import Alignment
 from longthread.langgraph.saver.message_list import CachedMessage, MessageList, SeqRange, add_run, private
 from longthread.memory.index.indexer import content_of
-from longthread.memory.index.terms import terms
 from longthread.messages.fields import is_packed
 from longthread.model.entry import Draft, Entry
 from longthread.model.thread import title_of
@@ -123,7 +122,7 @@ class LogGrowth:
             self.title = next((title_of(text) for text in asked if text.strip()), None)
 
     async def outdate(self, before: Draft, now: Draft, place: int) -> None:
-        """Take back what was made of a message's earlier words: the title, a summary, and memories of what is gone."""
+        """Take back what was made of a message's earlier words: the title, a summary, and memories."""
         if content_of(before) == content_of(now) and self.form.has_text:
             return
         title, question = title_of(before.text), title_of(now.text)
@@ -134,8 +133,7 @@ class LogGrowth:
         await summaries.outdate(self.tx, self.thread.id, place)
         if before.role == "system":
             return
-        gone = set(terms(content_of(before))) - set(terms(content_of(now)))
-        await memories.forget_said(self.tx, self.thread.id, [place], lambda words: not gone.isdisjoint(terms(words)))
+        await memories.forget_said(self.tx, self.thread.id, [place])
 
     async def flush(self) -> None:
         if self.rows:

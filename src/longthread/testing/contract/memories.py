@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from longthread.errors import MemoryNotFound, StoreConflict
-from longthread.memory.memories import remember
+from longthread.memory.memories import remember, replace_memory
 from longthread.model.memory import ANALYST, Memory, MemorySource, Statement, Used
 from longthread.store import log, memories
 from longthread.store.driver import Driver
@@ -27,6 +27,12 @@ async def kept(store: Driver, content: str, *, owner: Owner = OWNER, source: Mem
         if source is not None:
             await log.position(tx, source.thread_id)
         return (await remember(tx, owner, Statement(content, source=source))).memory
+
+
+async def replaced(store: Driver, old: Memory, content: str, source: MemorySource) -> Memory:
+    async with store.writing() as tx:
+        await log.position(tx, source.thread_id)
+        return await replace_memory(tx, OWNER, old.id, Statement(content, source=source))
 
 
 async def contents(store: Driver, owner: Owner = OWNER) -> list[str]:
@@ -141,11 +147,49 @@ class MemoryContract(Contract):
         await kept(store, "said in both.", source=MemorySource("one", (2,)))
         async with store.writing() as tx:
             await log.position(tx, "one")
-            assert await memories.forget_said(tx, "one", [2], lambda words: words == "none") == 0
+            assert await memories.forget_said(tx, "one", [3]) == 0
             assert await memories.forget_said(tx, "one", [2, 3]) == 1
         assert await contents(store) == ["Said in both", "of another"]
         async with store.reading() as tx:
             assert await memories.sources(tx, both.id, user_id=USER) == [MemorySource("two", (1,))]
+
+    async def test_what_was_made_of_several_threads_together_goes_with_the_first_of_them(self, store: Driver) -> None:
+        for each in ("a", "b", "c", "d"):
+            await thread_with(store, "one", "two", thread_id=each)
+        made = {}
+        for each in ("a", "b", "c"):
+            first = await kept(store, f"{each} lives in Paris", source=MemorySource("a", (1,)))
+            made[each] = await replaced(store, first, f"{each} lives in Rome", MemorySource("b", (2,)))
+            assert made[each].id == first.id
+        alone = await kept(store, "d lives in Paris", source=MemorySource("d", (1,)))
+        await replaced(store, alone, "d lives in Rome", MemorySource("d", (2,)))
+        assert (await kept(store, "c lives in Rome", source=MemorySource("c", (1,)))).id == made["c"].id
+        confirmed = await kept(store, "b lives in Rome")  # by a person
+        assert confirmed.id == made["b"].id
+        async with store.writing() as tx:
+            await log.position(tx, "d")
+            assert await memories.forget_said(tx, "a", [2]) == 0
+            assert await memories.forget_said(tx, "d", [1]) == 1, "in one thread it comes from both of its entries"
+            await log.delete_thread(tx, "c", user_id=USER)
+        assert await contents(store) == ["a lives in Rome", "b lives in Rome"]
+        async with store.writing() as tx:
+            await log.position(tx, "a")
+            assert await memories.forget_said(tx, "a", [1]) == 1
+        assert await contents(store) == ["b lives in Rome"]
+        # It is found by its present words, and not by those of before.
+        assert (await kept(store, "b lives in Paris")).id != confirmed.id
+        assert (await kept(store, "b lives in Rome")).id == confirmed.id
+
+    async def test_what_another_memory_says_already_is_not_that_one_s_source(self, store: Driver) -> None:
+        for each in ("a", "b", "c"):
+            await thread_with(store, "one", thread_id=each)
+        old = await kept(store, "lives in Paris", source=MemorySource("a", (1,)))
+        same = await kept(store, "lives in Rome", source=MemorySource("c", (1,)))
+        assert (await replaced(store, old, "lives in Rome", MemorySource("b", (1,)))).id == same.id
+        assert await contents(store) == ["lives in Rome"]
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "c", user_id=USER)
+        assert await contents(store) == []
 
     async def test_a_run_that_used_a_memory_forgets_it_too(self, store: Driver) -> None:
         await thread_with(store, "a")

@@ -50,6 +50,19 @@ WHERE id = :id;
 -- name: delete_memory
 DELETE FROM memories WHERE id = :id AND user_id = :user_id;
 
+-- name: join_memory_sources
+-- No thread has words of its own for it any more.
+UPDATE memory_sources SET content = ''
+WHERE memory_id = :memory_id AND (SELECT count(*) FROM memory_sources o WHERE o.memory_id = :memory_id) > 1;
+
+-- name: delete_joint_memories
+-- What was made of several threads' words together goes with each of them. What a person entered stays.
+DELETE FROM memories
+WHERE session_id IS NOT NULL
+  AND id IN (SELECT s.memory_id FROM memory_sources s WHERE s.session_id = :thread_id AND s.content = '')
+  AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
+  AND (CAST(:memory_id AS TEXT) IS NULL OR CAST(id AS TEXT) = :memory_id);
+
 -- name: rehome_memories
 -- What another of the user's threads has said too is that one's, in its words, when this one goes.
 UPDATE memories
@@ -67,7 +80,7 @@ WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
   AND (CAST(:memory_id AS TEXT) IS NULL OR CAST(memories.id AS TEXT) = :memory_id);
 
 -- name: select_sources_of_thread
-SELECT CAST(s.memory_id AS TEXT) AS memory_id, s.seqs, s.content, t.user_id
+SELECT CAST(s.memory_id AS TEXT) AS memory_id, s.seqs, t.user_id
 FROM memory_sources s JOIN threads t ON t.id = s.session_id
 WHERE s.session_id = :thread_id ORDER BY s.memory_id;
 
@@ -79,7 +92,10 @@ DELETE FROM memory_sources WHERE CAST(memory_id AS TEXT) = :memory_id AND sessio
 
 -- name: put_memory_source
 INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at, origin)
-VALUES (:memory_id, :thread_id, :seqs, :content, :said_at, :origin)
+VALUES (:memory_id, :thread_id, :seqs,
+        CASE WHEN EXISTS (SELECT 1 FROM memory_sources o WHERE o.memory_id = :memory_id AND o.content = '')
+             THEN '' ELSE :content END,
+        :said_at, :origin)
 ON CONFLICT (memory_id, session_id)
 DO UPDATE SET seqs = excluded.seqs, content = excluded.content, said_at = excluded.said_at,
               origin = coalesce(excluded.origin, memory_sources.origin);

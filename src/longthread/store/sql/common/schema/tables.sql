@@ -368,8 +368,9 @@ CREATE INDEX memories_of_thread ON memories (session_id) WHERE session_id IS NOT
 CREATE UNIQUE INDEX memories_of_user ON memories (user_id, agent_id, said);
 CREATE INDEX memories_expire ON memories (expires_at) WHERE expires_at IS NOT NULL;
 
--- The entries that a memory comes from, for each thread that said it, with the words of that thread. `origin` is what a
--- model had read when it wrote the memory, as JSON: `{"source", "results"}`; NULL: nothing but the conversation.
+-- The entries that a memory comes from, for each thread that said it, with the words of that thread; '' in all of them
+-- where it was made of several threads' words together. `origin` is what a model had read when it wrote the memory, as
+-- JSON: `{"source", "results"}`; NULL: nothing but the conversation.
 CREATE TABLE memory_sources (
     memory_id  UUID NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     session_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
