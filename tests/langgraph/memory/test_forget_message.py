@@ -11,9 +11,10 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import _messages_delta_reducer
-from langgraph.types import Send, interrupt
+from langgraph.graph.message import _messages_delta_reducer, add_messages
+from langgraph.types import Command, Send, interrupt
 from tests.memory.canary import CANARY, in_files, marks, places
 from tests.memory.test_memories import OWNER
 from typing_extensions import TypedDict
@@ -262,7 +263,7 @@ async def test_what_a_graph_keeps_of_it_goes_too(store: Driver, store_address: s
         return {"last": {"said": said}, "notes": [("told", said)], "messages": [AIMessage("done", id="d")]}
 
     async def two(state: Any) -> Any:
-        return {"messages": []} if interrupt(f"shall I say {CANARY} aloud?") else {}
+        return {"messages": []} if interrupt("shall I say it aloud?") else {}
 
     builder = StateGraph(State)
     builder.add_node("one", one)
@@ -286,11 +287,124 @@ async def test_a_call_that_waits_for_a_person(store: Driver, store_address: str)
     talk = Talk(store, middleware=[HumanInTheLoopMiddleware({"look_up": True})])
     await talk.ask("hello", f"look up {CANARY}")
     assert (await talk.agent.aget_state(AT)).interrupts
+    question, call = await talk.ids()
+    await talk.saver.aforget_message("t", question)
+    with pytest.raises(InvalidInput, match="Let the run finish"):
+        await talk.saver.aforget_message("t", call)
+    assert (await talk.agent.aget_state(AT)).interrupts
+    await talk.ask("go on")
     for message_id in await talk.ids():
         await talk.saver.aforget_message("t", message_id)
     await nowhere(store, store_address, marks())
-    await talk.ask("go on")
     assert [each.text for each in await talk.state()] == ["hello", "a short answer", "go on", "a short answer"]
+
+
+async def test_an_unfinished_step_goes_on_as_it_would(store: Driver) -> None:
+    """Nothing of its questions, answers and results is lost, whatever they have in common with the message."""
+    paid: list[int] = []
+
+    @task
+    async def pay(amount: int) -> str:
+        paid.append(amount)
+        return "yes"
+
+    async def one(state: Any) -> Any:
+        done = await pay(1)
+        answers = [interrupt("report.txt"), interrupt({"question": "删除 report.txt 吗？"})]
+        return {"messages": [AIMessage(f"{done} {answers}", id="done")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("one", one)
+    builder.add_node("beside", lambda state: {"messages": AIMessage("beside", id="beside")})
+    builder.add_edge(START, "one")
+    builder.add_edge(START, "beside")
+    graph: Any = builder.compile(checkpointer=LongthreadSaver(store))
+    said = [HumanMessage(text, id=text) for text in ("yes", "report.txt", "pay 1")]
+    await graph.ainvoke({"messages": said}, AT)
+    await graph.ainvoke(Command(resume="yes"), AT)
+    asked = (await graph.aget_state(AT)).interrupts
+    for message_id in ("yes", "report.txt", "beside"):
+        await graph.checkpointer.aforget_message("t", message_id)
+    assert (await graph.aget_state(AT)).interrupts == asked
+    state = await graph.ainvoke(Command(resume={asked[0].id: "no"}), AT)
+    assert [each.text for each in state["messages"]] == ["pay 1", "yes ['yes', 'no']"]
+    assert paid == [1]
+
+
+@pytest.mark.parametrize("kind", ["question", "answer", "result", "task", "call"])
+async def test_what_an_unfinished_step_goes_on_with_is_refused(store: Driver, store_address: str, kind: str) -> None:
+    """Once the run has finished, it goes from the questions, answers and results too. These stay in their places."""
+    question = AIMessage(CANARY, id="m") if kind == "question" else "sure?"
+
+    @task
+    async def echo(message: Any) -> Any:
+        return message if kind == "result" else "echo"
+
+    async def one(state: Any) -> Any:
+        await echo(state["messages"][0])
+        answers = [interrupt("?"), interrupt(question)]
+        return {"messages": [AIMessage(f"{len(answers)} answers")]}
+
+    given = {"call": {"name": "f", "args": {"x": CANARY}, "id": "c1"}, "task": {"messages": [("user", CANARY)]}}
+    builder = StateGraph(MessagesState)
+    builder.add_node("one", one)
+    builder.add_node("two", lambda state: {})
+    builder.add_conditional_edges(START, lambda state: ["one", Send("two", given.get(kind, {}))])
+    graph: Any = builder.compile(checkpointer=LongthreadSaver(store))
+    call = [given["call"]] if kind == "call" else []
+    message = AIMessage(CANARY, id="m", tool_calls=call) if call or kind == "question" else HumanMessage(CANARY, id="m")
+    await graph.ainvoke({"messages": [message, HumanMessage("go", id="go")]}, AT)
+    await graph.ainvoke(Command(resume=CANARY if kind == "answer" else "yes"), AT)
+    before = [each async for each in graph.aget_state_history(AT)]
+    with pytest.raises(InvalidInput, match="Let the run finish"):
+        await graph.checkpointer.aforget_message("t", "m")
+    assert [each async for each in graph.aget_state_history(AT)] == before
+    await graph.ainvoke(Command(resume="yes"), AT)
+    writes = [[write[:2] for write in each.pending_writes] async for each in graph.checkpointer.alist(AT)]
+    await graph.checkpointer.aforget_message("t", "m")
+    assert places(store_address, marks()) == set()
+    after = [[write[:2] for write in each.pending_writes] async for each in graph.checkpointer.alist(AT)]
+    gone = [(one, other) for one, other in zip(writes, after, strict=True) if one != other]
+    assert len(gone) == (kind == "call")  # instead of the task it says that nothing was written
+    assert [each.text for each in (await graph.aget_state(AT)).values["messages"]] == ["go", "2 answers"]
+
+
+async def test_inputs_of_channels_of_any_name(store: Driver, store_address: str) -> None:
+    class State(TypedDict):
+        chat: Annotated[list[AnyMessage], add_messages]
+
+    long = f"{CANARY} " * 50
+    image = {"type": "image_url", "image_url": {"url": f"https://example.org/{CANARY}"}}
+    file = {"type": "file", "file": {"file_data": CANARY}}
+    inputs: list[Any] = [long, [("user", CANARY)], [("user", long)], [{"role": "user", "content": [image]}]]
+    inputs += [[{"role": "user", "content": [{"type": "text", "text": "看图"}, file]}], ("user", long)]
+    builder = StateGraph(State)
+    builder.add_node("part", lambda state: {"chat": [AIMessage("part")]})
+    builder.add_conditional_edges(START, lambda state: [Send("part", {"chat": given})])
+    graph: Any = builder.compile(checkpointer=LongthreadSaver(store))
+    for given in inputs:
+        await graph.ainvoke({"chat": given}, AT)
+        await graph.ainvoke({"chat": [("user", "next")]}, AT)
+        first = next(each for each in (await graph.aget_state(AT)).values["chat"] if CANARY in str(each.content))
+        await graph.checkpointer.aforget_message("t", first.id)
+        assert places(store_address, marks()) == set()
+
+
+async def test_an_input_with_the_same_words_and_another_image_stays(store: Driver) -> None:
+    def shows(name: str) -> dict[str, Any]:
+        image = {"type": "image_url", "image_url": {"url": f"https://example.org/{name}.png"}}
+        return {"role": "user", "content": [{"type": "text", "text": "what is it?"}, image]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda state: {"messages": [AIMessage("a bird")]})
+    builder.add_edge(START, "answer")
+    graph: Any = builder.compile(checkpointer=LongthreadSaver(store))
+    for name in ("one", "two", "three"):
+        await graph.ainvoke({"messages": [shows(name)]}, AT)
+    first = (await graph.aget_state(AT)).values["messages"][0]
+    await graph.checkpointer.aforget_message("t", first.id)
+    raw = [each.checkpoint["channel_values"].get("__start__") async for each in graph.checkpointer.alist(AT)]
+    assert [each["messages"][0] for each in raw if each and each["messages"]] == [shows("three"), shows("two")]
 
 
 async def test_delta_channels(store: Driver, store_address: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Set
 from dataclasses import replace
-
-from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.message_codec import MessageForm
 from longthread.langgraph.saver.channel_values import ChannelValue
+from longthread.langgraph.saver.control_writes import NOTHING
 from longthread.langgraph.saver.forgotten_values import ForgottenMessages
 from longthread.langgraph.saver.record import StoredCheckpoint, TaskWrites, blob_of, cell_of_blob
 from longthread.model.entry import Entry
@@ -61,8 +60,9 @@ async def forget_message(
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
         EntryNotFound: the thread has no such message.
-        InvalidInput: the thread is not a LangGraph application's alone, or what messages say is not stored in plain:
-            then nobody can tell which calls and results are one.
+        InvalidInput: the thread is not a LangGraph application's alone, or a step of it is not finished and goes on
+            with the message, or what messages say is not stored in plain: then nobody can tell which calls and results
+            are one.
         StoreError: the database failed. Nothing was changed.
     """
     async with store.writing() as tx:
@@ -77,10 +77,16 @@ async def forget_message(
         await expect_free(tx, thread_id)
         entries = await _unit(tx, thread_id, message_id)
         ids = {log.sent_id(entry) for entry in entries} | {message_id}
-        gone = ForgottenMessages(entries, ids, sorted(await recall.places_of_versions(tx, thread_id)))
+        versions = sorted(await recall.places_of_versions(tx, thread_id))
+        gone = ForgottenMessages(entries, ids, form.serde, versions)
+        names = sorted(await checkpoints.namespaces(tx, thread_id))
+        spaces = [await _Namespace.of(tx, thread_id, ns, gone) for ns in names]
+        for space in spaces:
+            await space.note_lists()
+        step = await checkpoints.find(tx, thread_id, "", None)
         rewritten = 0
-        for ns in await checkpoints.namespaces(tx, thread_id):
-            rewritten += await _Namespace(tx, thread_id, ns, gone, form.serde).rewrite()
+        for space in spaces:
+            rewritten += await space.rewrite(step.id if step is not None else "")
         if not entries and not rewritten:
             raise EntryNotFound(thread=thread_id, entry=message_id)
         if entries:
@@ -147,72 +153,109 @@ class _Namespace:
     """Rewrites the checkpoints of a namespace without forgotten messages."""
 
     def __init__(
-        self, tx: Transaction, thread_id: str, ns: str, gone: ForgottenMessages, serde: SerializerProtocol
+        self, tx: Transaction, thread_id: str, ns: str, gone: ForgottenMessages, newest: CheckpointRow | None
     ) -> None:
         self._tx = tx
         self._thread_id = thread_id
         self._ns = ns
         self._gone = gone
-        self._serde = serde
+        self._newest = newest
 
-    async def rewrite(self) -> int:
-        """Rewrite what tells of them; return how many rows that was."""
-        newest = await checkpoints.find(self._tx, self._thread_id, self._ns, None)
-        count = await self._blobs(newest.n if newest is not None else 0)
-        last: CheckpointRow | None = None
-        while rows := await checkpoints.before(
-            self._tx, self._thread_id, self._ns, last.n if last else None, limit=_PAGE
-        ):
-            for row in rows:
-                count += await self._checkpoint(row, raw=newest is None or row.n != newest.n)
-            last = rows[-1]
-        for task in await checkpoints.writes(self._tx, self._thread_id, self._ns, "", checkpoints.LAST):
-            count += await self._task(task, raw=newest is not None and task.checkpoint_id != newest.id)
-        return count
+    @classmethod
+    async def of(cls, tx: Transaction, thread_id: str, ns: str, gone: ForgottenMessages) -> _Namespace:
+        return cls(tx, thread_id, ns, gone, await checkpoints.find(tx, thread_id, ns, None))
 
-    async def _blobs(self, newest: int) -> int:
+    async def note_lists(self) -> None:
+        """Note which channels have lists of messages, wherever one is: inputs are named by them."""
+        async for _, channel, cell in self._large_values():
+            self._note([(channel, cell)])
+        async for row in self._rows():
+            stored = StoredCheckpoint.from_row(row, self._gone.serde)
+            self._note(stored.cells.items())
+            for task in stored.tasks.values():
+                self._note(task.items.values())
+        for task_row in await checkpoints.writes(self._tx, self._thread_id, self._ns, "", checkpoints.LAST):
+            self._note(TaskWrites.from_row(task_row, self._thread_id).items.values())
+
+    async def rewrite(self, step: str) -> int:
+        """Rewrite what tells of them; return how many rows that was. `step`: the newest checkpoint of the graph itself.
+        A subgraph that has a later one belongs to the step behind that, which may be unfinished."""
+        newest = self._newest
+        waits = newest is not None and newest.id >= step
+        later = await self._replaced() if waits else {}
         count = 0
-        for n, channel in await checkpoints.blob_names(self._tx, self._thread_id, self._ns):
-            body = await checkpoints.blob(self._tx, self._thread_id, self._ns, n, channel)
-            cell = cell_of_blob(body or b"", n)
-            left = self._gone.without(channel, cell, self._serde, raw=n != newest)
+        async for n, channel, cell in self._large_values():
+            at_newest = newest is not None and n == newest.n
+            left = self._gone.without(channel, cell, raw=not at_newest, waits=waits and at_newest)
             if left is not cell:
                 count += 1
                 made = blob_of(replace(left or _NEITHER, stored_by=n))
                 await checkpoints.put_blobs(self._tx, self._thread_id, self._ns, n, {channel: made})
+        async for row in self._rows():
+            at_newest = newest is not None and row.n == newest.n
+            count += await self._checkpoint(row, later, raw=not at_newest, waits=waits and at_newest)
+        for task in await checkpoints.writes(self._tx, self._thread_id, self._ns, "", checkpoints.LAST):
+            at_newest = newest is not None and task.checkpoint_id == newest.id
+            count += await self._task(task, raw=newest is not None and not at_newest, waits=waits and at_newest)
         return count
 
-    async def _checkpoint(self, row: CheckpointRow, *, raw: bool) -> bool:
-        stored = StoredCheckpoint.from_row(row, self._serde)
+    def _note(self, cells: Iterable[tuple[str, ChannelValue]]) -> None:
+        for channel, cell in cells:
+            self._gone.note_list(channel, cell)
+
+    async def _large_values(self) -> AsyncIterator[tuple[int, str, ChannelValue]]:
+        for n, channel in await checkpoints.blob_names(self._tx, self._thread_id, self._ns):
+            body = await checkpoints.blob(self._tx, self._thread_id, self._ns, n, channel)
+            yield n, channel, cell_of_blob(body or b"", n)
+
+    async def _rows(self) -> AsyncIterator[CheckpointRow]:
+        last: int | None = None
+        while rows := await checkpoints.before(self._tx, self._thread_id, self._ns, last, limit=_PAGE):
+            for row in rows:
+                yield row
+            last = rows[-1].n
+
+    async def _replaced(self) -> dict[str, set[int]]:
+        """Return which writes in the newest checkpoint's body are replaced by later ones, as a question by the next."""
+        at = self._newest.id if self._newest is not None else ""
+        rows = await checkpoints.writes(self._tx, self._thread_id, self._ns, at)
+        tasks = [TaskWrites.from_row(row, self._thread_id) for row in rows]
+        return {task.id: {index for index in task.items if index < 0} for task in tasks}
+
+    async def _checkpoint(self, row: CheckpointRow, later: Mapping[str, Set[int]], *, raw: bool, waits: bool) -> bool:
+        stored = StoredCheckpoint.from_row(row, self._gone.serde)
         cells = {
-            channel: cell if cell.stored_by is not None else self._cell(channel, cell, raw=raw)
+            channel: cell if cell.stored_by is not None else self._cell(channel, cell, raw=raw, waits=waits)
             for channel, cell in stored.cells.items()
         }
-        tasks = {task_id: self._without(task, raw=raw) for task_id, task in stored.tasks.items()}
+        tasks = {
+            task_id: self._without(task, later.get(task_id, ()), raw=raw, waits=waits)
+            for task_id, task in stored.tasks.items()
+        }
         if _same(cells, stored.cells) and _same(tasks, stored.tasks):
             return False
         left = replace(stored, cells=cells, tasks=tasks)
         await checkpoints.rewrite(self._tx, row, left.body(), left.writes)
         return True
 
-    async def _task(self, row: WriteRow, *, raw: bool) -> bool:
+    async def _task(self, row: WriteRow, *, raw: bool, waits: bool) -> bool:
         task = TaskWrites.from_row(row, self._thread_id)
-        left = self._without(task, raw=raw)
+        left = self._without(task, (), raw=raw, waits=waits)
         if left is not task:
             await checkpoints.replace_writes(self._tx, self._thread_id, left.row(row.ns, row.checkpoint_id))
         return left is not task
 
-    def _cell(self, channel: str, cell: ChannelValue, *, raw: bool) -> ChannelValue:
-        left = self._gone.without(channel, cell, self._serde, raw=raw)
+    def _cell(self, channel: str, cell: ChannelValue, *, raw: bool, waits: bool) -> ChannelValue:
+        left = self._gone.without(channel, cell, raw=raw, waits=waits)
         return _NEITHER if left is None else left
 
-    def _without(self, task: TaskWrites, *, raw: bool) -> TaskWrites:
+    def _without(self, task: TaskWrites, replaced: Collection[int], *, raw: bool, waits: bool) -> TaskWrites:
         items: dict[int, tuple[str, ChannelValue]] = {}
         for index, (channel, cell) in task.items.items():
-            left = self._gone.without(channel, cell, self._serde, raw=raw)
-            if left is not None:
-                items[index] = channel, left
-        same = items.keys() == task.items.keys() and all(items[n][1] is cell for n, (_, cell) in task.items.items())
+            left = self._gone.without(channel, cell, raw=raw, waits=waits and index not in replaced)
+            # A task of whose writes none is left would run again.
+            items[index] = (NOTHING, _NEITHER) if left is None and index >= 0 else (channel, left or _NEITHER)
+        same = all(items[n][1] is cell for n, (_, cell) in task.items.items())
         return task if same else TaskWrites(task.id, task.path, items)
 
 

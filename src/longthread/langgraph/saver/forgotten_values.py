@@ -6,17 +6,21 @@ A value refers to messages of the log, holds others whole, and may hold what bec
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.types import Interrupt, Send
+from langgraph.checkpoint.serde.types import TASKS
+from langgraph.constants import START
+from langgraph.types import Send
 
-from longthread.langgraph.message_codec import draft_of, unpack
+from longthread.errors import InvalidInput, LongthreadError
+from longthread.langgraph.message_codec import draft_of, message_of, unpack
 from longthread.langgraph.saver.channel_values import (
     MESSAGES,
     ChannelValue,
@@ -25,19 +29,14 @@ from longthread.langgraph.saver.channel_values import (
     MessageGap,
     with_attribute,
 )
+from longthread.langgraph.saver.control_writes import CONTROL, ForgottenTexts
 from longthread.langgraph.saver.delta_messages import as_message
 from longthread.langgraph.saver.message_list import VERSIONS, SeqRange, count_of
+from longthread.messages.fields import is_packed
 from longthread.model.entry import Entry
 
 SUMMARY = "memory_summary"
 """The channel in which `MemoryMiddleware` stores what it told of earlier messages."""
-START, TASKS = "__start__", "__pregel_tasks"
-_OWN = "__"
-"""LangGraph's own channels begin with it: besides these two, they are interrupts, resumes, errors and results."""
-_LEAST = 8
-"""Characters that a text must have to be looked for within others."""
-
-
 _GONE: Any = object()
 """Stands for a value that is itself a forgotten message."""
 _Drops = Callable[[Any], bool]
@@ -50,101 +49,141 @@ class ForgottenMessages:
 
     entries: Sequence[Entry]
     ids: Set[str]
+    serde: SerializerProtocol
     versions: Sequence[int] = ()
     lists: set[str] = field(default_factory=lambda: {"messages"})
     seqs: frozenset[int] = field(init=False)
     calls: frozenset[str] = field(init=False)
     _said: frozenset[tuple[str, str]] = field(init=False)
-    _words: frozenset[str] = field(init=False)
+    _texts: ForgottenTexts = field(init=False)
 
     def __post_init__(self) -> None:
         self.seqs = frozenset(entry.seq for entry in self.entries)
         self.calls = frozenset(call.id for entry in self.entries for call in entry.tool_calls)
-        self._said = frozenset((entry.role, entry.text) for entry in self.entries if entry.text.strip())
-        args = [text for entry in self.entries for call in entry.tool_calls for text in _texts(call.args)]
-        self._words = frozenset(text for text in [*args, *(entry.text for entry in self.entries)] if text.strip())
+        said = ((entry.role, _content(_stored(entry, self.serde), entry.text)) for entry in self.entries)
+        self._said = frozenset((role, content) for role, content in said if content)
+        self._texts = ForgottenTexts(self.entries, self.ids)
 
-    def without(self, channel: str, cell: ChannelValue, serde: SerializerProtocol, *, raw: bool) -> ChannelValue | None:
-        """Return a channel's value, or a task's write to it, without them; itself if there are none, None if it was
-        nothing else. `raw`: also without inputs that became one of them, as far as they are known by their content."""
-        if cell.hole is not None and _is_list_of_messages(cell.hole):
+    def note_list(self, channel: str, cell: ChannelValue) -> None:
+        """Note a channel that has messages in a list: what is written to it may become messages."""
+        if isinstance(cell.hole, MessageGap) and cell.hole.runs:
             self.lists.add(channel)
+
+    def without(self, channel: str, cell: ChannelValue, *, raw: bool, waits: bool) -> ChannelValue | None:
+        """Return a channel's value, or a task's write to it, without them; itself if there are none, None if it was
+        nothing else.
+
+        Args:
+            raw: also without inputs that became one of them, as far as they are known by their content.
+            waits: its step is not finished. What the step goes on with stays as it is.
+
+        Raises:
+            InvalidInput: the step `waits`, and goes on with one of them.
+        """
         if channel == SUMMARY:
-            return self._summary(cell, serde)
+            return self._summary(cell)
+        if channel in CONTROL:
+            return self._control(cell, waits=waits)
+        drops: _Drops | None = None
+        if channel == TASKS:
+            drops = self._refuses if waits else self._is_task
+        elif raw and (channel in self.lists or channel == START):
+            drops = self._became
+        return self._value(cell, drops)
+
+    def _value(self, cell: ChannelValue, drops: _Drops | None) -> ChannelValue | None:
         hole = cell.hole
         if isinstance(hole, MessageGap) and hole.kind == MESSAGES:
             runs = self._runs(hole)
             return cell if runs == hole.runs else replace(cell, hole=MessageGap(MESSAGES, runs))
-        drops = self._drops(channel, raw=raw)
-        if drops is None and (hole is None or not self._concerns(hole, serde)):
+        if drops is None and (hole is None or not self._concerns(hole)):
             return cell
-        bare = serde.loads_typed((cell.kind, cell.body))
-        made, left = self._cut(bare, hole, serde, drops)
+        bare = self.serde.loads_typed((cell.kind, cell.body))
+        made, left = self._cut(bare, hole, drops)
         if made is _GONE:
             return None
         if made is bare and left is hole:
             return cell
-        kind, body = serde.dumps_typed(made)
+        kind, body = self.serde.dumps_typed(made)
         return replace(cell, kind=kind, body=body, hole=left)
 
-    def _drops(self, channel: str, *, raw: bool) -> _Drops | None:
-        """Return what tells the items of a channel's value that are to go besides its messages."""
-        if channel in self.lists or channel == START:
-            return self._became if raw else None
-        if channel == TASKS:
-            return lambda value: _has_call(value, self.calls)
-        return self._tells if channel.startswith(_OWN) else None
+    def _control(self, cell: ChannelValue, *, waits: bool) -> ChannelValue:
+        bare = self.serde.loads_typed((cell.kind, cell.body))
+        if waits:
+            if self._texts.is_held(bare) or (cell.hole is not None and self._concerns(cell.hole)):
+                _refuse()
+            return cell
+        blank = self._texts.blanked(bare)
+        if blank is not bare:
+            kind, body = self.serde.dumps_typed(blank)
+            cell = replace(cell, kind=kind, body=body)
+        return self._value(cell, None) or ChannelValue("null", b"")
 
-    def _summary(self, cell: ChannelValue, serde: SerializerProtocol) -> ChannelValue:
-        told = serde.loads_typed((cell.kind, cell.body))
+    def _summary(self, cell: ChannelValue) -> ChannelValue:
+        told = self.serde.loads_typed((cell.kind, cell.body))
         if not isinstance(told, dict) or not (told.get("summary") or told.get("shown") or told.get("topics")):
             return cell
         blank = {**told, "summary": "", "topics": [], "shown": ""}
         blank.pop("digest", None)
-        kind, body = serde.dumps_typed(blank)
+        kind, body = self.serde.dumps_typed(blank)
         return replace(cell, kind=kind, body=body)
 
-    def _concerns(self, hole: Hole, serde: SerializerProtocol) -> bool:
+    def _concerns(self, hole: Hole) -> bool:
         if isinstance(hole, int):
             return hole in self.seqs
         if isinstance(hole, InlineMessage):
-            return self._is_inline(hole, serde)
+            return self._is_inline(hole)
         if any(first <= seq <= last for seq in self.seqs for _, first, last, _ in hole.runs):
             return True
-        return any(self._concerns(inner, serde) for _, inner in hole.inner)
+        return any(self._concerns(inner) for _, inner in hole.inner)
 
-    def _is_inline(self, hole: InlineMessage, serde: SerializerProtocol) -> bool:
-        message = unpack(hole.body, serde)
+    def _is_inline(self, hole: InlineMessage) -> bool:
+        message = unpack(hole.body, self.serde)
         return message.id in self.ids if message.id else self._is_said(message)
 
     def _is_said(self, message: BaseMessage) -> bool:
         draft = draft_of(message.model_copy(update={"id": "any"}))
-        return (draft.role, draft.text) in self._said or any(call.id in self.calls for call in draft.tool_calls)
+        said = draft.role, _content(message, draft.text)
+        return said in self._said or any(call.id in self.calls for call in draft.tool_calls)
 
-    def _cut(
-        self, bare: Any, hole: Hole | None, serde: SerializerProtocol, drops: _Drops | None
-    ) -> tuple[Any, Hole | None]:
+    def _cut(self, bare: Any, hole: Hole | None, drops: _Drops | None) -> tuple[Any, Hole | None]:
         """Take messages out of a value without its messages, and out of its holes."""
         if hole is not None and not isinstance(hole, MessageGap):
-            return (_GONE, None) if self._concerns(hole, serde) else (bare, hole)
+            return (_GONE, None) if self._concerns(hole) else (bare, hole)
         if drops is not None and drops(bare):
             return _GONE, None
         if isinstance(bare, list):
-            return self._cut_list(bare, hole, serde, drops)
+            return self._cut_list(bare, hole, drops)
         if isinstance(bare, dict):
-            return self._cut_object(bare, hole, serde, drops)
+            return self._cut_object(bare, hole, drops)
+        if isinstance(bare, Send) and drops is not None:
+            return self._cut_send(bare, hole, drops)
         if hole is None:
             return bare, None
-        return self._cut_inner(bare, hole, serde)
+        return self._cut_inner(bare, hole)
 
-    def _cut_inner(self, bare: Any, hole: MessageGap, serde: SerializerProtocol) -> tuple[Any, Hole | None]:
+    def _cut_send(self, bare: Send, hole: MessageGap | None, drops: _Drops) -> tuple[Any, Hole | None]:
+        """Take messages, and inputs that became one, out of what a task is given."""
+        if isinstance(bare.arg, str):
+            return bare, hole  # not an input, unless it is the whole text: then it is gone already
+        inner = hole.inner[0][1] if hole is not None else None
+        made, left = self._cut(bare.arg, inner, drops)
+        if made is _GONE:
+            if drops == self._refuses:
+                _refuse()
+            return _GONE, None
+        if made is bare.arg and left is inner:
+            return bare, hole
+        return with_attribute(bare, "arg", made), replace(hole, inner=[("arg", left)]) if hole and left else None
+
+    def _cut_inner(self, bare: Any, hole: MessageGap) -> tuple[Any, Hole | None]:
         """Take messages out of a tuple, or out of what has them in an attribute."""
         parts = (
             dict(enumerate(bare)) if isinstance(bare, tuple) else {name: getattr(bare, name) for name, _ in hole.inner}
         )
         left: list[tuple[Any, Hole]] = []
         for key, inner in hole.inner:
-            made, rest = self._cut(parts[key], inner, serde, None)
+            made, rest = self._cut(parts[key], inner, None)
             if made is _GONE and not isinstance(bare, tuple):
                 return _GONE, None
             parts[key] = None if made is _GONE else made
@@ -156,21 +195,21 @@ class ForgottenMessages:
         return with_attribute(bare, str(name), value), rest_of
 
     def _cut_object(
-        self, bare: dict[Any, Any], hole: MessageGap | None, serde: SerializerProtocol, drops: _Drops | None
+        self, bare: dict[Any, Any], hole: MessageGap | None, drops: _Drops | None
     ) -> tuple[dict[Any, Any], Hole | None]:
         inner = dict(hole.inner) if hole is not None else {}
         found: dict[Any, Any] = {}
         left: list[tuple[Any, Hole]] = []
         for key, value in bare.items():
-            within = drops if key in self.lists else None
-            made, rest = self._cut(value, inner.get(key), serde, within)
+            within = drops if key in self.lists or isinstance(value, dict) else None
+            made, rest = self._cut(value, inner.get(key), within)
             found[key] = ([] if key in self.lists else None) if made is _GONE else made
             left += [(key, rest)] if rest is not None else []
         same = all(found[key] is value for key, value in bare.items()) and left == list(inner.items())
         return (bare, hole) if same else (found, replace(hole, inner=left) if hole is not None and left else None)
 
     def _cut_list(
-        self, bare: list[Any], hole: MessageGap | None, serde: SerializerProtocol, drops: _Drops | None
+        self, bare: list[Any], hole: MessageGap | None, drops: _Drops | None
     ) -> tuple[list[Any], Hole | None]:
         inner = dict(hole.inner) if hole is not None else {}
         waiting = list(hole.runs) if hole is not None else []
@@ -190,7 +229,7 @@ class ForgottenMessages:
             item = next(rest, _GONE)
             if item is _GONE:
                 break
-            made, left = self._cut(item, inner.get(place), serde, drops)
+            made, left = self._cut(item, inner.get(place), drops)
             place += 1
             if made is not _GONE:
                 items.append(made)
@@ -241,37 +280,44 @@ class ForgottenMessages:
         message = as_message(value)
         return message is not None and (message.id in self.ids if message.id else self._is_said(message))
 
-    def _tells(self, value: Any) -> bool:
-        """Whether an interrupt or an error tells of one of the messages."""
-        if isinstance(value, list):
-            return False  # its items are asked
-        texts = list(_texts(value))
-        found = (word == text or (len(word) >= _LEAST and word in text) for word in self._words for text in texts)
-        return _has_call(value, self.calls) or any(found)
+    def _is_task(self, value: Any) -> bool:
+        """Whether a task, or an item of what it is given, is one of the calls, or an input that became a message."""
+        if isinstance(value, Send):
+            told = isinstance(value.arg, str) and self._texts.is_held(value.arg)
+            return told or _has_call(value.arg, self.calls)
+        return self._became(value)
+
+    def _refuses(self, value: Any) -> bool:
+        if self._is_task(value):
+            _refuse()
+        return False
 
 
-def _is_list_of_messages(hole: Hole) -> bool:
-    return isinstance(hole, MessageGap) and bool(hole.runs)
+def _refuse() -> None:
+    raise InvalidInput(
+        reason="A step of this thread is not finished, and goes on with the message: as a question to a person, an "
+        "answer, a result or a task. Let the run finish, or send it something new, and then forget the message; or "
+        "delete the thread: saver.delete_thread(…)."
+    )
+
+
+def _stored(entry: Entry, serde: SerializerProtocol) -> BaseMessage | None:
+    """Return an entry's message; None if it cannot be read: it is forgotten all the same."""
+    try:
+        return unpack(entry.payload, serde) if entry.payload and is_packed(entry.payload) else message_of(entry)
+    except (LongthreadError, ValueError):
+        return None
+
+
+def _content(message: BaseMessage | None, text: str) -> str:
+    """Return what a message says: its text, or its whole content where that has an image or a file."""
+    blocks = message.content if message is not None and isinstance(message.content, list) else []
+    if all(isinstance(each, str) or each.get("type") == "text" for each in blocks):
+        return text if text.strip() else ""
+    return json.dumps(blocks, sort_keys=True, default=repr)
 
 
 def _has_call(value: Any, ids: Set[str]) -> bool:
-    if isinstance(value, Send | Interrupt):
-        return _has_call(value.arg if isinstance(value, Send) else value.value, ids)
     if isinstance(value, Mapping):
         return (value.get("id") in ids and "args" in value) or any(_has_call(each, ids) for each in value.values())
     return isinstance(value, list | tuple) and any(_has_call(each, ids) for each in value)
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Send | Interrupt):
-        yield from _texts(value.arg if isinstance(value, Send) else value.value)
-    elif isinstance(value, BaseException):
-        yield str(value)
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _texts(each)
