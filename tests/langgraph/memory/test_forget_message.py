@@ -452,6 +452,16 @@ async def test_what_is_not_there_or_is_anothers(store: Driver) -> None:
         await talk.saver.aforget_message("t", message_id)
 
 
+async def test_an_unknown_message_is_an_error_and_the_summary_stays(store: Driver) -> None:
+    talk = Talk(store, enable_summary=True, max_messages_per_thread=6, summary_threshold=2)
+    await talk.ask(*(f"note {number}" for number in range(12)))
+    before = (await talk.agent.aget_state(AT)).values["memory_summary"]
+    assert before["summary"]
+    with pytest.raises(EntryNotFound, match="nothing"):
+        await talk.saver.aforget_message("t", "nothing")
+    assert (await talk.agent.aget_state(AT)).values["memory_summary"] == before
+
+
 @pytest.mark.parametrize("same", [True, False])
 async def test_a_run_under_way_does_not_bring_it_back(store: Driver, store_address: str, same: bool) -> None:
     saver = LongthreadSaver(store)

@@ -84,11 +84,15 @@ async def forget_message(
         for space in spaces:
             await space.note_lists()
         step = await checkpoints.find(tx, thread_id, "", None)
-        rewritten = 0
-        for space in spaces:
-            rewritten += await space.rewrite(step.id if step is not None else "")
-        if not entries and not rewritten:
+        finished = step.id if step is not None else ""
+        gone.clears_summaries = bool(entries)
+        rewritten = [await space.rewrite(finished) for space in spaces]
+        if not entries and not any(rewritten):
             raise EntryNotFound(thread=thread_id, entry=message_id)
+        if not entries:
+            gone.clears_summaries = True  # it was somewhere, so a summary may tell of it
+            for space in spaces:
+                await space.rewrite(finished)
         if entries:
             await delete_entries(tx, thread_id, user_id, entries)
         else:

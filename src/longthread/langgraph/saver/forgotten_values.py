@@ -45,13 +45,15 @@ _Drops = Callable[[Any], bool]
 @dataclass(slots=True)
 class ForgottenMessages:
     """What is to be forgotten: messages in all their versions, by entries and ids, and their calls. `versions` are the
-    entries of the thread that are later versions of any message, in order. `lists` names channels of messages."""
+    entries of the thread that are later versions of any message, in order. `lists` names channels of messages.
+    `clears_summaries`: what the middleware told of earlier messages is emptied."""
 
     entries: Sequence[Entry]
     ids: Set[str]
     serde: SerializerProtocol
     versions: Sequence[int] = ()
     lists: set[str] = field(default_factory=lambda: {"messages"})
+    clears_summaries: bool = True
     seqs: frozenset[int] = field(init=False)
     calls: frozenset[str] = field(init=False)
     _said: frozenset[tuple[str, str]] = field(init=False)
@@ -81,7 +83,7 @@ class ForgottenMessages:
             InvalidInput: the step `waits`, and goes on with one of them.
         """
         if channel == SUMMARY:
-            return self._summary(cell)
+            return self._summary(cell) if self.clears_summaries else cell
         if channel in CONTROL:
             return self._control(cell, waits=waits)
         drops: _Drops | None = None
