@@ -203,14 +203,16 @@ async def test_a_message_that_comes_back_with_other_words_is_one_entry_in_its_pl
     assert (await talk.state())[-1].text == GUARDED
 
 
-async def test_a_memory_of_what_is_gone_goes_and_others_stay(store: Driver) -> None:
+async def test_memories_of_a_replaced_message_go_and_others_stay(store: Driver) -> None:
     talk = Talk(store)
     message_id = await talk.begin(1)
-    owner, memories, source = replace(OWNER, user_id="default"), Memories(store), MemorySource("t", (1, 2))
+    owner, memories = replace(OWNER, user_id="default"), Memories(store)
     for words in (f"The user lives at {CANARY}", "The user has an address"):
-        await memories.remember(owner, Statement(words, source=source))
+        await memories.remember(owner, Statement(words, source=MemorySource("t", (1, 2))))
+    await memories.remember(owner, Statement("The user counts", source=MemorySource("t", (2, 3))))
+    await memories.remember(owner, Statement(f"{CANARY} is a street"))
     await talk.guard(message_id)
-    assert [each.content for each in await memories.list_(owner)] == ["The user has an address"]
+    assert {each.content for each in await memories.list_(owner)} == {"The user counts", f"{CANARY} is a street"}
 
 
 async def test_an_answer_is_replaced_too(store: Driver) -> None:
