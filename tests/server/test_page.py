@@ -114,7 +114,7 @@ def test_a_failed_run_shows_what_to_do(serve: Any, open_page: Any) -> None:
     page.wait_for_selector(".card.bad")
     assert page.locator(".card.bad p").inner_text() == said
     page.click("#language")
-    page.wait_for_selector(".card.bad")
+    page.wait_for_selector(".card.bad p:has-text('模型')")
     assert page.locator(".card.bad p").inner_text() == "模型 demo 出错：no luck. 会话已保留，点“继续”重试。"
 
 
@@ -492,13 +492,14 @@ def test_who_decided_a_call_that_needs_approval_is_told(serve: Any, open_page: A
 
 def test_the_list_marks_what_waits_for_approval(serve: Any, open_page: Any, store_address: str) -> None:
     _, page, _ = waits(serve, open_page, store_address)
+    page.wait_for_selector("#list .waits")
     assert page.locator("#list .waits").all_inner_texts() == ["Waiting for approval"]
     assert page.get_by_role("button", name="Write to both. Waiting for approval").count() == 1
     page.click("#language")
     page.wait_for_selector("#list .waits:has-text('等待批准')")
     page.locator(".approval .go").first.click()
     page.wait_for_function("() => document.querySelectorAll('.approval').length === 1")
-    assert page.locator("#list .waits").count() == 1
+    page.wait_for_function("() => document.querySelectorAll('#list .waits').length === 1")
     page.locator(".approval .go").click()
     page.wait_for_selector(".answer strong")
     page.wait_for_function("() => !document.querySelector('#list .waits')")
