@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from longthread.errors import ThreadConflict
 from longthread.langgraph import LongthreadSaver
+from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.entry import Draft
 from longthread.store import checkpoints, log
@@ -459,6 +460,41 @@ async def test_an_old_message_that_is_changed_in_place_and_returned_is_stored(st
     for each in (saver, LongthreadSaver(store)):
         found = _texts((await _answering(each).aget_state(AT)).values["messages"])
         assert (len(found), found[0], found[1]) == (301, "redacted", "secret 1")
+
+
+async def test_it_is_stored_too_if_it_changes_while_the_checkpoint_before_is_stored(store: Driver) -> None:
+    is_redacted = asyncio.Event()
+
+    class Saver(AsyncLongthreadSaver):
+        waits = False
+
+        async def _putting(self, given: Any, *more: Any) -> Any:
+            putting = await super()._putting(given, *more)
+            if self.waits and given.lists:  # they have been compared, and are not remembered yet
+                await is_redacted.wait()
+            return putting
+
+        def _given_writes(self, config: Any, writes: Any, *more: Any) -> Any:
+            given = super()._given_writes(config, writes, *more)
+            if any(channel == "messages" and _texts(value) == ["redacted"] for channel, value in writes):
+                is_redacted.set()
+            return given
+
+    def redact(state: MessagesState) -> dict[str, Any]:
+        state["messages"][0].content = "redacted"
+        return {"messages": [state["messages"][0]]}
+
+    saver = Saver(store)
+    builder = StateGraph(MessagesState)
+    builder.add_node("redact", redact)
+    builder.add_edge(START, "redact")
+    graph: Any = builder.compile(checkpointer=saver)
+    said = [HumanMessage(f"secret {number}", id=f"m{number}") for number in range(300)]
+    await graph.aupdate_state(AT, {"messages": said}, as_node=START)
+    saver.waits = True
+    await graph.ainvoke({"messages": [HumanMessage("redact", id="last")]}, AT)
+    found = _texts((await _answering(AsyncLongthreadSaver(store)).aget_state(AT)).values["messages"])
+    assert (len(found), found[0], found[1]) == (301, "redacted", "secret 1")
 
 
 async def test_what_the_tasks_of_a_refused_checkpoint_have_written_is_deleted(store: Driver, second: Driver) -> None:

@@ -103,6 +103,8 @@ class MessageList:
         # One list of messages, or nothing any more.
         self._held: list[list[BaseMessage]] = []
         self._last_held: weakref.ref[BaseMessage] | None = None
+        self.doubts = 0
+        """How often a message was given that has changed: see `doubt`."""
         self._places: dict[str, int] | None = None
         self.extend(messages)
 
@@ -151,6 +153,12 @@ class MessageList:
         They are held only while the caller has the last of them: a caller that dropped that has mostly dropped all."""
         self._held = held = [list(messages[: max(0, len(messages) - RECENT)])]
         self._last_held = weakref.ref(messages[-1], lambda _: held.clear()) if messages else None
+
+    def doubt(self) -> None:
+        """Hold nothing any more: a message was given that differs from this list's. It may have been changed where it
+        stands. A put that is under way must not hold it either: it may have compared it before."""
+        self.doubts += 1
+        self.hold([])
 
     def equal(self, messages: Sequence[BaseMessage]) -> int:
         """Count how many of `messages`, from the first on, equal the cached ones.

@@ -36,8 +36,8 @@ class CheckpointPut:
     tasks: Sequence[TaskWrites] = ()
     """What tasks of the checkpoint that this one goes on from have written, to be stored with it."""
     placed: dict[CheckpointName, tuple[MessageList | None, PlacedList]] = field(default_factory=dict)
-    given: dict[CheckpointName, list[BaseMessage]] = field(default_factory=dict)
-    """Lists that were handed over whole."""
+    given: dict[CheckpointName, tuple[list[BaseMessage], int]] = field(default_factory=dict)
+    """Lists that were handed over whole, and how often the known list had been doubted when they were compared."""
     unwritten: list[tuple[CheckpointName, str]] = field(default_factory=list)
     """Delta channels that have the same messages as at their checkpoint's parent, whose id stands beside."""
     ids: dict[int, str] = field(default_factory=dict)
@@ -80,7 +80,10 @@ class CheckpointPut:
         for name, (base, placed) in self.placed.items():
             current = self.memory.lists.get(name)
             kept = placed.kept(current if current is base else None)
-            kept.hold(self.given.get(name, ()))
+            given, doubts = self.given.get(name, ((), 0))
+            # Of a list that was not known, nothing tells whether it has changed since.
+            is_as_compared = base is not None and base.doubts == doubts
+            kept.hold(given if is_as_compared else ())
             self.memory.lists.put(name, kept)
         if self.head is not None:
             self.memory.tasks.pop((self.ns, self.head.id))
@@ -122,9 +125,10 @@ class CheckpointPut:
             messages, leads = lists[name[1]], name == CONVERSATION
             kept = self.memory.lists.get(name)
             known = kept if kept is not None or leads else self.memory.lists.get(CONVERSATION)
+            doubts = kept.doubts if kept is not None else 0
             there = await self._aligned(known, messages, name[1], parent)
             if all(message.id for message in messages[there.count :]):
-                self.given[name] = messages
+                self.given[name] = messages, doubts
                 placing = ListPlacement(self.growth, there.known, leads, self.goes_on)
                 self.placed[name] = kept, await placing.place(messages, there, messages[there.count :])
 

@@ -167,7 +167,7 @@ class SeqLookup:
                 continue
             if count := kept.like(messages, place):
                 return list(kept.seqs[place : place + count])
-            kept.hold([])  # it may have been changed where it stands
+            kept.doubt()
         new = self.new.get(first.id)
         return [new.seq if new is not None and new.is_like(first) else None]
 
