@@ -19,13 +19,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from longthread.errors import (
-    LongthreadError,
     MessageNotStorable,
     RowDamaged,
     SerializerNeeded,
     SerializerNotUsable,
     ValueDamaged,
 )
+from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.messages.entries import NOT_NOTED, whole_number
 from longthread.messages.fields import (
     BLANK,
@@ -93,9 +93,11 @@ def expect_usable(serde: SerializerProtocol) -> None:
         return
     probe = HumanMessage("probe", id="probe")
     try:
-        same = serde.loads_typed(serde.dumps_typed(probe)) == probe
-    except Exception as error:  # of whatever kind the application's code raises
-        raise SerializerNotUsable(serde=type(serde).__name__, reason=f"it cannot store a message ({error}).") from error
+        with calling_serializer():
+            same = serde.loads_typed(serde.dumps_typed(probe)) == probe
+    except SerializerFailed as failed:
+        reason = f"it cannot store a message ({failed})."
+        raise SerializerNotUsable(serde=type(serde).__name__, reason=reason) from failed.error
     if not same:
         raise SerializerNotUsable(serde=type(serde).__name__, reason="what it gives back of a message is another one.")
 
@@ -297,13 +299,13 @@ def _unsealed(kind: str, body: bytes, serde: SerializerProtocol) -> BaseMessage:
 def read_through(serde: SerializerProtocol, kind: str, body: bytes, *, is_sealed: bool = False) -> Any:
     """Return what a serializer makes of stored bytes; SerializerNeeded if it cannot, and they are encrypted, or written
     by an application's own (`is_sealed`)."""
-    try:
+    if not is_sealed and _ENCRYPTED not in kind:
         return serde.loads_typed((kind, body))
-    except LongthreadError:
-        raise
-    except Exception as error:  # a cipher's error is of whatever class its library has
-        if not is_sealed and _ENCRYPTED not in kind:
-            raise
+    try:
+        with calling_serializer():
+            return serde.loads_typed((kind, body))
+    except SerializerFailed as failed:
+        error = failed.error
         said = " ".join(str(error).split()) or "it says no more"
         raise SerializerNeeded(kind=kind, reason=f"the one at hand fails ({type(error).__name__}: {said}).") from error
 

@@ -14,7 +14,6 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from longthread.errors import (
     CheckpointUnreadable,
     ImportIncomplete,
-    LongthreadError,
     MessageNotStorable,
     NotACheckpointDatabase,
     ThreadTaken,
@@ -24,6 +23,7 @@ from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_ch
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.store.imports.foreign import shown_address
 
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
@@ -208,14 +208,13 @@ class _Taking:
         found = await self.stock.read(thread_id, address)
         try:
             paths = await self.stock.paths(thread_id, address) if address.writes else {}
-            await copy_checkpoint(found, paths, saver, stored)
+            with calling_serializer():
+                await copy_checkpoint(found, paths, saver, stored)
         except MessageNotStorable as error:
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=str(error)) from error
-        except LongthreadError:
-            raise
-        except Exception as error:  # a serializer raises anything
-            reason = _why_not_storable(found, saver, error)
-            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason) from error
+        except SerializerFailed as failed:
+            reason = _why_not_storable(found, saver, failed)
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason) from failed.error
 
     def tell_item(self, namespace: str) -> None:
         self.done += 1
@@ -247,16 +246,17 @@ def _is_pruned(wanted: Sequence[CheckpointAddress], here: Mapping[tuple[str, str
     return any(address.parent and here[address.key].parent is None for address in wanted if address.key in here)
 
 
-def _why_not_storable(found: CheckpointTuple, saver: AsyncLongthreadSaver, error: Exception) -> str:
+def _why_not_storable(found: CheckpointTuple, saver: AsyncLongthreadSaver, failed: SerializerFailed) -> str:
     """Say which value the saver's serializer cannot write, as one out of a pickle, and why."""
     written = [(name, value) for _, name, value in found.pending_writes or ()]
     for channel, value in [*found.checkpoint["channel_values"].items(), *written]:
         try:
-            saver.serde.dumps_typed(value)
-        except Exception as refused:  # noqa: BLE001  # a serializer raises anything
+            with calling_serializer():
+                saver.serde.dumps_typed(value)
+        except SerializerFailed as refused:
             advice = "Give the saver the serde= that your program uses"
             return f"channel {channel}: the saver's serializer cannot write it: {refused}. {advice}."
-    return f"{error}."
+    return f"{failed}."
 
 
 def _ignore(progress: CheckpointProgress) -> None:

@@ -16,6 +16,7 @@ from longthread.errors import CheckpointUnreadable, ExtraMissing, NotACheckpoint
 from longthread.langgraph.imports import stock_items
 from longthread.langgraph.imports.message_reader import MessageReader
 from longthread.langgraph.imports.serializers import reader_of, why_unreadable
+from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.store.imports.foreign import Foreign, import_errors, open_foreign, shown_address
 
 _NEEDED = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"}
@@ -73,30 +74,29 @@ class StockCheckpoints:
         """
         where = {"thread_id": thread_id, "checkpoint_ns": address.ns, "checkpoint_id": address.id}
         try:
-            with import_errors():
+            with calling_serializer(), import_errors():
                 found: CheckpointTuple | None = await self._saver.aget_tuple({"configurable": where})
-        except StoreError:
-            raise
-        except Exception as error:  # encrypted, pickled or damaged: a serializer or a pickled class raises anything
-            reason = await self._why_unreadable(thread_id, address, error)
-            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{reason}.") from error
+        except SerializerFailed as failed:
+            reason = await self._why_unreadable(thread_id, address, failed)
+            raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=f"{reason}.") from failed.error
         if found is None or not _is_whole(found):
             # Damaged bytes may well be those of something else.
             reason = "its bytes are damaged, and are not a checkpoint's."
             raise CheckpointUnreadable(thread=thread_id, checkpoint=address.id, reason=reason)
         return found
 
-    async def _why_unreadable(self, thread_id: str, address: CheckpointAddress, error: Exception) -> str:
+    async def _why_unreadable(self, thread_id: str, address: CheckpointAddress, failed: SerializerFailed) -> str:
         """Say which value of a checkpoint cannot be read, and why."""
         rows = await self.foreign.tx.fetch("foreign_values", thread_id=thread_id, ns=address.ns, id=address.id)
         for row in rows:
             try:
                 if row["type"] not in (None, "empty"):
-                    self._saver.serde.loads_typed((row["type"], row["value"]))
-            except Exception as found:  # noqa: BLE001  # as above
+                    with calling_serializer():
+                        self._saver.serde.loads_typed((row["type"], row["value"]))
+            except SerializerFailed as of_value:
                 channel = f"channel {row['channel']}: " if row["channel"] else ""
-                return channel + why_unreadable(row["type"], found)
-        return str(error) or type(error).__name__
+                return channel + why_unreadable(row["type"], of_value.error)
+        return str(failed)
 
     async def paths(self, thread_id: str, address: CheckpointAddress) -> dict[str, str]:
         """Return the path of each task that wrote on a checkpoint: it determines their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -41,13 +42,12 @@ class BorrowedPool:
     async def getconn(self, seconds: float) -> AsyncConnection[DictRow]:
         if self.closed:
             raise PoolClosed("the store was closed")
-        theirs = await self._pool.getconn(seconds)
-        try:
+        async with AsyncExitStack() as undoing:
+            theirs = await self._pool.getconn(seconds)
+            undoing.push_async_callback(self._pool.putconn, theirs)
             ours = _Lent(theirs)
             await configure(ours)
-        except BaseException:
-            await self._pool.putconn(theirs)
-            raise
+            undoing.pop_all()  # it stays lent
         self._lent[ours] = theirs
         return ours
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -305,12 +305,11 @@ class PostgresDriver:
         where = where or shown(url)
         conninfo = make_conninfo("", **{**_DEFAULTS, **parsed(url)})
         try:
-            connection = await _connect(conninfo)
-            try:
+            async with AsyncExitStack() as opened:
+                connection = await _connect(conninfo)
+                opened.push_async_callback(connection.close)
                 found = await migrate_postgres(connection, where, creates=creates, migrates=migrates)
-            except BaseException:  # also when it is cancelled: nobody else closes the connection
-                await connection.close()
-                raise
+                opened.pop_all()  # it stays open
         except (psycopg.Error, OSError) as error:
             raise StoreUnavailable(where=where, reason=reason_of(error)) from None
         first, size = [connection], CONNECTIONS if pool_size is None else pool_size

@@ -44,13 +44,12 @@ class StoreConnection:
         thread = ThreadPoolExecutor(1, thread_name_prefix="longthread-sqlite")
 
         def connect() -> sqlite3.Connection:
-            opened = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
-            try:
-                prepare(opened)
-            except BaseException:
-                opened.close()
-                raise
-            return opened
+            with ExitStack() as opened:
+                database = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False, uri=uri)
+                opened.callback(database.close)
+                prepare(database)
+                opened.pop_all()  # it stays open
+            return database
 
         with ExitStack() as opened:
             opened.callback(thread.shutdown, wait=False)
