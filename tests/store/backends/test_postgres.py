@@ -235,7 +235,7 @@ async def test_a_writer_cancelled_while_it_waits_leaves_its_connection_usable(st
 
 async def test_a_lock_held_too_long_is_told(store: Driver, second: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     await extend(store, "a")
-    monkeypatch.setattr(postgres, "_WRITE", (postgres._WRITE[0], b"SET LOCAL lock_timeout = '100ms'"))
+    monkeypatch.setattr(postgres, "WRITE", (postgres.WRITE[0], b"SET LOCAL lock_timeout = '100ms'"))
     async with second.writing() as tx:
         await log.position(tx, "t")
         with pytest.raises(StoreError, match="another transaction held its lock"):

@@ -13,8 +13,8 @@ from longthread.langgraph.exports.database import export_langgraph
 from longthread.langgraph.imports.checkpoints import CheckpointProgress
 from longthread.langgraph.imports.serializers import reader_of
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.store import checkpoints
 from longthread.store.driver import Driver
+from longthread.store.transfer import checkpoint_counts
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ async def export_users(
 
     packed, _ = reader_of(serde)
     async with store.reading() as tx:
-        users = [user] if user is not None else await checkpoints.users(tx)
+        users = [user] if user is not None else await checkpoint_counts.users(tx)
     for each in users:
         saver = AsyncLongthreadSaver(store, user_id=each, serde=packed)
         try:

@@ -17,7 +17,7 @@ from longthread.langgraph.imports.checkpoints import CheckpointProgress
 from longthread.langgraph.imports.stock_savers import CheckpointAddress
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.saver import LongthreadSaver
-from longthread.store import checkpoints
+from longthread.store.transfer import checkpoint_counts
 
 ExportProgress = Callable[[CheckpointProgress], None]
 
@@ -75,7 +75,7 @@ async def _exported(
 ) -> Exported:
     target = await StockTarget.of(address, serde or saver.serde)
     async with saver._store.reading() as tx:
-        counts = await checkpoints.counts(tx, saver._user_id)
+        counts = await checkpoint_counts.counts(tx, saver._user_id)
     items = await stock_items.count(saver)
     export = _Export(saver, target, replaces, progress, sum(each.checkpoints for each in counts) + items)
     wanted = [each.thread_id for each in counts if each.checkpoints]
@@ -141,7 +141,7 @@ class _Export:
             message for address in wanted[: len(there)] for message in message_ids(await _tuple(source, address))
         }
         whole = await self._write(stock, source, wanted[len(there) :], exported)
-        if left := len(set(await checkpoints.sent_ids(source.tx, thread_id)) - exported):
+        if left := len(set(await checkpoint_counts.sent_ids(source.tx, thread_id)) - exported):
             self.notes.append(f"thread {thread_id}: {left} messages are in no checkpoint")
         return [*wanted[: len(there)], *whole]
 

@@ -17,8 +17,8 @@ from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import dict_row
 
 from longthread.errors import ExportFailed, ImportedUnreadable, StoreDamaged, StoreError
-from longthread.store.backends.postgres import PostgresTransaction
 from longthread.store.backends.postgres_address import shown
+from longthread.store.backends.postgres_transaction import PostgresTransaction
 from longthread.store.backends.read_only import CHANGED_MEANWHILE, FileState
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_transaction import SqliteTransaction
