@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from typing_extensions import Unpack
 
 from longthread.errors import InvalidInput, ThreadNotFound
 from longthread.langgraph.backend import Backend, BackendUser
@@ -43,6 +45,16 @@ class ThreadHit:
 ThreadList = list[Thread]
 HitList = list[ThreadHit]
 """`list` is a method of the class below."""
+
+
+class PruneOptions(TypedDict, total=False):
+    """What stays when threads are pruned, see `SaverThreads.prune`."""
+
+    idle: timedelta | None
+    messages_older_than: timedelta | None
+    checkpoints: int | None
+    checkpoints_older_than: timedelta | None
+    window: int
 
 
 class ThreadsOwner(BackendUser, Protocol):
@@ -127,15 +139,7 @@ class SaverThreads:
     async def adelete(self, thread_id: str) -> None:
         await self._saver.adelete_thread(thread_id)
 
-    def prune(
-        self,
-        *,
-        idle: timedelta | None = None,
-        messages_older_than: timedelta | None = None,
-        checkpoints: int | None = None,
-        checkpoints_older_than: timedelta | None = None,
-        window: int = 200,
-    ) -> Pruned:
+    def prune(self, **options: Unpack[PruneOptions]) -> Pruned:
         """Delete what is no longer needed of all threads, and those that have expired. It may run while graphs do.
 
         Args:
@@ -148,20 +152,10 @@ class SaverThreads:
         Raises:
             InvalidInput: an age or a number is below 0, or no checkpoint would stay.
         """
-        policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
-        return self._home.call("threads.prune", self._prune, policy)
+        return self._home.call("threads.prune", self._prune, _policy(**options))
 
-    async def aprune(
-        self,
-        *,
-        idle: timedelta | None = None,
-        messages_older_than: timedelta | None = None,
-        checkpoints: int | None = None,
-        checkpoints_older_than: timedelta | None = None,
-        window: int = 200,
-    ) -> Pruned:
-        policy = _policy(idle, messages_older_than, checkpoints, checkpoints_older_than, window)
-        return await self._home.run(self._prune, policy)
+    async def aprune(self, **options: Unpack[PruneOptions]) -> Pruned:
+        return await self._home.run(self._prune, _policy(**options))
 
     @property
     def _store(self) -> Driver:
@@ -216,11 +210,11 @@ def _expect_limit(limit: int) -> None:
 
 
 def _policy(
-    idle: timedelta | None,
-    messages: timedelta | None,
-    checkpoints: int | None,
-    checkpoints_older: timedelta | None,
-    window: int,
+    idle: timedelta | None = None,
+    messages_older_than: timedelta | None = None,
+    checkpoints: int | None = None,
+    checkpoints_older_than: timedelta | None = None,
+    window: int = 200,
 ) -> RetentionPolicy:
     if checkpoints is not None and checkpoints < 1:
         raise InvalidInput(reason=f"checkpoints is {checkpoints!r}: at least one stays, or None, which is all of them.")
@@ -230,9 +224,9 @@ def _policy(
     return RetentionPolicy(
         now=_text(now),
         idle_before=_before(now, idle, "idle"),
-        entries_before=_before(now, messages, "messages_older_than"),
+        entries_before=_before(now, messages_older_than, "messages_older_than"),
         checkpoints=checkpoints,
-        checkpoints_before=_before(now, checkpoints_older, "checkpoints_older_than"),
+        checkpoints_before=_before(now, checkpoints_older_than, "checkpoints_older_than"),
         window=window,
     )
 

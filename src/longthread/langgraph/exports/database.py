@@ -16,7 +16,7 @@ from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_ch
 from longthread.langgraph.imports.checkpoints import CheckpointProgress
 from longthread.langgraph.imports.stock_savers import CheckpointAddress
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.langgraph.saver.saver import on_home
 from longthread.store.transfer import checkpoint_counts
 
 ExportProgress = Callable[[CheckpointProgress], None]
@@ -61,9 +61,7 @@ async def export_langgraph(
         ExportIncomplete: something could not be read or written, or differs there; `left` names each.
         StoreError: a database failed. What was exported before is there.
     """
-    if isinstance(saver, LongthreadSaver) and not saver.backing.home.here:  # its store belongs to another event loop
-        return await saver.backing.home.run(_exported, address, saver, serde, replaces, progress or _ignore)
-    return await _exported(address, saver, serde, replaces, progress or _ignore)
+    return await on_home(saver, _exported, address, saver, serde, replaces, progress or _ignore)
 
 
 async def _exported(

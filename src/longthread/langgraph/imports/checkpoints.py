@@ -22,7 +22,7 @@ from longthread.langgraph.imports import stock_items
 from longthread.langgraph.imports.checkpoint_copy import StoredVersions, copy_checkpoint
 from longthread.langgraph.imports.stock_savers import CheckpointAddress, StockCheckpoints, open_stock
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
-from longthread.langgraph.saver.saver import LongthreadSaver
+from longthread.langgraph.saver.saver import on_home
 from longthread.langgraph.serializer_calls import SerializerFailed, calling_serializer
 from longthread.store.imports.foreign import shown_address
 
@@ -82,9 +82,7 @@ async def import_langgraph(
         ImportIncomplete: something could not be read or is missing at the end; `left` names each.
         StoreError: a database failed. What was imported before is stored.
     """
-    if isinstance(saver, LongthreadSaver) and not saver.backing.home.here:  # its store belongs to another event loop
-        return await saver.backing.home.run(_imported, address, saver, serde, user_keys, progress or _ignore)
-    return await _imported(address, saver, serde, user_keys, progress or _ignore)
+    return await on_home(saver, _imported, address, saver, serde, user_keys, progress or _ignore)
 
 
 async def _imported(

@@ -4,6 +4,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from longthread.langgraph.json_paths import value_at
+
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
@@ -25,10 +27,7 @@ def _at(value: Mapping[str, Any], name: str) -> Any:
     """Return the field of this name, else the value at this path with dots."""
     if name in value or "." not in name:
         return value.get(name)
-    at: Any = value
-    for part in name.split("."):
-        at = at.get(part) if isinstance(at, Mapping) else None
-    return at
+    return value_at(value, name)
 
 
 def _agrees(value: Any, wanted: Any) -> bool:

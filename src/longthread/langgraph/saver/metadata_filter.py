@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from longthread.langgraph.json_paths import value_at
 from longthread.store.checkpoints import USUAL, MetadataSearch
 
 _MOST = 16
@@ -53,16 +54,8 @@ class MetadataFilter:
 def _fits(metadata: Mapping[str, Any], key: str, wanted: Any) -> bool:
     if key in metadata and _contains(metadata[key], wanted):
         return True
-    there = _at(metadata, key)
+    there = value_at(metadata, key)
     return there is None if wanted is None else _contains(there, wanted) or _is_number(there, wanted)
-
-
-def _at(metadata: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a path with dots."""
-    at: Any = metadata
-    for part in path.split("."):
-        at = at.get(part) if isinstance(at, Mapping) else None
-    return at
 
 
 def _contains(value: Any, wanted: Any) -> bool:

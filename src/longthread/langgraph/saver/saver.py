@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ from longthread.langgraph.saver.inflight import InflightWrites
 from longthread.langgraph.saver.parent_ids import NamespaceKey
 from longthread.langgraph.saver.put_request import PutRequest
 from longthread.langgraph.threads import SaverThreads, SharedRecaller
-from longthread.loop_bridge import Portal, several
+from longthread.loop_bridge import P, Portal, T, several
 from longthread.store.driver import Driver
 
 BATCH = 64
@@ -279,3 +279,12 @@ def _place_of(config: RunnableConfig) -> NamespaceKey:
 
 def _thread_of(config: RunnableConfig) -> str:
     return str(config["configurable"]["thread_id"])
+
+
+async def on_home(
+    saver: AsyncLongthreadSaver, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Await `work(…)`, which uses the saver's store, on the event loop that the store belongs to."""
+    if isinstance(saver, LongthreadSaver) and not saver.backing.home.here:
+        return await saver.backing.home.run(work, *args, **kwargs)
+    return await work(*args, **kwargs)
