@@ -8,10 +8,6 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.queries import Sql
 from longthread.store.schema import schema
 
-_HAS = Sql(
-    "SELECT count(*) AS found FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-    "WHERE a.attrelid = to_regclass('memory_vectors') AND a.attname = 'embedding' AND t.typname = 'vector'"
-)
 _ADVICE = "Vectors are stored because an embedder is configured: without one, nothing needs pgvector."
 
 
@@ -40,5 +36,5 @@ async def require_vectors(store: Driver) -> None:
 
 
 async def _has(tx: Transaction) -> bool:
-    [row] = await tx.fetch(_HAS)
+    [row] = await tx.fetch("count_vector_columns")
     return bool(row["found"])

@@ -50,3 +50,9 @@ WHERE t.user_id = :user_id
   AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   AND s.model = :model
   AND substr(s.stamp, 1, 2) = '2:';
+
+-- name: count_vector_columns
+SELECT count(*) AS found
+FROM pg_attribute a
+JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass('memory_vectors') AND a.attname = 'embedding' AND t.typname = 'vector';
