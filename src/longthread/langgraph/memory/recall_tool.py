@@ -152,8 +152,8 @@ class _Lookup:
         async with self.backing.store.reading() as tx:
             try:
                 thread = await log.find_thread(tx, thread_id, user_id=self.backing.user_id)
-            except ThreadNotFound:
-                return None
+            except ThreadNotFound:  # what is stored from now on is the question, and what follows it
+                return EntryPlace(thread_id, 1)
             try:
                 return EntryPlace(thread_id, (await log.find_entry(tx, thread_id, question_id)).seq)
             except EntryNotFound:
