@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import psycopg
+from processes import stat_of
 
 URL = "LONGTHREAD_TEST_POSTGRES_URL"
 _IO = Path("/proc/self/io")
@@ -129,7 +130,7 @@ class PostgresDatabase:
 
     def worked(self) -> float:
         """What the server's processes on this machine have taken that are there now; 0 where they are elsewhere."""
-        stats = {int(path.parent.name): _stat(path) for path in Path("/proc").glob("[0-9]*/stat")}
+        stats = {int(path.parent.name): stat_of(path) for path in Path("/proc").glob("[0-9]*/stat")}
         own = stats.get(self._one("SELECT pg_backend_pid()"))
         if own is None:
             return 0.0
@@ -140,14 +141,6 @@ class PostgresDatabase:
         row = self._admin.execute(sql.encode(), values).fetchone()
         assert row is not None
         return row[0]
-
-
-def _stat(path: Path) -> list[str]:
-    """What the system tells of a process, from its state on; nothing when it has ended meanwhile."""
-    try:
-        return path.read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 class Databases:

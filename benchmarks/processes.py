@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 import urllib.request
@@ -27,6 +28,18 @@ class Server:
         """Seconds of CPU since its start, in steps of 10 ms."""
         stat = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / _TICKS
+
+    def tree_cpu(self) -> float:
+        """Seconds of CPU of it and of all processes that it has started, those that have ended included."""
+        stats = {int(path.parent.name): found for path in Path("/proc").glob("[0-9]*/stat") if (found := stat_of(path))}
+        family = {self.pid}
+        while more := {pid for pid, stat in stats.items() if int(stat[1]) in family} - family:
+            family |= more
+        return sum(sum(map(int, stats[pid][11:15])) for pid in family if pid in stats) / _TICKS
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        os.kill(self.pid, signal.SIGKILL)
 
     def rss_mb(self) -> float:
         """Its memory now, in MB of a million bytes."""
@@ -63,6 +76,14 @@ def started_at(url: str, command: Sequence[str | Path], env: Mapping[str, str]) 
         yield Server(process.pid, url)
     finally:
         _end(process)
+
+
+def stat_of(path: Path) -> list[str]:
+    """What the system tells of a process, from its state on; nothing when it has ended meanwhile."""
+    try:
+        return path.read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _answers(url: str) -> bool:

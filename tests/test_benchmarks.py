@@ -84,3 +84,27 @@ def test_the_gateway_restores_what_the_provider_refuses(tmp_path: Path) -> None:
     assert last["restored"] == last["rejected_direct"] == 2
     assert last["litellm_cpu_ms"] is None
     assert last["disk_ratio"] > 0
+
+
+SERVER_KEYS = (
+    *("runs", "lost", "first_event_p95_ms", "kb_per_conversation", "turns_per_s", "cpu_ms_per_turn"),
+    *("us_per_chunk", "takeover_p95_s", "reads_per_watcher_s"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_the_server_loses_no_run(postgres_server: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/server.py", "--tiny", "--json"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LONGTHREAD_TEST_POSTGRES_URL": postgres_server},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    *rows, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert tuple(last) == SERVER_KEYS
+    assert (last["runs"], last["lost"]) == (3, 0)
+    [goals] = [row for row in rows if row["measured"] == "goals"]
+    assert {*goals["goals"]} - {"watched_percent"} < {*last}

@@ -10,8 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from longthread.messages.chat_completions import CompletionReply
+from longthread.messages.message import Message
 from longthread.testing.emulator.__main__ import _app, _parser
 from longthread.testing.emulator.lean import TEXT, LeanProvider
+from longthread.testing.emulator.lean_turns import SQL, words
 from longthread.testing.emulator.provider import ProviderEmulator
 
 ASKS: dict[str, dict[str, Any]] = {
@@ -52,6 +55,24 @@ async def test_lean_replies_go_by_fields_and_not_by_texts() -> None:
         reply = await lean.post("/v1/messages", json={"model": "m", "messages": [QUOTED]})
         assert [each["type"] for each in reply.json()["content"]] == ["text"]
         assert (await lean.get("/v1/nowhere")).status_code == 404
+
+
+async def test_a_lean_turn_runs_a_query_and_then_says_its_pieces() -> None:
+    async def said(provider: httpx.AsyncClient, roles: list[str]) -> tuple[list[str], Message]:
+        body = {"model": "lean-12x1+5", "stream": True, "messages": [{"role": role, "content": ""} for role in roles]}
+        reply = await provider.post("/v1/chat/completions", json=body)
+        read = CompletionReply("lean")
+        events = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        pieces = [text for event in events for text, _ in read.add(event) if text]
+        assert read.is_whole
+        return pieces, read.message()
+
+    async with client(LeanProvider()) as lean:
+        _, asked = await said(lean, ["system", "user"])
+        pieces, answer = await said(lean, ["system", "user", "assistant", "tool"])
+    assert [(call["name"], call["args"]) for call in asked.tool_calls] == [("run_sql", {"sql": SQL})]
+    assert pieces == words(12)
+    assert answer.text == "".join(pieces)
 
 
 async def test_rules_are_options() -> None:

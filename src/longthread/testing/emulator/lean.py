@@ -1,11 +1,13 @@
 """A provider for benchmarks: fixed replies as bare ASGI, so that what is measured is not the provider.
 
 It reads no JSON: it looks for `"stream": true` and for thinking in the bytes, and fills a new id into a reply that was
-written once. Each reply thinks (if asked to) in a signed block, and says a few words.
+written once. Each reply thinks (if asked to) in a signed block, and says a few words. Models of agents' turns are in
+`lean_turns`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 import secrets
@@ -16,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from longthread.messages.message import Message
 from longthread.testing.emulator.completions_api import PATH as COMPLETIONS
 from longthread.testing.emulator.completions_api import CompletionsApi
+from longthread.testing.emulator.lean_turns import LeanTurn, turn_of
 from longthread.testing.emulator.messages_api import PATH as MESSAGES
 from longthread.testing.emulator.messages_api import MessagesApi
 from longthread.testing.emulator.responses_api import PATH as RESPONSES
@@ -56,8 +59,11 @@ class LeanProvider:
         if scope["type"] != "http":
             return
         body = await _body(receive)
+        if scope["path"] == COMPLETIONS and (turn := turn_of(body)) is not None:
+            await self._say(send, turn)
+            return
         reply = self._replies.get((scope["path"], _says(body, _THINKING)))
-        number = f"{self._token}{next(self._numbers):08x}".encode()
+        number = self._number()
         headers = [(b"request-id", b"req_" + number), (b"x-request-id", b"req_" + number)]
         if reply is None:
             await _send(send, 404, headers, [b'{"error":{"message":"Not found."}}'])
@@ -68,6 +74,20 @@ class LeanProvider:
         parts = [part.replace(_ID.encode(), number) for part in (events if streamed else [whole])]
         headers.append((b"content-type", kind))
         await _send(send, 200, headers, parts)
+
+    def _number(self) -> bytes:
+        return f"{self._token}{next(self._numbers):08x}".encode()
+
+    async def _say(self, send: Send, turn: LeanTurn) -> None:
+        number = self._number()
+        headers = [(b"x-request-id", b"req_" + number), (b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for event, seconds in zip(turn.events, turn.pauses, strict=True):
+            if seconds:
+                await asyncio.sleep(seconds)
+            body = event.replace(_ID.encode(), number)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 def _says(body: bytes, field: re.Pattern[bytes]) -> bool:

@@ -1,0 +1,247 @@
+"""What the servers are put under: turns, live runs, idle watchers, a kill. Each gives a row of numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from databases import Database
+from processes import Server
+from watchers import Asked, Refused, Watcher, ask
+
+_POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 13.0
+"""How long an orphaned run is waited for: 12 s are promised."""
+_LATE_SECONDS = 10.0
+"""How much longer than its text a run may take: then it is lost."""
+_QUIET_RUNS = 10
+_WAIT_SECONDS = 30.0
+
+
+@dataclass
+class Load:
+    """Servers that are up, and the database they share."""
+
+    servers: list[Server]
+    database: Database
+    asked: int = field(default=0)
+
+    def next_url(self) -> str:
+        """The servers in turn."""
+        self.asked += 1
+        return self.servers[self.asked % len(self.servers)].url
+
+    def cpu(self) -> float:
+        return sum(server.tree_cpu() for server in self.servers)
+
+    def rss_mb(self) -> float:
+        return sum(server.rss_mb() for server in self.servers)
+
+    def ended(self) -> int:
+        """How many runs have ended."""
+        return self.one("SELECT count(*) FROM runs WHERE ended_at IS NOT NULL")
+
+    def transactions(self) -> int | None:
+        """How many transactions PostgreSQL has ended in the database; SQLite does not count them."""
+        if self.database.backend == "sqlite":
+            return None
+        return self.one("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
+
+    def one(self, sql: str) -> int:
+        if self.database.backend == "sqlite":
+            with closing(sqlite3.connect(self.database.address)) as own:
+                return int(own.execute(sql).fetchone()[0])
+        with psycopg.connect(self.database.address, autocommit=True) as connection:
+            row = connection.execute(sql.encode()).fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+class Costs:
+    """CPU from now on, of the servers, of PostgreSQL and of the clients, in seconds."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._since = time.monotonic()
+        self._before = self._now()
+
+    def _now(self) -> tuple[float, float, float]:
+        own = os.times()
+        return self._load.cpu(), self._load.database.worked(), own.user + own.system
+
+    def taken(self) -> tuple[float, float, float, float]:
+        """Seconds of the servers, of PostgreSQL, of the clients, and of the clock."""
+        server, postgres, clients = (now - then for now, then in zip(self._now(), self._before, strict=True))
+        return server, postgres, clients, time.monotonic() - self._since
+
+
+async def turns(load: Load, count: int, at_once: int, *, watched: bool) -> dict[str, Any]:
+    """Have so many turns, a number of them at once, each a query and an answer of eight chunks without a pause."""
+    costs = Costs(load)
+    if watched:
+        queue = iter(range(count))
+
+        async def worker() -> None:
+            for _ in queue:
+                url = load.next_url()
+                await Watcher(await ask(url, "lean-8x0"), url).watch()
+
+        await asyncio.gather(*(worker() for _ in range(at_once)))
+    else:
+        await _unwatched(load, count, at_once)
+    server, postgres, clients, seconds = costs.taken()
+    return {
+        "turns": count,
+        "turns_per_s": round(count / seconds, 1),
+        "cpu_ms_per_turn": round(1000 * server / count, 1),
+        "postgres_ms_per_turn": round(1000 * postgres / count, 1),
+        "clients_ms_per_turn": round(1000 * clients / count, 1),
+    }
+
+
+async def _unwatched(load: Load, count: int, at_once: int) -> None:
+    """Ask, and look into the store for the ends: the servers are asked nothing."""
+    before = load.ended()
+    for number in range(count):
+        await _until(lambda number=number: number - (load.ended() - before) < at_once)
+        await ask(load.next_url(), "lean-8x0")
+    await _until(lambda: load.ended() - before >= count)
+
+
+async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, Any]:
+    """Have so many runs arrive at a rate, each watched from its start to its end."""
+    rss, costs = load.rss_mb(), Costs(load)
+    watchers: list[Watcher] = []
+    refused: list[str] = []
+
+    async def one(url: str) -> None:
+        try:
+            asked = await ask(url, f"lean-{pieces}x1000")
+        except (Refused, OSError) as error:
+            refused.append(str(error))
+            return
+        watcher = Watcher(asked, url)
+        watchers.append(watcher)
+        await watcher.watch()
+
+    began = time.monotonic()
+    steady = asyncio.create_task(_steady(load, watchers, began, count / rate, pieces))
+    tasks = []
+    for number in range(count):
+        await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+        tasks.append(asyncio.create_task(one(load.next_url())))
+    _, pending = await asyncio.wait(tasks, timeout=pieces + _LATE_SECONDS)
+    await _give_up(pending)
+    server, postgres, clients, seconds = costs.taken()
+    await asyncio.sleep(1)  # what goes on behind a run's end
+    firsts = [1000 * (each.first - each.run.sent) for each in watchers if each.first is not None]
+    return {
+        "runs": count,
+        "lost": count - sum(each.is_whole(pieces) for each in watchers),
+        "refused": len(refused),
+        "reconnected": sum(each.connections - 1 for each in watchers),
+        "first_event_p50_ms": _at(firsts, 50),
+        "first_event_p95_ms": _at(firsts, 95),
+        "kb_per_conversation": round(1000 * (load.rss_mb() - rss) / count, 1),
+        **await steady,
+        "server_cores": round(server / seconds, 2),
+        "postgres_cores": round(postgres / seconds, 2),
+        "clients_cores": round(clients / seconds, 2),
+        "why_refused": refused[:1],
+    }
+
+
+async def _steady(
+    load: Load, watchers: Sequence[Watcher], began: float, arrivals: float, pieces: int
+) -> dict[str, Any]:
+    """Measure between the last arrival and the first end, when nothing happens but chunks."""
+    await asyncio.sleep(arrivals + 1)
+    costs, before = Costs(load), sum(each.pieces for each in watchers)
+    running = sum(not each.ended for each in watchers)
+    await asyncio.sleep(max(1.0, began + pieces - 1 - time.monotonic()))
+    server, postgres, clients, _ = costs.taken()
+    chunks = sum(each.pieces for each in watchers) - before
+    spent = {"us": server, "postgres_us": postgres, "clients_us": clients}
+    return {"live": running} | {f"{name}_per_chunk": round(1e6 * each / max(1, chunks)) for name, each in spent.items()}
+
+
+async def idle(load: Load, count: int, seconds: float) -> dict[str, Any]:
+    """Count what the store is asked for more when quiet runs are watched, by so many watchers through each server."""
+    runs = await _quiet(load, min(_QUIET_RUNS, count), f"lean-4x200+{round(1000 * (2 * seconds + 25))}")
+    alone = await _transactions(load, seconds)
+    watchers = [Watcher(runs[number % len(runs)], load.next_url()) for number in range(count)]
+    tasks = [asyncio.create_task(each.watch()) for each in watchers]
+    await _until(lambda: all(each.pieces for each in watchers))
+    costs = Costs(load)
+    watched = await _transactions(load, seconds)
+    server = costs.taken()[0]
+    await _give_up(tasks)
+    reads = None if alone is None or watched is None else round(max(0, watched - alone) / count / seconds, 2)
+    cpu = round(1000 * server / count / seconds, 2)
+    return {"watchers": count, "transactions_alone": alone, "reads_per_watcher_s": reads, "cpu_ms_per_watcher_s": cpu}
+
+
+async def _transactions(load: Load, seconds: float) -> int | None:
+    before = load.transactions()
+    await asyncio.sleep(seconds)
+    after = load.transactions()
+    return None if before is None or after is None else after - before
+
+
+async def takeover(load: Load, count: int) -> dict[str, Any]:
+    """Kill the server that executes so many runs, which are watched through the other one."""
+    first, second = load.servers[:2]
+    asked = [await ask(first.url, "lean-60x1000") for _ in range(count)]
+    watchers = [Watcher(each, second.url) for each in asked]
+    tasks = [asyncio.create_task(each.watch()) for each in watchers]
+    await _until(lambda: all(each.pieces for each in watchers))
+    for each in watchers:
+        each.new_attempt = None
+    first.kill()
+    killed = time.monotonic()
+    await _until(lambda: all(each.new_attempt for each in watchers), seconds=_PATIENCE_SECONDS)
+    await _give_up(tasks)
+    taken = [each.new_attempt - killed for each in watchers if each.new_attempt is not None]
+    whole = len(taken) >= 0.95 * count
+    return {"orphans": count, "taken_over": len(taken), "takeover_p95_s": _at(taken, 95) if whole else None}
+
+
+async def _quiet(load: Load, count: int, model: str) -> list[Asked]:
+    """Runs that have said something and are silent now."""
+    watchers = []
+    for _ in range(count):
+        url = load.next_url()
+        watchers.append(Watcher(await ask(url, model), url))
+    tasks = [asyncio.create_task(each.watch()) for each in watchers]
+    await _until(lambda: all(each.pieces for each in watchers))
+    await _give_up(tasks)
+    return [each.run for each in watchers]
+
+
+async def _until(holds: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
+    until = time.monotonic() + seconds
+    while not holds() and time.monotonic() < until:  # noqa: ASYNC110 - sockets and a store are looked at
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _give_up(tasks: Sequence[asyncio.Task[None]] | set[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _at(values: Sequence[float], percent: int) -> float | None:
+    """Return a percentile, the middle of two if it lies between them."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return round(values[0], 2)
+    return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 2)
