@@ -120,7 +120,6 @@ def test_two_clients_see_the_same_run(serve: Any) -> None:
 
 def test_a_silent_stream_beats(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.05)
     running = serve(SCRIPT)
     running.model.shut.set()
     asked = running.ask("How many?")
@@ -177,7 +176,6 @@ def test_a_run_whose_process_died_is_told_interrupted_and_goes_on_itself(
     serve: Any, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = orphaned(store_address, monkeypatch)
-    monkeypatch.setattr(stream, "LOOK_SECONDS", 0.05)
     running = serve(SCRIPT)
     path = f"/api/conversations/t1/runs/{run_id}/events"
     told = frames(running.client.get(path).text)

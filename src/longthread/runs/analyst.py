@@ -14,7 +14,7 @@ from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
-from longthread.runs.events import Notifier
+from longthread.runs.hub import Hub
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
@@ -42,14 +42,12 @@ class Analyst:
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
         self.store = store
         self.settings = settings
-        self.notifier = Notifier()
+        self.hub = Hub(store)
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
         cache, windows = WindowCache(settings.memory_max_messages_per_thread), ContextWindows(store, settings)
-        services = RunServices(
-            store, settings, self.notifier, self.recaller, self.memories, self.pruner, cache, windows
-        )
+        services = RunServices(store, settings, self.hub, self.recaller, self.memories, self.pruner, cache, windows)
         self.threads = Threads(store, cache)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
@@ -83,6 +81,7 @@ class Analyst:
         await self.memories.close()
         await self.threads.close()
         await self.runs.close()
+        await self.hub.close()
 
     async def settle(self) -> None:
         """Wait for the background work, but not for summaries (`pruner.settle`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from longthread.llm.chat import ChatModel
@@ -18,6 +19,7 @@ from longthread.runs.progress import progress_digest
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext, is_malformed, noted
 from longthread.store import runs
+from longthread.store.event_view import events_of_step
 from longthread.view.condense import cut_middle
 
 _NOTES_LIMIT = 12_000
@@ -61,11 +63,10 @@ class Budget:
         # The demo model only answers questions: the digest serves.
         written = None if context.run.model == DEMO else await self._written(context, digest)
         message = noted(Message("assistant", written or digest, id=context.message_id), kind="summary")
-        async with context.store.writing() as tx:
-            held = await runs.check(tx, context.lease)
-            entries = await context.write(tx, held, [message])
+        async with context.stream.writing() as (tx, held):
+            [entry] = await context.write(tx, held, [message])
             if written is not None:
-                marks = await context.stream.reply(tx, entries[0], started)
+                marks = await context.stream.reply(tx, entry, started)
                 step = Step(
                     thread_id=context.lease.thread_id,
                     index=0,
@@ -74,11 +75,12 @@ class Budget:
                     status="done" if written else "failed",
                     started_at=started,
                     action="summary",
-                    entry_seq=entries[0].seq if written else None,
+                    entry_seq=entry.seq if written else None,
                     elapsed_ms=round((time.monotonic() - clock) * 1000),
                 )
                 await runs.add_step(tx, context.lease, step, marks=marks, held=held)
-        context.note(entries, [message])
+                context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
+        context.note([entry], [message])
 
     async def _written(self, context: RunContext, digest: str) -> str:
         async def ask(notes: str) -> str:

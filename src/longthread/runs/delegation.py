@@ -104,7 +104,7 @@ class SubAgents:
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
             if held:
-                await self._services.notifier.wait(found[-1].id)
+                await self._services.hub.halted(found[-1].thread_id, found[-1].id)
                 continue
             begun = True
             await to_the_end(self._start(agent, task, thread_id, call_id, found[-1] if found else None))

@@ -4,43 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
-from longthread.model.event import FINAL, Event, EventType, Mark
+from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import RunStatus
+from longthread.runs.hub import Hub, RunPlace
 from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Lease
+from longthread.store.runs import Lease, LeaseCheck
 
-_POLL_SECONDS = 0.25
-"""How often a watcher looks for events that another process wrote."""
 _TEXT_SECONDS = 0.06
 """Pieces of text that come faster than this are published together."""
-
-
-class Notifier:
-    """Wakes the watchers in this process when a run has stored a new event."""
-
-    def __init__(self) -> None:
-        self._events: dict[str, asyncio.Event] = {}
-
-    def notify(self, run_id: str) -> None:
-        if run_id in self._events:
-            self._events.pop(run_id).set()
-
-    async def wait(self, run_id: str) -> None:
-        """Wait for the next notification, or for the interval of a poll."""
-        event = self._events.setdefault(run_id, asyncio.Event())
-        try:
-            async with asyncio.timeout(_POLL_SECONDS):
-                await event.wait()
-        except TimeoutError:
-            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +39,14 @@ class EventStream:
     stored here. Once a text is a reply, the reply's step carries its events (`reply`).
     """
 
-    def __init__(self, store: Driver, lease: Lease, notifier: Notifier, *, last: int = 0) -> None:
+    def __init__(self, store: Driver, lease: Lease, hub: Hub, *, last: int = 0) -> None:
         self._store = store
         self._lease = lease
-        self._notifier = notifier
-        self._last = last
+        self._hub = hub
+        self._last = self._told = last
+        self._sure = True
+        self._due: list[Event] = []
+        self._writing = asyncio.Lock()
         self._message_id: str | None = None
         self._pieces: list[_Piece] = []
         self._text_since = 0.0
@@ -72,16 +55,33 @@ class EventStream:
         self._last += 1
         return self._last
 
-    def notify(self) -> None:
-        self._notifier.notify(self._lease.run_id)
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[tuple[Transaction, LeaseCheck]]:
+        """Begin a transaction of the run, with its lease checked. The events that it adds are told after its commit.
+
+        A run has one at a time, so that its events are told in the order of their numbers.
+
+        Raises:
+            LeaseLost: another process has the run.
+        """
+        async with self._writing:
+            sure, self._sure, self._due = self._sure, False, []
+            async with self._store.writing() as tx:
+                yield tx, await runs.check(tx, self._lease)
+            events = [event for event in self._due if event.seq > self._told]
+            if events or not sure:
+                self._hub.tell(*self._place, events, after=self._told if sure else None)
+            self._told, self._sure = self._last, True
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add events that the transaction stores, in order. Those that were told before are told once."""
+        self._due += events
 
     async def publish(self, event_type: EventType, **data: Any) -> None:
-        """Store an event and wake the watchers."""
-        async with self._store.writing() as tx:
-            await runs.check(tx, self._lease)
+        """Store an event and tell it."""
+        async with self.writing() as (tx, _):
             await self.flush_with(tx)
             await self._append(tx, self.number(), event_type, data, datetime.now(UTC))
-        self.notify()
 
     async def publish_text(self, message_id: str, delta: str) -> None:
         """Publish a piece of the answer. Pieces in quick succession become one event."""
@@ -104,20 +104,16 @@ class EventStream:
         stored = [piece.seq for piece in self._pieces if piece.seq is not None]
         self._pieces = []
         if stored:
-            async with self._store.writing() as tx:
-                await runs.check(tx, self._lease)
-                await runs.remove_text(tx, self._lease, stored[0], stored[-1])
+            async with self.writing() as (tx, _):
+                await runs.withdraw_text(tx, self._lease, stored[0], stored[-1])
 
     async def flush(self) -> None:
-        if self._waiting() is None:
-            return
-        async with self._store.writing() as tx:
-            await runs.check(tx, self._lease)
-            await self.flush_with(tx)
-        self.notify()
+        if self._waiting() is not None:
+            async with self.writing() as (tx, _):
+                await self.flush_with(tx)
 
     async def flush_with(self, tx: Transaction) -> None:
-        """Publish the buffered text in a transaction that has checked the lease. Call `notify` after the commit."""
+        """Publish the buffered text in a transaction of `writing`."""
         waiting = self._waiting()
         if waiting is not None:
             self._pieces[-1] = replace(waiting, seq=self.number())
@@ -156,24 +152,25 @@ class EventStream:
     ) -> None:
         """End the run and its stream in one transaction, with `also`. `said` is the entry with the answer or the
         summary."""
-        async with self._store.writing() as tx:
-            held = await runs.check(tx, self._lease)
+        async with self.writing() as (tx, held):
             await self.flush_with(tx)
             await runs.end(tx, self._lease, status, outcome, said=said, event=self.number(), held=held)
             if also is not None:
                 await also(tx)
-        self.notify()
+        self._hub.changed(*self._place)
 
     async def wait(self, calls: Sequence[Approval]) -> None:
         """Let the run wait for decisions about these calls, publish them, and release its lease."""
         calls = sorted(calls, key=lambda call: call.place)
-        async with self._store.writing() as tx:
-            await runs.check(tx, self._lease)
+        async with self.writing() as (tx, _):
             await self.flush_with(tx)
             data = {"calls": [call.request() for call in calls]}
             await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
             await approvals.let_wait(tx, self._lease.thread_id, self._lease.run_id, calls)
-        self.notify()
+
+    @property
+    def _place(self) -> RunPlace:
+        return self._lease.thread_id, self._lease.run_id
 
     def _waiting(self) -> _Piece | None:
         return self._pieces[-1] if self._pieces and self._pieces[-1].seq is None else None
@@ -181,8 +178,9 @@ class EventStream:
     async def _append(
         self, tx: Transaction, number: int, event_type: EventType, data: Mapping[str, Any], at: datetime
     ) -> None:
-        event = Event(self._lease.thread_id, self._lease.run_id, number, event_type, dict(data), at)
+        event = Event(*self._place, number, event_type, dict(data), at)
         await runs.append_events(tx, [event])
+        self.add([event])
 
 
 def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_Piece, tuple[int, int]]]:
@@ -193,29 +191,3 @@ def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_P
         start = min(max(first - place, 0), size)
         yield piece, (start, max(start, min(stop - place, size)))
         place += size
-
-
-async def watch(
-    store: Driver,
-    notifier: Notifier,
-    thread_id: str,
-    run_id: str,
-    *,
-    after: int = 0,
-    lives: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[Event]:
-    """Yield the run's events after number `after`, up to the final one, whichever process executes the run. Ends
-    early when `lives` returns False."""
-    while True:
-        alive = lives()
-        async with store.reading() as tx:
-            events = await runs.events_after(tx, thread_id, run_id, after)
-        for event in events:
-            after = event.seq
-            yield event
-            if event.type in FINAL:
-                return
-        if not events:
-            if not alive:
-                return
-            await notifier.wait(run_id)

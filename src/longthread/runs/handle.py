@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from longthread.errors import LeaseLost
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
-from longthread.runs.events import Notifier, watch
+from longthread.runs.hub import Hub
 from longthread.store import runs
 from longthread.store.driver import Driver
 
@@ -24,7 +24,7 @@ class RunHandle:
     run: Run
     task: asyncio.Task[None]
     store: Driver
-    notifier: Notifier
+    hub: Hub
     after: int = 0
 
     @property
@@ -38,7 +38,7 @@ class RunHandle:
             LeaseLost: another process took the run over.
             StoreError: the store failed, so that not even the end could be stored.
         """
-        events = watch(self.store, self.notifier, self.thread_id, self.run.id, after=self.after, lives=self._lives)
+        events = self.hub.events(self.thread_id, self.run.id, after=self.after, goes_on=self._lives)
         async for event in events:
             if event.type in HALTS:
                 await asyncio.wait({self.task})  # the caller may close the store after the end

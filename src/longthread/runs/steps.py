@@ -20,7 +20,7 @@ from longthread.llm.models import RunModels
 from longthread.messages.message import Message
 from longthread.model.builtin import CHART
 from longthread.model.event import Mark
-from longthread.model.fold import PARSE_ERROR
+from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.ids import new_id
 from longthread.model.run import Step
 from longthread.runs.approvals import ask_for, decided, gone, rejected, with_edit_note
@@ -30,6 +30,7 @@ from longthread.runs.run_context import RunContext, is_malformed, note_of, noted
 from longthread.runs.view_overflow import compose_request, reply_in_window
 from longthread.runs.views import Prompt
 from longthread.store import log, runs
+from longthread.store.event_view import events_of_step
 from longthread.tools.tool import Observation, Tool, failed
 from longthread.view.correction import corrected
 
@@ -95,29 +96,26 @@ async def _note_reply(
 ) -> None:
     prompt = Prompt.of(context)
     says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
-    async with context.store.writing() as tx:
-        held = await runs.check(tx, context.lease)
-        entries = await context.write(tx, held, [message])
-        marks = await context.stream.reply(tx, entries[0], started)
+    async with context.stream.writing() as (tx, held):
+        [entry] = await context.write(tx, held, [message])
+        marks = await context.stream.reply(tx, entry, started)
         if says_why:
             marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
         await prompt.save(tx, context)
         action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
         usage = _usage(context, message)
         step = replace(_model_step(context, started, clock), action=action, usage=usage)
-        step = replace(step, entry_seq=entries[0].seq, prompt=prompt.id)
+        step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
+        context.stream.add(events_of_step(replace(step, thought=entry.text, entry_id=entry.id), marks))
     context.prompts |= prompt.parts.keys()
     context.factor = corrected(context.factor, usage["estimated_tokens"], usage.get("input_tokens", 0))
-    context.note(entries, [message])
-    if marks:
-        context.stream.notify()
+    context.note([entry], [message])
 
 
 async def _note_failure(context: RunContext, started: datetime, clock: float, problem: Observation) -> None:
     prompt = Prompt.of(context)
-    async with context.store.writing() as tx:
-        held = await runs.check(tx, context.lease)
+    async with context.stream.writing() as (tx, held):
         await prompt.save(tx, context)
         step = _model_step(context, started, clock)
         step = replace(step, status="failed", observation=problem, prompt=prompt.id)
@@ -152,13 +150,13 @@ async def _run_call(
         refused = rejected(approval) if approval.decision == "reject" else None
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
-    async with context.store.writing() as tx:
-        await runs.check(tx, context.lease)
+    async with context.stream.writing() as (tx, _):
         await context.stream.flush_with(tx)
         marks = [Mark(context.stream.number(), "step_started", 0)]
         about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
         index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
-    context.stream.notify()
+        step = Step(context.lease.thread_id, index, context.run.id, "tool", "running", started, **about)
+        context.stream.add(events_of_step(step, marks))
     if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):
         refused = _interrupted(tool) if interrupted else away
     observation = refused or await _observe(context, call, maker, interrupted=interrupted)
@@ -168,9 +166,8 @@ async def _run_call(
         observation = {**observation, "data": {"query": label, **observation["data"]}}
     category = tool.category if tool is not None and refused is None else ""
     result = CallResult(index, _result(call, observation))
-    await _note_result(
-        context, order, result, observation=observation, category=category, marks=marks, started=started, clock=clock
-    )
+    step = replace(step, observation=observation_of(str(result.message.text)), elapsed_ms=_elapsed(clock))
+    await _note_result(context, order, result, step=step, category=category, marks=marks)
 
 
 async def _note_result(
@@ -178,45 +175,42 @@ async def _note_result(
     order: Order,
     result: CallResult,
     *,
-    observation: Observation | None = None,
+    step: Step | None = None,
     category: str = "",
     marks: Sequence[Mark] = (),
-    started: datetime | None = None,
-    clock: float = 0.0,
 ) -> None:
     """Store a result as an entry; while one before it is awaited, only with its step.
 
-    `observation` and the arguments after it end the step; a result of an earlier process has its step ended. `category`
-    is that of the tool, if it has run.
+    `step` is the one that the result ends; that of an earlier process has ended. `category` is that of the tool, if it
+    has run. `marks` are those of the step's start.
     """
     async with order.lock:
         due = order.take(result)
-        async with context.store.writing() as tx:
-            held = await runs.check(tx, context.lease)
+        async with context.stream.writing() as (tx, held):
             entries = await context.write(tx, held, [each.message for each in due])
-            if observation is not None and started is not None:
-                told = Mark.at(context.stream.number(), "step_finished", datetime.now(UTC), since=started)
+            if step is not None:
+                told = Mark.at(context.stream.number(), "step_finished", datetime.now(UTC), since=step.started_at)
                 placed = next((e.seq for e, each in zip(entries, due, strict=True) if each is result), None)
                 await runs.finish_step(
                     tx,
                     context.lease,
                     result.step,
                     "done",
-                    action=str(result.message.name),
-                    observation=None if placed else observation,
+                    action=step.action,
+                    observation=None if placed else step.observation,
                     entry_seq=placed,
-                    elapsed_ms=_elapsed(clock),
+                    elapsed_ms=step.elapsed_ms or 0,
                     marks=[*marks, told],
                     held=held,
                 )
+                context.stream.add(events_of_step(step, [told]))
             if category and category not in context.categories:
                 await log.add_tool_category(tx, context.lease.thread_id, category)
             for entry, each in zip(entries, due, strict=True):
-                if each is not result or observation is None:
+                if each is not result or step is None:
                     await runs.refer_step(tx, context.lease.thread_id, each.step, entry.seq)
         context.note(entries, [each.message for each in due])
         context.categories |= {category}
-    context.stream.notify()
 
 
 async def _observe(context: RunContext, call: Mapping[str, Any], maker: Message, *, interrupted: bool) -> Observation:

@@ -35,6 +35,7 @@ class Served:
         """Stop the runs of this process, whose streams still send their end, then end all other streams."""
         await self.analyst.close()
         self.closing.set()
+        self.analyst.hub.ring()
 
 
 def _served(request: Request) -> Served:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from ag_ui.core import BaseEvent, CustomEvent
 
 from longthread.errors import InvalidInput
-from longthread.model.event import HALTS, Event
+from longthread.model.event import Event
 from longthread.model.run import Run
-from longthread.runs.events import Notifier, watch
-from longthread.runs.process import may_be_alive
+from longthread.runs.hub import Hub
 from longthread.server.events import INTERRUPTED, Encoder
-from longthread.store import runs
-from longthread.store.driver import Driver
 
 HEARTBEAT_SECONDS = 15.0
 """The longest silence of a stream: proxies and browsers drop silent ones."""
-LOOK_SECONDS = 2.0
-"""How often a silent stream checks that the run's process lives."""
 RETRY_MS = 1000
 """How long a browser waits before it reconnects."""
 
@@ -74,64 +68,26 @@ class RunStream:
     `longthread.interrupted` when the run's process is gone.
     """
 
-    def __init__(self, store: Driver, notifier: Notifier, run: Run, *, read: Position, closing: asyncio.Event) -> None:
-        self._store = store
-        self._notifier = notifier
+    def __init__(self, hub: Hub, run: Run, *, read: Position, closing: asyncio.Event) -> None:
+        self._hub = hub
         self._run = run
         self._read = read
         self._closing = closing
-        self._lives = True
 
     async def __aiter__(self) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MS}\n\n"
         encoder = Encoder()
         ended = False
-        async for event in self._events():
-            if event is None:
-                yield ": beat\n\n"
-                continue
-            # Events that the client has read are encoded too, unsent: the encoder must know what is open.
-            fresh = "".join(text for place, text in frames_of(encoder, event) if place > self._read)
-            if fresh:
-                yield fresh
-            # Decisions about some of the waiting calls leave the run waiting.
-            ended = event.type in HALTS or (ended and event.type == "decided" and event.data["pending"] > 0)
+        # The last events of runs that the closing server stopped are still read.
+        with self._hub.watch(self._run.thread_id, self._run.id, goes_on=lambda: not self._closing.is_set()) as watch:
+            while (events := await watch.read(patience=HEARTBEAT_SECONDS)) != []:
+                if events is None:
+                    yield ": beat\n\n"
+                    continue
+                # Events that the client has read are encoded too, unsent: the encoder must know what is open.
+                fresh = [text for event in events for place, text in frames_of(encoder, event) if place > self._read]
+                if fresh:
+                    yield "".join(fresh)
+                ended = watch.halts
         if not ended and not self._closing.is_set():
             yield frame(CustomEvent(name=INTERRUPTED, value={}))
-
-    async def _events(self) -> AsyncIterator[Event | None]:
-        """The run's events from the first, and None after each long silence."""
-        events = watch(self._store, self._notifier, self._run.thread_id, self._run.id, lives=lambda: self._lives)
-        closing = asyncio.ensure_future(self._closing.wait())
-        upcoming = asyncio.ensure_future(anext(events, None))
-        spoke = time.monotonic()
-        try:
-            while True:
-                # The last events of runs that the closing server stopped are still read.
-                self._lives = self._lives and not closing.done()
-                awaited = {upcoming} if closing.done() else {upcoming, closing}
-                await asyncio.wait(awaited, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if upcoming.done():
-                    event = upcoming.result()
-                    if event is None:
-                        return
-                    yield event
-                    if event.type == "waiting":
-                        self._lives = await self._is_executed()
-                    spoke = time.monotonic()
-                    upcoming = asyncio.ensure_future(anext(events, None))
-                    continue
-                self._lives = not closing.done() and await self._is_executed()
-                if time.monotonic() - spoke >= HEARTBEAT_SECONDS:
-                    yield None
-                    spoke = time.monotonic()
-        finally:
-            for task in (upcoming, closing):
-                task.cancel()
-            await asyncio.gather(upcoming, closing, return_exceptions=True)
-            if isinstance(events, AsyncGenerator):
-                await events.aclose()
-
-    async def _is_executed(self) -> bool:
-        async with self._store.reading() as tx:
-            return await runs.is_held(tx, self._run, alive=may_be_alive)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction
-from longthread.store.encoding import like_pattern
+from longthread.store.encoding import dump, like_pattern
 from longthread.store.leases import IsAlive, is_held
 from longthread.store.log_rows import threads_of
 
@@ -22,6 +23,22 @@ async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: st
     rows = await tx.fetch("latest_runs", user_id=user_id, first=_text(min(active)), last=_text(max(active)))
     wanted = {thread.id for thread in threads}
     return {row["thread_id"]: _status(row, alive) for row in rows if row["thread_id"] in wanted}
+
+
+class RunState(NamedTuple):
+    """A run's status, as `latest_runs` has it, and the number of its last event."""
+
+    status: str
+    last_event: int
+
+
+async def run_states(tx: Transaction, places: Sequence[tuple[str, str]], *, alive: IsAlive) -> dict[str, RunState]:
+    """Return the states of runs, given with their threads, by the run's id; deleted ones are absent."""
+    threads, ids = [dump([place[part] for place in places]) for part in (0, 1)]
+    rows = await tx.fetch("select_run_states", threads=threads, runs=ids)
+    return {
+        row["id"]: RunState(_status(row, alive), max(row["told"], row["step_told"], row["row_told"])) for row in rows
+    }
 
 
 async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:

@@ -360,6 +360,12 @@ async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> N
     await tx.run("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
 
 
+async def withdraw_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
+    """Delete the text events with these numbers. No other event gets a number that somebody may have read."""
+    await remove_text(tx, lease, first, last)
+    await tx.run("keep_last_event", thread_id=lease.thread_id, run_id=lease.run_id, last=last)
+
+
 async def events_after(tx: Transaction, thread_id: str, run_id: str, after: int, *, limit: int = 1000) -> list[Event]:
     """Return the run's events after number `after`, in order."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)

@@ -33,7 +33,7 @@ class Approvals:
 
     def __init__(self, services: RunServices, threads: Threads, runs: Runs) -> None:
         self._store = services.store
-        self._notifier = services.notifier
+        self._hub = services.hub
         self._threads = threads
         self._runs = runs
 
@@ -85,7 +85,7 @@ class Approvals:
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
         thread = await self._threads.find(thread_id, user_id=user_id)
         run, lease = await _decide(self._store, thread, checked, by=by or user_id)
-        self._notifier.notify(run.id)
+        self._hub.changed(thread_id, run.id)
         if lease is None:
             return None
         # Opening sources and asking servers takes time: the lease is renewed, so that nobody else takes the run.

@@ -171,7 +171,7 @@ class Runs:
             await handle.stop()
         with suppress(*([NothingToStop] if handle is not None else [])):
             run = await call_off(self._store, thread, self._services.window_cache, by=user_id)
-            self._services.notifier.notify(run.id)
+            self._services.hub.changed(thread_id, run.id)
 
     async def stop_all(self) -> None:
         """Stop the runs of this process; they can be resumed."""
@@ -221,7 +221,10 @@ class Runs:
         work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
-        handle = RunHandle(started.run, task, self._store, self._services.notifier, after=started.shown)
+        hub, place = self._services.hub, (started.thread.id, started.run.id)
+        hub.enter(*place)
+        task.add_done_callback(lambda _: hub.leave(*place))
+        handle = RunHandle(started.run, task, self._store, hub, after=started.shown)
         self._running[handle.thread_id] = handle
         return handle
 

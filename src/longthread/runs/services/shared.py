@@ -9,7 +9,7 @@ from longthread.llm.context_windows import ContextWindows
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
-from longthread.runs.events import Notifier
+from longthread.runs.hub import Hub
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 
@@ -20,7 +20,7 @@ class RunServices:
 
     store: Driver
     settings: Settings
-    notifier: Notifier
+    hub: Hub
     recaller: Recaller
     memories: Memories
     pruner: Pruner

@@ -10,11 +10,11 @@ import pytest
 
 from longthread.errors import LeaseLost, RunInProgress, StoreError
 from longthread.model.entry import Draft
-from longthread.model.event import Event
+from longthread.model.event import Event, Mark
 from longthread.model.run import Run, RunStatus
 from longthread.store import log, runs
 from longthread.store.driver import Driver
-from longthread.store.listing import latest_runs
+from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.runs import Lease, NewRun
 from longthread.testing.contract.base import USER, Contract, OpenStore
 
@@ -234,6 +234,28 @@ class RunContract(Contract):
                 await runs.append_events(tx, [_event(21), _event(20)])
         async with store.reading() as tx:
             assert await runs.last_event(tx, "t", "r1") == 20
+
+    async def test_withdrawn_text_leaves_its_numbers(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await runs.append_events(tx, [_event(n) for n in range(1, 4)])
+            await runs.withdraw_text(tx, lease, 2, 3)
+        async with store.reading() as tx:
+            assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1]
+            assert await runs.last_event(tx, "t", "r1") == 3
+
+    async def test_the_states_of_runs_are_looked_at_together(self, store: Driver) -> None:
+        lease = await begun(store)
+        places = [("t", "r1"), ("t", "none"), ("none", "r1")]
+        async with store.writing() as tx:
+            assert await run_states(tx, places, alive=alive) == {"r1": RunState("running", 0)}
+            await runs.append_events(tx, [_event(1), _event(2)])
+            assert await run_states(tx, places, alive=dead) == {"r1": RunState("interrupted", 2)}
+            step = await runs.start_step(tx, lease, "tool", marks=[Mark(3, "step_started", 0)])
+            assert (await run_states(tx, places, alive=alive))["r1"].last_event == 3
+            await runs.finish_step(tx, lease, step, "done", elapsed_ms=1)
+            await runs.end(tx, lease, "finished", {}, event=4)
+            assert await run_states(tx, places, alive=alive) == {"r1": RunState("finished", 4)}
 
     async def test_what_a_step_tells_is_not_kept_twice(self, store: Driver) -> None:
         lease = await begun(store)

@@ -135,6 +135,19 @@ SELECT coalesce(max(last), 0) AS seq FROM (
     SELECT max(seq) FROM events WHERE thread_id = :thread_id AND run_id = :run_id
 ) AS told;
 
+-- name: keep_last_event quick
+-- The numbers of events that were deleted are not given again.
+UPDATE runs SET last_event = :last WHERE thread_id = :thread_id AND id = :run_id AND last_event < :last;
+
+-- name: select_run_states
+SELECT r.thread_id, r.id, r.status, r.owner, r.lease_until, r.waiting_since, r.last_event AS told,
+       coalesce((SELECT max(s.last_event) FROM steps s
+                 WHERE s.thread_id = r.thread_id AND s.idx >= r.first_step AND s.run_id = r.id
+                   AND r.stop_step IS NULL), 0) AS step_told,
+       coalesce((SELECT max(e.seq) FROM events e WHERE e.thread_id = r.thread_id AND e.run_id = r.id), 0) AS row_told
+FROM runs r
+WHERE r.thread_id AMONG_TEXTS[:threads] AND r.id AMONG_TEXTS[:runs];
+
 -- name: insert_prompt quick
 INSERT INTO prompts (thread_id, id, body) VALUES (:thread_id, :id, :body) ON CONFLICT (thread_id, id) DO NOTHING;
 

@@ -1,0 +1,303 @@
+"""Feeds the watchers of runs. A process has one hub, and reads a run for all of its watchers at once.
+
+A run that this process executes tells the hub its events after each commit: its watchers cost no query. A run that
+another process executes is looked at for changes, with all others in one query, and then read once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from longthread.errors import StoreError
+from longthread.model.event import FINAL, HALTS, Event
+from longthread.runs.process import may_be_alive
+from longthread.store import runs
+from longthread.store.driver import Driver
+from longthread.store.listing import run_states
+
+LOOK_SECONDS = 0.5
+"""How often runs that other processes execute are looked at."""
+KEPT_EVENTS = 256
+"""Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
+_PAGE = 1000
+"""Events of one read."""
+
+_logger = logging.getLogger(__name__)
+
+RunPlace = tuple[str, str]
+"""The ids of a thread and its run."""
+
+
+@dataclass(slots=True)
+class _Feed:
+    """The newest events of a watched run, in order and without a gap.
+
+    `events` are all events after number `since`, up to number `last`. If `stale`, the store may hold more. `since` is
+    None before the first read. `halts`: event `last` ended an execution. `ended`: the run is gone, or nobody executes
+    it, so that nothing follows.
+    """
+
+    since: int | None = None
+    last: int = 0
+    events: deque[Event] = field(default_factory=deque)
+    stale: bool = True
+    halts: bool = False
+    ended: bool = False
+    watches: list[RunWatch] = field(default_factory=list)
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    bell: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ring(self) -> None:
+        self.bell.set()
+        self.bell = asyncio.Event()
+
+    def add(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.seq > self.last:
+                self.events.append(event)
+                self.last = event.seq
+                self.halts = event.type in HALTS
+
+    def trim(self) -> None:
+        """Drop events that every watcher has read, and the oldest of too many."""
+        read = min((watch.read_to for watch in self.watches), default=self.last)
+        while self.events and (self.events[0].seq <= read or len(self.events) > KEPT_EVENTS):
+            self.since = self.events.popleft().seq
+
+    def after(self, seq: int) -> list[Event]:
+        return [event for event in self.events if event.seq > seq]
+
+
+class Hub:
+    """Feeds the watchers of this process. Safe to share between its tasks."""
+
+    def __init__(self, store: Driver) -> None:
+        self._store = store
+        self._feeds: dict[RunPlace, _Feed] = {}
+        # How often: an execution may begin before the one before it has closed what it used.
+        self._here: Counter[RunPlace] = Counter()
+        self._looking: asyncio.Task[None] | None = None
+        self._look_now = asyncio.Event()
+
+    def enter(self, thread_id: str, run_id: str) -> None:
+        """This process executes the run from now on, and tells its events."""
+        self._here[thread_id, run_id] += 1
+        self.changed(thread_id, run_id)
+
+    def leave(self, thread_id: str, run_id: str) -> None:
+        """This process no longer executes the run."""
+        self._here[thread_id, run_id] -= 1
+        self._here += Counter()
+        feed = self._feeds.get((thread_id, run_id))
+        if feed is not None and not feed.halts:  # it may have failed to store its end
+            self.changed(thread_id, run_id)
+
+    def tell(self, thread_id: str, run_id: str, events: Sequence[Event], *, after: int | None) -> None:
+        """Tell events of a run that are committed, in order.
+
+        Args:
+            after: the number of the last event before them; None if that is not known.
+        """
+        feed = self._feeds.get((thread_id, run_id))
+        if feed is None:
+            return
+        feed.ended = False
+        if after is None or feed.since is None or after > feed.last:
+            feed.stale = True
+        else:
+            feed.add(events)
+            feed.trim()
+        feed.ring()
+
+    def changed(self, thread_id: str, run_id: str) -> None:
+        """Something about a run is committed that was not told."""
+        feed = self._feeds.get((thread_id, run_id))
+        if feed is not None:
+            feed.stale, feed.ended = True, False
+            feed.ring()
+            self._look_soon((thread_id, run_id))
+
+    def ring(self) -> None:
+        """Let all watchers check whether they go on."""
+        for feed in self._feeds.values():
+            feed.ring()
+
+    def watch(
+        self, thread_id: str, run_id: str, *, after: int = 0, goes_on: Callable[[], bool] | None = None
+    ) -> RunWatch:
+        """Watch a run from the events after a number on; `goes_on` may end it when there is nothing more to read.
+        Use as a context manager."""
+        return RunWatch(self, self._store, (thread_id, run_id), after, goes_on or _always)
+
+    async def events(
+        self, thread_id: str, run_id: str, *, after: int = 0, goes_on: Callable[[], bool] | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield what a watch reads, event by event."""
+        with self.watch(thread_id, run_id, after=after, goes_on=goes_on) as watch:
+            while events := await watch.read():
+                for event in events:
+                    yield event
+
+    async def halted(self, thread_id: str, run_id: str) -> None:
+        """Wait until a run has ended or waits for a person, or nobody executes it."""
+        with self.watch(thread_id, run_id) as watch:
+            while await watch.read():
+                pass
+
+    async def close(self) -> None:
+        """End the background work. No watcher hears of other processes any more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+
+    @contextmanager
+    def _joined(self, place: RunPlace, watch: RunWatch) -> Iterator[_Feed]:
+        feed = self._feeds.setdefault(place, _Feed())
+        feed.watches.append(watch)
+        feed.ended = False
+        self._look_soon(place)
+        try:
+            yield feed
+        finally:
+            feed.watches.remove(watch)
+            if not feed.watches:
+                del self._feeds[place]
+
+    def _look_soon(self, place: RunPlace) -> None:
+        """Look at the runs elsewhere, if this is one."""
+        if place not in self._here:
+            self._look_now.set()
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.get_running_loop().create_task(self._look(), name="runs elsewhere")
+
+    def _elsewhere(self) -> list[RunPlace]:
+        return [place for place, feed in self._feeds.items() if place not in self._here and not feed.ended]
+
+    async def _look(self) -> None:
+        """Look at the runs elsewhere while any is watched."""
+        while places := self._elsewhere():
+            self._look_now.clear()
+            try:
+                await self._look_at(places)
+            except StoreError as error:
+                _logger.warning("The runs of other processes could not be looked at; trying again: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._look_now.wait()
+
+    async def _look_at(self, places: Sequence[RunPlace]) -> None:
+        async with self._store.reading() as tx:
+            states = await run_states(tx, places, alive=may_be_alive)
+        for place in places:
+            feed, state = self._feeds.get(place), states.get(place[1])
+            if feed is None or place in self._here:  # meanwhile
+                continue
+            if state is not None and state.last_event > feed.last:
+                feed.stale = True
+                feed.ring()
+            elif state is None or state.status != "running":
+                feed.ended = True
+                feed.ring()
+
+
+class RunWatch:
+    """One watcher's place in a run. `read_to` is the number of the last event that it has read."""
+
+    def __init__(self, hub: Hub, store: Driver, place: RunPlace, after: int, goes_on: Callable[[], bool]) -> None:
+        self.read_to = after
+        self._store = store
+        self._place = place
+        self._goes_on = goes_on
+        self._waits = self._final = False
+        self._joining = hub._joined(place, self)
+        self._feed: _Feed
+
+    def __enter__(self) -> Self:
+        self._feed = self._joining.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._joining.__exit__(kind, error, trace)
+
+    @property
+    def halts(self) -> bool:
+        """Whether the run has ended or waits for a person, after what was read."""
+        return self._final or self._waits
+
+    async def read(self, *, patience: float | None = None) -> list[Event] | None:
+        """Wait for the next events, and return them; empty when there will be none: the run has ended, waits for a
+        person, or nobody executes it. None if nothing came within `patience` seconds.
+
+        Raises:
+            StoreError: the events cannot be read.
+        """
+        feed = self._feed
+        while not self._final:
+            since = feed.since
+            behind = since is not None and self.read_to < since
+            if events := await self._stored(self.read_to) if behind else feed.after(self.read_to):
+                return self._read(events)
+            if since is not None and behind:
+                self.read_to = since  # what was told in between has been withdrawn
+            elif feed.stale:
+                await self._look()
+            elif feed.ended or self._waits or not self._goes_on():
+                break
+            elif not await _rung(feed.bell, patience):
+                return None
+        return []
+
+    def _read(self, events: list[Event]) -> list[Event]:
+        """Note what was read. A run that waits is over until all decisions are made."""
+        for event in events:
+            if event.type != "decided" or not event.data["pending"]:
+                self._waits = event.type == "waiting"
+            self._final = event.type in FINAL
+        self.read_to = events[-1].seq
+        if len(self._feed.watches) == 1:
+            self._feed.trim()
+        return events
+
+    async def _look(self) -> None:
+        """Read for all watchers of the run what is in the store and was not told."""
+        feed = self._feed
+        async with feed.reading:
+            if not feed.stale:
+                return  # another watcher has read it
+            if feed.since is None:
+                feed.since = feed.last = self.read_to
+            feed.stale = False  # what is told while we read makes it so again, unless it comes next
+            events: list[Event] | None = None
+            try:
+                events = await self._stored(feed.last)
+            finally:
+                feed.stale = feed.stale or events is None or len(events) == _PAGE
+            feed.add(events)
+            feed.ring()
+
+    async def _stored(self, after: int) -> list[Event]:
+        async with self._store.reading() as tx:
+            return await runs.events_after(tx, *self._place, after, limit=_PAGE)
+
+
+async def _rung(bell: asyncio.Event, patience: float | None) -> bool:
+    try:
+        async with asyncio.timeout(patience):
+            await bell.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _always() -> bool:
+    return True
