@@ -84,6 +84,7 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
         "memory_max_summary_tokens": "200",
         "timezone": "Asia/Shanghai",
         "remember_approval": "data",
+        "log": "json",
     }
     special |= {"sql_isolated": "False", "code_cpython": "True", "read_only": "True"}
     text = special.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")

@@ -101,6 +101,7 @@ def _zone(name: str) -> str:
 
 RememberApproval = Literal["never", "data", "always"]
 """When a person is asked before a model remembers something: where it has read `data` that others may have written."""
+LogFormat = Literal["text", "json"]
 TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
@@ -247,6 +248,7 @@ class Settings(BaseModel):
     port: int = _setting(
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
     )
+    log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
 
     @property

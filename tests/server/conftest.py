@@ -82,6 +82,12 @@ class Running:
         found: dict[str, Any] = answer.json()
         return found
 
+    def ready(self) -> httpx.Response:
+        """The answer of `/ready` once the server is warm."""
+        while (answer := self.client.get("/ready")).json() == {"status": "warming"}:
+            pass
+        return answer
+
     def stop(self) -> None:
         """Stop as Ctrl-C does."""
         self.server.should_exit = True

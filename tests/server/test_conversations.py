@@ -80,7 +80,7 @@ def test_damaged_ones_are_named_and_the_others_listed(
     assert [item["label"] for item in found["conversations"]] == ["Question 4", "Question 1", "Question 0"]
     assert found["damaged"] == [ids[3], ids[2]]
     assert f"not listed, for it is damaged: thread {ids[3]}: " in caplog.text
-    assert running.client.get("/ready").status_code == 200
+    assert running.ready().status_code == 200
     for thread_id in ids[2:4]:
         assert running.client.delete(f"/api/conversations/{thread_id}").status_code == 204
     assert running.client.get("/api/conversations").json()["damaged"] == []
@@ -177,7 +177,7 @@ def test_a_state_has_the_documented_fields(serve: Any) -> None:
 def test_what_is_served_is_told(serve: Any, store_address: str) -> None:
     running = serve(SCRIPT)
     assert running.client.get("/health").json() == {"status": "ok"}
-    assert running.client.get("/ready").json() == {"status": "ready"}
+    assert running.ready().json() == {"status": "ready"}
     info = running.client.get("/api/info").json()
     assert (info["model"], info["demo"], info["source"], info["sources"]) == ("demo", True, "demo", "any")
     assert info["database"] == described(store_address)

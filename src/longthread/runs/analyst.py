@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from longthread.context.window_cache import WindowCache
+from longthread.errors import LongthreadError
 from longthread.llm.context_windows import ContextWindows
 from longthread.llm.embedders import embedder_of
 from longthread.llm.model_cache import ModelFactory
@@ -21,6 +23,7 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.settings import Settings
+from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
@@ -72,6 +75,19 @@ class Analyst:
                 yield analyst
             finally:
                 await analyst.close()
+
+    async def warm(self) -> None:
+        """Load what the first question would wait for: a connection, the model, and a worker for the source.
+
+        A model or source that does not work is no failure here: the question that needs it tells what to do.
+        """
+        async with self.store.reading() as tx:
+            await log.last_thread(tx, user_id=self.settings.user)
+        with suppress(LongthreadError):
+            await asyncio.to_thread(self.runs.make_model)
+        with suppress(LongthreadError):
+            async with await self.sources.open(None, None, user_id=self.settings.user) as source:
+                await source.schema()
 
     async def close(self) -> None:
         """Stop the runs of this process; they can be resumed."""

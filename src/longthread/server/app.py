@@ -20,6 +20,7 @@ from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import problems
 from longthread.server.paths import EncodedPaths
+from longthread.server.requests import CountedRequests
 from longthread.server.routes import agents, approvals, chat, conversations, health
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
@@ -43,11 +44,12 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
             app.state.served = served = Served(opened, AskableSources(settings))
-            indexing = asyncio.create_task(rebuild_in_background(opened.store))
+            background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]
             try:
                 yield
             finally:
-                indexing.cancel()
+                for task in background:
+                    task.cancel()
                 await served.close()
                 await served.gateway.close()  # behind its last request
 
@@ -74,6 +76,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536
     app.add_middleware(RequestGuard, host=settings.host, limit=limit, unguarded=f"{GATEWAY}/")
+    app.add_middleware(CountedRequests)
     return app
 
 

@@ -22,7 +22,8 @@ class EncodedPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].startswith("/api/"):
             raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+            # Not in a copy: what routes note here is counted outside.
+            scope["path"] = raw.partition(b"?")[0].decode("ascii", "replace")
         await self._app(scope, receive, send)
 
 

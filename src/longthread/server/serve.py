@@ -9,12 +9,14 @@ import webbrowser
 from collections.abc import Callable
 
 from starlette.applications import Starlette
+from uvicorn.loops.auto import auto_loop_factory
 
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app
 from longthread.server.http_server import HttpServer, listen
+from longthread.server.json_log import log_as_json
 from longthread.server.origin import is_loopback
 from longthread.settings import Settings
 
@@ -48,6 +50,9 @@ def run(
     `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
     """
 
+    if settings.log == "json":
+        log_as_json()
+
     def ready(url: str) -> None:
         if not is_loopback(settings.host):
             _log.warning("Anyone who reaches %s can read and ask: Longthread has no login yet.", url)
@@ -62,4 +67,5 @@ def run(
             async with Analyst.open(settings, models=models) as analyst:
                 await Server(create_app(settings, analyst=analyst), listener, on_ready=ready).serve()
 
-        asyncio.run(serve())
+        with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+            runner.run(serve())

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 from starlette.types import Receive, Scope, Send
 
+from longthread.errors import StoreError
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
 from longthread.server.sources import AskableSources
 
+_AGAIN_SECONDS = 1.0
+_log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class Served:
-    """The analyst and the gateway of a server. Setting `closing` ends the analyst's streams."""
+    """The analyst and the gateway of a server. Setting `closing` ends the analyst's streams. It is `warm` when a first
+    question waits for nothing that later ones do not."""
 
     analyst: Analyst
     sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    warm: bool = False
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
@@ -30,6 +37,16 @@ class Served:
         settings = self.analyst.settings
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
         self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)
+
+    async def warm_up(self) -> None:
+        """Load what a first question needs. A store that does not answer is asked again."""
+        while not self.warm:
+            try:
+                await self.analyst.warm()
+                self.warm = True
+            except StoreError as error:
+                _log.warning("The store does not answer yet; trying again: %s", error)
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     async def close(self) -> None:
         """Stop the runs of this process, whose streams still send their end, then end all other streams."""

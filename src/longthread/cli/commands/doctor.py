@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -19,13 +20,14 @@ from rich.markup import escape
 from longthread import __version__
 from longthread.cli import options
 from longthread.cli.screen import Console
+from longthread.cli.server_checks import Finding, server_findings
 from longthread.cli.whole_store import existing
 from longthread.errors import LongthreadError, StoreError
 from longthread.settings import EMBEDDED, Settings
 from longthread.store import log
 from longthread.store.open import why_none
 
-Finding = tuple[bool, str, str]
+ServerOption = Annotated[str | None, typer.Option(help="Check the server at this URL instead.", metavar="URL")]
 _EMBEDDER_SECONDS = 60.0
 """More than a question waits: a model of one's own may have to be loaded first."""
 
@@ -35,14 +37,15 @@ def doctor(
     model: options.Model = None,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
+    server: ServerOption = None,
 ) -> None:
-    """Check the store, the model, the embedder and the source."""
+    """Check the store, the model, the embedder and the source; or a server that runs."""
     settings = Settings.load(source=source, model=model, database=database, read_only=read_only)
     console = Console()
 
     async def look() -> bool:
         healthy = True
-        async for good, what, found in _findings(settings):
+        async for good, what, found in _findings(settings) if server is None else server_findings(server):
             healthy = healthy and good
             mark = "[green]✓[/green]" if good else "[red]✗[/red]"
             console.print(f"{mark} {what:10} {escape(found)}", highlight=False, soft_wrap=True)

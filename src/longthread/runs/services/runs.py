@@ -173,6 +173,15 @@ class Runs:
             run = await call_off(self._store, thread, self._services.window_cache, by=user_id)
             self._services.hub.changed(thread_id, run.id)
 
+    @property
+    def live(self) -> int:
+        """How many runs this process executes."""
+        return len(self._running)
+
+    def make_model(self) -> None:
+        """Make the settings' model, which loads its modules. Raises ModelUnavailable."""
+        self._models.models(None, {})
+
     async def stop_all(self) -> None:
         """Stop the runs of this process; they can be resumed."""
         for handle in list(self._running.values()):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
-from longthread import __version__
+from longthread import __version__, metrics
 from longthread.llm.models import DEMO, model_name
+from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log
+
+STREAMED = 3
+STREAM_SECONDS = 0.25
 
 router = APIRouter(tags=["health"])
 
@@ -21,11 +28,35 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/ready")
-async def ready(served: ServedDep, user: Caller) -> dict[str, str]:
-    """The store answers too; 503 when it does not."""
+async def ready(served: ServedDep, user: Caller) -> JSONResponse:
+    """Whether to send questions here: the store answers, and a first question waits for nothing else.
+
+    503 while the server warms up or ends its runs, and when the store does not answer.
+    """
+    if served.closing.is_set() or not served.warm:
+        return JSONResponse({"status": "draining" if served.closing.is_set() else "warming"}, status_code=503)
     async with served.analyst.store.reading() as tx:
         await log.last_thread(tx, user_id=user)
-    return {"status": "ready"}
+    return JSONResponse({"status": "ready"})
+
+
+@router.get("/health/stream")
+async def stream() -> StreamingResponse:
+    """Three events, a quarter of a second apart: together they show that something in between buffers."""
+
+    async def events() -> AsyncIterator[str]:
+        for number in range(STREAMED):
+            yield f"data: {number}\n\n"
+            await asyncio.sleep(STREAM_SECONDS)
+
+    return StreamingResponse(events(), media_type=EVENT_STREAM, headers=NO_STORE)
+
+
+@router.get("/metrics")
+async def metrics_text(served: ServedDep) -> PlainTextResponse:
+    """This process' counters and gauges, as Prometheus reads them. Nothing that a user wrote is in them."""
+    live = metrics.gauge("longthread_live_runs", "Runs that this process executes.", served.analyst.runs.live)
+    return PlainTextResponse(metrics.text() + live, media_type="text/plain; version=0.0.4")
 
 
 @router.get("/api/info")

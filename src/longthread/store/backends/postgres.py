@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -15,6 +16,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from longthread.errors import StoreError, StoreUnavailable
+from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.borrowed_pool import BorrowedPool
 from longthread.store.backends.migrate import migrate_postgres
 from longthread.store.backends.postgres_address import parsed, shown
@@ -157,14 +159,16 @@ class PostgresDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresTransaction]:
-        tx = await self._transaction(_READ, reads=True)
-        try:
-            yield tx
-        finally:
-            await self._end_reading(tx)
+        with STORE_SECONDS.timed("read"):
+            tx = await self._transaction(_READ, reads=True)
+            try:
+                yield tx
+            finally:
+                await self._end_reading(tx)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[PostgresTransaction]:
+        began = time.perf_counter()
         await self._take_turn()
         try:
             tx, done = await self._transaction(WRITE, reads=False), False
@@ -175,6 +179,7 @@ class PostgresDriver:
                 await (self._finish(tx) if done else self._give_back(tx))
         finally:
             self._writers.release()
+            STORE_SECONDS.note("write", seconds=time.perf_counter() - began)
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[PostgresTransaction]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from longthread.errors import StoreError, StoreUnavailable
+from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.migrate import BUNDLED, pending
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
@@ -93,7 +94,7 @@ class SqliteDriver:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[SqliteTransaction]:
-        self._users += 1
+        self._users, began = self._users + 1, time.perf_counter()
         try:
             connection = await self._readers.get()
             try:
@@ -112,10 +113,11 @@ class SqliteDriver:
             raise failure(error) from error
         finally:
             self._users -= 1
+            STORE_SECONDS.note("read", seconds=time.perf_counter() - began)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[SqliteTransaction]:
-        self._users += 1
+        self._users, began = self._users + 1, time.perf_counter()
         try:
             async with self._writing:
                 if self._off_loop:
@@ -138,6 +140,7 @@ class SqliteDriver:
             raise failure(error) from error
         finally:
             self._users -= 1
+            STORE_SECONDS.note("write", seconds=time.perf_counter() - began)
 
     @asynccontextmanager
     async def maintaining(self) -> AsyncIterator[SqliteTransaction]:

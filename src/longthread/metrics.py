@@ -1,0 +1,99 @@
+"""What this process has counted, in Prometheus' text format.
+
+These are a few lines of our own: `prometheus-client` brings a registry, locks and a mode for several processes, and
+what is needed of it is a dictionary and a loop. No label holds what a user wrote; the name of a model is such a text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from time import perf_counter
+from typing import Any
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Upper bounds of the buckets of a time."""
+_Labels = tuple[Any, ...]
+
+
+class Metric:
+    """One number for each combination of its labels' values."""
+
+    def __init__(self, name: str, kind: str, about: str, labels: tuple[str, ...] = ()) -> None:
+        self._head = f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
+        self._name = name
+        self._labels = labels
+        self._values: dict[_Labels, float] = {} if labels else {(): 0}
+        _METRICS.append(self)
+
+    def add(self, *labels: Any, by: float = 1) -> None:
+        self._values[labels] = self._values.get(labels, 0) + by
+
+    def lines(self) -> Iterator[str]:
+        """Yield it as text."""
+        yield self._head
+        for labels, value in self._values.items():
+            yield sample(self._name, zip(self._labels, labels, strict=True), value)
+
+
+class Timer(Metric):
+    """A histogram of seconds, with one label or none."""
+
+    def __init__(self, name: str, about: str, labels: tuple[str, ...] = ()) -> None:
+        super().__init__(name, "histogram", about, labels)
+        self._buckets: dict[_Labels, list[int]] = {}
+
+    def note(self, *labels: Any, seconds: float) -> None:
+        counts = self._buckets.get(labels)
+        if counts is None:
+            counts = self._buckets[labels] = [0] * (len(SECONDS) + 1)
+        counts[bisect_left(SECONDS, seconds)] += 1
+        self.add(*labels, by=seconds)
+
+    @contextmanager
+    def timed(self, *labels: Any) -> Iterator[None]:
+        """Note how long the block takes, however it ends."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.note(*labels, seconds=perf_counter() - began)
+
+    def lines(self) -> Iterator[str]:
+        yield self._head
+        for labels, counts in self._buckets.items():
+            named = list(zip(self._labels, labels, strict=True))
+            for most, count in zip((*SECONDS, "+Inf"), accumulate(counts), strict=True):
+                yield sample(f"{self._name}_bucket", [*named, ("le", most)], count)
+            yield sample(f"{self._name}_sum", named, self._values[labels])
+            yield sample(f"{self._name}_count", named, sum(counts))
+
+
+def sample(name: str, labels: Iterable[tuple[str, Any]], value: float) -> str:
+    """Return one line."""
+    named = ",".join(f'{label}="{text}"' for label, text in labels)
+    return f"{name}{{{named}}} {value}\n" if named else f"{name} {value}\n"
+
+
+def gauge(name: str, about: str, value: float) -> str:
+    """Return a number that is looked up when it is asked for."""
+    return f"# HELP {name} {about}\n# TYPE {name} gauge\n{name} {value}\n"
+
+
+def text() -> str:
+    """Return all that was counted."""
+    return "".join(line for metric in _METRICS for line in metric.lines())
+
+
+_METRICS: list[Metric] = []
+
+HTTP_REQUESTS = Metric(
+    "longthread_http_requests_total", "counter", "Requests by route and status.", ("method", "route", "status")
+)
+STREAMS = Metric("longthread_streams", "gauge", "Event streams that clients have open.")
+STORE_SECONDS = Timer("longthread_store_seconds", "How long transactions took, with what was done in them.", ("kind",))
+MODEL_CALLS = Metric("longthread_model_calls_total", "counter", "Requests to models, by how they ended.", ("outcome",))
+MODEL_SECONDS = Timer("longthread_model_seconds", "How long requests to models took.")
+TOKENS = Metric("longthread_tokens_total", "counter", "Tokens that providers reported.", ("direction",))

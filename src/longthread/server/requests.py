@@ -1,0 +1,63 @@
+"""Counts and logs requests, without what is in them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longthread.metrics import HTTP_REQUESTS, STREAMS
+
+EVENT_STREAM = "text/event-stream"
+NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a stream: nobody keeps it, and nginx hands it on as it comes."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_log = logging.getLogger(__name__)
+
+
+class CountedRequests:
+    """ASGI middleware. It counts a request under the path of its route, where ids have their names."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status, streams = time.perf_counter(), 500, False
+
+        async def counted(message: Message) -> None:
+            nonlocal status, streams
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                streams = Headers(raw=message["headers"]).get("content-type", "").startswith(EVENT_STREAM)
+                STREAMS.add(by=int(streams))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            STREAMS.add(by=-int(streams))
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            route = _route(scope)
+            HTTP_REQUESTS.add(method, route, status)
+            fields: dict[str, Any] = {"method": method, "route": route, "status": status}
+            fields["ms"] = round(1000 * (time.perf_counter() - began), 1)
+            ids = scope.get("path_params", {})
+            fields |= {name: unquote(ids[name]) for name in ("thread_id", "run_id") if name in ids}
+            _log.info("request", extra={"fields": fields})
+
+
+def _route(scope: Scope) -> str:
+    """Return the route's path as it is written in the code; for files and the gateway, the prefix they are under."""
+    path = getattr(scope.get("route"), "path", None)
+    if path is not None:
+        return str(path)
+    under = scope.get("root_path", "").removeprefix(scope.get("app_root_path", ""))
+    return under or "none"
