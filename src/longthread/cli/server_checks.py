@@ -41,7 +41,7 @@ async def server_findings(url: str) -> AsyncIterator[Finding]:
 
 def _hint(answer: httpx.Response) -> str:
     if answer.status_code == 421:
-        return "It does not go by that name: let the proxy forward its own `Host`, see docs/how-to/postgresql.md."
+        return "It does not go by that name: let the proxy forward its own `Host`, see docs/how-to/servers.md."
     return "Is there another server at that URL?"
 
 
