@@ -550,7 +550,7 @@ async def test_a_run_that_cannot_wait_ends(
     analyst = await open_analyst(model)
     await define(analyst.store)
     with monkeypatch.context() as patch:
-        patch.setattr("longthread.runs.events.approvals.let_wait", fails)
+        patch.setattr("longthread.runs.streams.events.approvals.let_wait", fails)
         handle = await analyst.ask("Write to Ada.", agent="clerk", thread_id="t1", user_id=analyst.settings.user)
         assert (await handle.wait()).data["error"]["type"] == "store_error"
     assert await analyst.approvals.pending("t1", user_id=analyst.settings.user) == []

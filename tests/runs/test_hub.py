@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from longthread.model.event import Event
-from longthread.runs import hub as hubs
-from longthread.runs.events import EventStream
-from longthread.runs.hub import Hub, RunWatch
 from longthread.runs.process import new_owner
+from longthread.runs.streams import hub as hubs
+from longthread.runs.streams.events import EventStream
+from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 

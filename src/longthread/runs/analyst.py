@@ -16,12 +16,12 @@ from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
-from longthread.runs.hub import Hub
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
+from longthread.runs.streams.hub import Hub
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from longthread.errors import LeaseLost
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
-from longthread.runs.hub import Hub
+from longthread.runs.streams.hub import Hub
 from longthread.store import runs
 from longthread.store.driver import Driver
 

@@ -26,7 +26,7 @@ from longthread.model.memory import Memory, Used
 from longthread.model.payload import NOTE
 from longthread.model.run import Protocol, Run, Step
 from longthread.runs.delegation_scope import Allowance
-from longthread.runs.events import EventStream
+from longthread.runs.streams.events import EventStream
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction

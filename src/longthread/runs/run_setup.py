@@ -11,10 +11,10 @@ from longthread.context.system_prompt import system_prompt
 from longthread.llm.models import reply_limit
 from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, own_tools
-from longthread.runs.events import EventStream
 from longthread.runs.run_context import RunContext
 from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
+from longthread.runs.streams.events import EventStream
 from longthread.store.memories import Owner
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools

@@ -12,7 +12,7 @@ from ag_ui.core import BaseEvent, CustomEvent
 from longthread.errors import InvalidInput
 from longthread.model.event import Event
 from longthread.model.run import Run
-from longthread.runs.hub import Hub
+from longthread.runs.streams.hub import Hub
 from longthread.server.events import INTERRUPTED, Encoder
 
 HEARTBEAT_SECONDS = 15.0

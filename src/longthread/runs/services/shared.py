@@ -9,7 +9,7 @@ from longthread.llm.context_windows import ContextWindows
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
-from longthread.runs.hub import Hub
+from longthread.runs.streams.hub import Hub
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 

@@ -14,7 +14,7 @@ from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import RunStatus
-from longthread.runs.hub import Hub, RunPlace
+from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
