@@ -15,6 +15,7 @@ from longthread.runs.process import new_owner
 from longthread.runs.streams import hub as hubs
 from longthread.runs.streams.events import EventStream
 from longthread.runs.streams.hub import Hub, RunWatch
+from longthread.runs.streams.teller import Teller
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 
@@ -45,7 +46,7 @@ async def begun(store: Driver, hub: Hub, *, owner: str | None = None) -> EventSt
         plan = runs.NewRun("r1", "q?", "s", "m", "auto", 5)
         lease = await runs.begin(tx, "t", plan, owner=owner or new_owner(), alive=lambda _: True, tells=True)
     hub.enter(*PLACE)
-    return EventStream(store, lease, hub, last=1)
+    return EventStream(store, lease, hub, Teller(store), last=1)
 
 
 async def read(watch: RunWatch, count: int) -> list[Event]:
@@ -164,7 +165,7 @@ async def test_a_run_that_changes_its_process_is_read_without_a_gap(store: Drive
             lease = await runs.take_over(tx, run, owner=new_owner(), alive=lambda _: False)
             last = await runs.last_event(tx, *PLACE)
         here.enter(*PLACE)
-        taken = EventStream(second, lease, here, last=last)
+        taken = EventStream(second, lease, here, Teller(second), last=last)
         await taken.publish("warning", message="here")
         told = await read(watch, 2)
         assert [(event.seq, event.data["message"]) for event in told] == [(2, "there"), (3, "here")]

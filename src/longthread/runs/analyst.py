@@ -22,6 +22,7 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.streams.hub import Hub
+from longthread.runs.streams.teller import Teller
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -45,12 +46,14 @@ class Analyst:
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
         self.store = store
         self.settings = settings
-        self.hub = Hub(store)
+        self.hub, self.teller = Hub(store), Teller(store)
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
         cache, windows = WindowCache(settings.memory_max_messages_per_thread), ContextWindows(store, settings)
-        services = RunServices(store, settings, self.hub, self.recaller, self.memories, self.pruner, cache, windows)
+        services = RunServices(
+            store, settings, self.hub, self.teller, self.recaller, self.memories, self.pruner, cache, windows
+        )
         self.threads = Threads(store, cache)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
@@ -97,6 +100,7 @@ class Analyst:
         await self.memories.close()
         await self.threads.close()
         await self.runs.close()
+        await self.teller.close()
         await self.hub.close()
 
     async def settle(self) -> None:

@@ -132,15 +132,14 @@ class RunContext:
             if withdrawn:
                 await self.stream.withdraw_text(self.message_id)
             if told:
-                await self.stream.publish_text(self.message_id, told)
+                self.stream.publish_text(self.message_id, told)
 
     async def end_text(self) -> None:
         """Publish what was held back of the current reply."""
         if self.protocol == "json" or self.message_id not in self._live:
             return
         if rest := self._live.pop(self.message_id).rest():
-            with contextlib.suppress(LeaseLost):
-                await self.stream.publish_text(self.message_id, rest)
+            self.stream.publish_text(self.message_id, rest)
 
     def _live_text(self) -> LiveText:
         """Return the text of the current reply. The model's last reply tells whether thinking begins without a tag."""

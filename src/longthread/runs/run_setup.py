@@ -36,7 +36,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
     context = RunContext(
         store=services.store,
         lease=started.lease,
-        stream=EventStream(services.store, started.lease, services.hub, last=started.last_event),
+        stream=EventStream(services.store, started.lease, services.hub, services.teller, last=started.last_event),
         run=run,
         tools={},
         prompt=_prompt(services, started, None if role.is_analyst else skills.prompt, asked),

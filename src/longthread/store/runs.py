@@ -150,6 +150,13 @@ async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
     )
 
 
+async def check_all(tx: Transaction, held: Sequence[Lease]) -> set[str]:
+    """Check the leases of many runs as `check` does, without waiting for a lock. Return the ids of the runs that may be
+    written: not those that another owner has, nor those whose thread is locked."""
+    asked = [[lease.thread_id, lease.run_id, lease.owner] for lease in held]
+    return {row["id"] for row in await tx.fetch("select_leases", leases=dump(asked))}
+
+
 async def end(
     tx: Transaction,
     lease: Lease,
@@ -353,6 +360,12 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
             for event in events
         ],
     )
+
+
+async def save_texts(tx: Transaction, texts: Sequence[Event]) -> None:
+    """Store pieces of text. One with a number that is stored already is not stored again."""
+    rows = [[event.thread_id, event.run_id, event.seq, dump(event.data), event.at.isoformat()] for event in texts]
+    await tx.run("insert_texts", texts=dump(rows))
 
 
 async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:

@@ -230,10 +230,9 @@ class Runs:
         work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
-        hub, place = self._services.hub, (started.thread.id, started.run.id)
-        hub.enter(*place)
-        task.add_done_callback(lambda _: hub.leave(*place))
-        handle = RunHandle(started.run, task, self._store, hub, after=started.shown)
+        context.stream.open()
+        task.add_done_callback(lambda _: context.stream.close())
+        handle = RunHandle(started.run, task, self._store, self._services.hub, after=started.shown)
         self._running[handle.thread_id] = handle
         return handle
 

@@ -10,6 +10,7 @@ from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.runs.streams.hub import Hub
+from longthread.runs.streams.teller import Teller
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 
@@ -21,6 +22,7 @@ class RunServices:
     store: Driver
     settings: Settings
     hub: Hub
+    teller: Teller
     recaller: Recaller
     memories: Memories
     pruner: Pruner

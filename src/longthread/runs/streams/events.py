@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,41 +14,52 @@ from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import RunStatus
 from longthread.runs.streams.hub import Hub, RunPlace
+from longthread.runs.streams.teller import Teller
 from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
 
-_TEXT_SECONDS = 0.06
-"""Pieces of text that come faster than this are published together."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Piece:
-    """A published piece of text; `seq` is None until it is stored."""
+    """A piece of a reply's text. It grows until it has its number `seq`, with which it is stored."""
 
+    message_id: str
     text: str
     at: datetime
-    seq: int | None = None
+    seq: int = 0
 
 
 class EventStream:
     """Publishes the events of one run, in order.
 
-    Events about a step or the run are marks on its row, which their owner stores (`number`); warnings and text are
-    stored here. Once a text is a reply, the reply's step carries its events (`reply`).
+    Events about a step or the run are marks on its row, which their owner stores (`number`); warnings are stored here,
+    and text with the next transaction of the run or by the teller. Once a text is a reply, the reply's step carries its
+    events (`reply`).
     """
 
-    def __init__(self, store: Driver, lease: Lease, hub: Hub, *, last: int = 0) -> None:
+    def __init__(self, store: Driver, lease: Lease, hub: Hub, teller: Teller, *, last: int = 0) -> None:
+        self.lease = lease
         self._store = store
-        self._lease = lease
         self._hub = hub
+        self._teller = teller
         self._last = self._told = last
         self._sure = True
         self._due: list[Event] = []
         self._writing = asyncio.Lock()
         self._message_id: str | None = None
         self._pieces: list[_Piece] = []
-        self._text_since = 0.0
+        # Those that are not known to be stored, also of earlier replies.
+        self._unsaved: list[_Piece] = []
+
+    def open(self) -> None:
+        """This process executes the run from now on."""
+        self._hub.enter(*self._place)
+
+    def close(self) -> None:
+        """This process no longer executes the run."""
+        self._unsaved = []
+        self._hub.leave(*self._place)
 
     def number(self) -> int:
         self._last += 1
@@ -67,11 +77,8 @@ class EventStream:
         async with self._writing:
             sure, self._sure, self._due = self._sure, False, []
             async with self._store.writing() as tx:
-                yield tx, await runs.check(tx, self._lease)
-            events = [event for event in self._due if event.seq > self._told]
-            if events or not sure:
-                self._hub.tell(*self._place, events, after=self._told if sure else None)
-            self._told, self._sure = self._last, True
+                yield tx, await runs.check(tx, self.lease)
+            self._tell(sure)
 
     def add(self, events: Iterable[Event]) -> None:
         """Add events that the transaction stores, in order. Those that were told before are told once."""
@@ -83,42 +90,78 @@ class EventStream:
             await self.flush_with(tx)
             await self._append(tx, self.number(), event_type, data, datetime.now(UTC))
 
-    async def publish_text(self, message_id: str, delta: str) -> None:
-        """Publish a piece of the answer. Pieces in quick succession become one event."""
-        waiting = self._waiting()
-        if waiting and message_id == self._message_id:
-            self._pieces[-1] = replace(waiting, text=waiting.text + delta)
-        else:
-            await self.flush()
-            if message_id != self._message_id:
-                self._message_id, self._pieces = message_id, []
-            self._pieces.append(_Piece(delta, datetime.now(UTC)))
-            self._text_since = time.monotonic()
-        if time.monotonic() - self._text_since >= _TEXT_SECONDS:
-            await self.flush()
+    def publish_text(self, message_id: str, delta: str) -> None:
+        """Publish a piece of the answer, soon. Pieces in quick succession become one event."""
+        if message_id != self._message_id:
+            self._message_id, self._pieces = message_id, []
+        last = self._pieces[-1] if self._pieces else None
+        if last is not None and not last.seq:
+            last.text += delta
+            return
+        piece = _Piece(message_id, delta, datetime.now(UTC))
+        self._pieces.append(piece)
+        self._unsaved.append(piece)
+        self._teller.want(self)
 
     async def withdraw_text(self, message_id: str) -> None:
         """Withdraw the published text of a reply: it was thinking. The event of the reply corrects it."""
         if message_id != self._message_id:
             return
-        stored = [piece.seq for piece in self._pieces if piece.seq is not None]
-        self._pieces = []
-        if stored:
+        pieces, self._pieces = self._pieces, []
+        self._unsaved = [piece for piece in self._unsaved if piece not in pieces]
+        numbers = [piece.seq for piece in pieces if piece.seq]
+        if numbers:
             async with self.writing() as (tx, _):
-                await runs.withdraw_text(tx, self._lease, stored[0], stored[-1])
-
-    async def flush(self) -> None:
-        if self._waiting() is not None:
-            async with self.writing() as (tx, _):
-                await self.flush_with(tx)
+                await runs.withdraw_text(tx, self.lease, numbers[0], numbers[-1])
 
     async def flush_with(self, tx: Transaction) -> None:
-        """Publish the buffered text in a transaction of `writing`."""
-        waiting = self._waiting()
-        if waiting is not None:
-            self._pieces[-1] = replace(waiting, seq=self.number())
-            data = {"message_id": self._message_id, "delta": waiting.text}
-            await self._append(tx, self._last, "text", data, waiting.at)
+        """Store the text that waits in a transaction of `writing`."""
+        texts = self.texts()
+        if texts:
+            await runs.save_texts(tx, texts)
+
+    # For the teller, which writes for many runs at once.
+
+    @property
+    def has_text(self) -> bool:
+        return bool(self._unsaved)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction of the run is under way."""
+        return self._writing.locked()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Keep the run from writing meanwhile."""
+        async with self._writing:
+            self._due = []
+            yield
+
+    def texts(self) -> list[Event]:
+        """Number the text that waits, and return its events, to be stored. They are told after the commit."""
+        for piece in self._unsaved:
+            piece.seq = piece.seq or self.number()
+        texts = [self._text(piece) for piece in self._unsaved]
+        self.add(texts)
+        return texts
+
+    def tell_texts(self) -> None:
+        """Tell the text that the teller has stored."""
+        self._tell(self._sure)
+
+    def _text(self, piece: _Piece) -> Event:
+        data = {"message_id": piece.message_id, "delta": piece.text}
+        return Event(*self._place, piece.seq, "text", data, piece.at)
+
+    def _tell(self, sure: bool) -> None:
+        """Tell what is committed. If it is not `sure` that this follows what was told, watchers read the store."""
+        events = [event for event in self._due if event.seq > self._told]
+        if events or not sure:
+            self._hub.tell(*self._place, events, after=self._told if sure else None)
+        saved = {event.seq for event in self._due}
+        self._unsaved = [piece for piece in self._unsaved if piece.seq not in saved]
+        self._told, self._sure = max(self._told, *saved, 0), True
 
     async def reply(self, tx: Transaction, reply: Entry, since: datetime) -> list[Mark]:
         """Return the published text of a reply as marks on its step, which started at `since`, and delete its events.
@@ -131,16 +174,14 @@ class EventStream:
             await self.flush_with(tx)
             return []
         pieces, self._pieces = self._pieces, []
-        stored = [piece.seq for piece in pieces if piece.seq is not None]
-        if stored:
-            await runs.remove_text(tx, self._lease, stored[0], stored[-1])
+        numbered = [piece.seq for piece in pieces if piece.seq]
+        others = [text for text in self.texts() if text.data["message_id"] != reply.id]
+        if others:
+            await runs.save_texts(tx, others)
+        if numbered:
+            await runs.remove_text(tx, self.lease, numbered[0], numbered[-1])
         first = told.index(said)
-        return [self._mark(piece, part, since) for piece, part in _parts(pieces, first, first + len(said))]
-
-    def _mark(self, piece: _Piece, part: tuple[int, int], since: datetime) -> Mark:
-        first, stop = part
-        mark = Mark.at(piece.seq or self.number(), "text", piece.at, since=since)
-        return replace(mark, chars=stop - first, space=(piece.text[:first], piece.text[stop:]))
+        return [_mark(piece, part, since) for piece, part in _parts(pieces, first, first + len(said))]
 
     async def end(
         self,
@@ -154,7 +195,7 @@ class EventStream:
         summary."""
         async with self.writing() as (tx, held):
             await self.flush_with(tx)
-            await runs.end(tx, self._lease, status, outcome, said=said, event=self.number(), held=held)
+            await runs.end(tx, self.lease, status, outcome, said=said, event=self.number(), held=held)
             if also is not None:
                 await also(tx)
         self._hub.changed(*self._place)
@@ -166,14 +207,11 @@ class EventStream:
             await self.flush_with(tx)
             data = {"calls": [call.request() for call in calls]}
             await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
-            await approvals.let_wait(tx, self._lease.thread_id, self._lease.run_id, calls)
+            await approvals.let_wait(tx, self.lease.thread_id, self.lease.run_id, calls)
 
     @property
     def _place(self) -> RunPlace:
-        return self._lease.thread_id, self._lease.run_id
-
-    def _waiting(self) -> _Piece | None:
-        return self._pieces[-1] if self._pieces and self._pieces[-1].seq is None else None
+        return self.lease.thread_id, self.lease.run_id
 
     async def _append(
         self, tx: Transaction, number: int, event_type: EventType, data: Mapping[str, Any], at: datetime
@@ -181,6 +219,12 @@ class EventStream:
         event = Event(*self._place, number, event_type, dict(data), at)
         await runs.append_events(tx, [event])
         self.add([event])
+
+
+def _mark(piece: _Piece, part: tuple[int, int], since: datetime) -> Mark:
+    first, stop = part
+    mark = Mark.at(piece.seq, "text", piece.at, since=since)
+    return replace(mark, chars=stop - first, space=(piece.text[:first], piece.text[stop:]))
 
 
 def _parts(pieces: Sequence[_Piece], first: int, stop: int) -> Iterator[tuple[_Piece, tuple[int, int]]]:

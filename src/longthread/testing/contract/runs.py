@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -243,6 +244,30 @@ class RunContract(Contract):
         async with store.reading() as tx:
             assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1]
             assert await runs.last_event(tx, "t", "r1") == 3
+
+    async def test_text_of_many_runs_is_stored_together_where_its_lease_is_held(self, store: Driver) -> None:
+        first = await begun(store)
+        async with store.writing() as tx:
+            await log.create_thread(tx, "u", user_id=USER)
+            other = await runs.begin(tx, "u", NewRun("r9", "q", "s", "m", "auto", 5), owner="o", alive=alive)
+        texts = [_event(n, {"delta": f'第{n} "x"\n'}) for n in (1, 2)]
+        texts.append(replace(_event(1, {"delta": "x"}), thread_id="u", run_id="r9"))
+        for _ in range(2):  # the second time, nothing is stored that is there
+            async with store.writing() as tx:
+                assert await runs.check_all(tx, [first, other, replace(other, owner="else")]) == {"r1", "r9"}
+                await runs.save_texts(tx, texts)
+        async with store.reading() as tx:
+            assert await runs.events_after(tx, "t", "r1", 0) == texts[:2]
+            assert await runs.events_after(tx, "u", "r9", 0) == texts[2:]
+
+    async def test_runs_are_written_without_waiting_for_a_lock(self, store: Driver, open_store: OpenStore) -> None:
+        lease = await begun(store)
+        if store.dialect == "sqlite":
+            return  # who writes there has waited for all others
+        async with open_store() as other, other.writing() as theirs:
+            await log.position(theirs, "t")
+            async with store.writing() as tx:
+                assert await runs.check_all(tx, [lease]) == set()
 
     async def test_the_states_of_runs_are_looked_at_together(self, store: Driver) -> None:
         lease = await begun(store)
