@@ -14,7 +14,7 @@ from longthread.errors import InvalidInput
 from longthread.model.event import Event
 from longthread.model.event import EventType as Kind
 from longthread.server.events import DECIDED, WARNING, WITHDRAWN, Encoder
-from longthread.server.stream import Position, frames_of
+from longthread.server.stream import Position, encoded
 
 pytestmark = pytest.mark.one_backend
 
@@ -140,6 +140,26 @@ def test_what_stands_at_the_end_is_the_answer(streamed: str) -> None:
     made = encode(text("m9", streamed), ("finished", FINISHED))
     check_lifecycle(made)
     assert spoken(made) == ["There are 59 [q1]."]
+
+
+@pytest.mark.parametrize("streamed", ["\n\nThere are 59 [q1].", "There are 59 [q1].\n", " There are", "There are \n\n"])
+def test_white_space_is_no_reason_to_tell_an_answer_again(streamed: str) -> None:
+    made = encode(text("m9", streamed), ("finished", FINISHED))
+    check_lifecycle(made)
+    assert "TEXT_MESSAGE_START" in kinds(made)
+    assert kinds(made).count("TEXT_MESSAGE_START") == 1
+    assert WITHDRAWN not in [getattr(each, "name", None) for each in made]
+    assert spoken(made)[0].split() == ["There", "are", "59", "[q1]."]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8")), min_size=2))
+def test_text_that_goes_on_is_encoded_as_by_the_models(deltas: list[str]) -> None:
+    quick, slow = Encoder(), Encoder()
+    for event in events(*(text('m"1', delta) for delta in deltas)):
+        [*_, last] = slow.encode(event)
+        made = encoded(quick, event)
+        assert json.loads(made[-1][1]) == json.loads(last.model_dump_json(by_alias=True))
+    assert quick.stands_as(slow)
 
 
 def test_a_broken_off_attempt_is_withdrawn() -> None:
@@ -275,14 +295,14 @@ def _renamed(data: dict[str, Any], index: int) -> dict[str, Any]:
 @given(told(), st.data())
 def test_a_stream_cut_anywhere_goes_on_without_loss_or_repetition(run: list[Event], data: st.DataObject) -> None:
     encoder = Encoder()
-    whole = [each for event in run for each in frames_of(encoder, event)]
+    whole = [each for event in run for each in encoded(encoder, event)]
     places = [place for place, _ in whole]
     assert places == sorted(set(places)), "each frame has its own place, and they rise"
     assert str(places[-1]) == str(run[-1].seq)
     cut = data.draw(st.integers(0, len(whole)))
     read = Position.parse(str(places[cut - 1])) if cut else Position()
     again = Encoder()
-    rest = [each for event in run for each in frames_of(again, event) if each[0] > read]
+    rest = [each for event in run for each in encoded(again, event) if each[0] > read]
     assert whole[:cut] + rest == whole
 
 

@@ -47,10 +47,25 @@ class Encoder:
         """
         goes_on = self._waits and event.type not in {"waiting", "decided"}
         made = [*(self._started_again(event) if goes_on else []), *self._encoded(event)]
-        stamp = round(event.at.timestamp() * 1000)
         for each in made:
-            each.timestamp = stamp
+            each.timestamp = _stamp(event)
         return made
+
+    def more_text(self, event: Event) -> str | None:
+        """The AG-UI event, as JSON, of text that only continues an open message; None for all else, to `encode`.
+
+        A stream is mostly such text, and AG-UI's models take ten times as long.
+        """
+        if event.type != "text" or self._waits or event.data["message_id"] != self._text_id:
+            return None
+        delta = str(event.data["delta"])
+        self._text += delta
+        said = f'"messageId":{_dump(self._text_id)},"delta":{_dump(delta)}'
+        return f'{{"type":"TEXT_MESSAGE_CONTENT","timestamp":{_stamp(event)},{said}}}'
+
+    def stands_as(self, other: Encoder) -> bool:
+        """Whether both encode whatever follows alike."""
+        return vars(self) == vars(other)
 
     def _encoded(self, event: Event) -> list[agui.BaseEvent]:
         match event.type:
@@ -132,8 +147,8 @@ class Encoder:
         """The complete answer, without what was streamed of it already."""
         if not text:
             return self._withdraw()
-        if self._text_id == message_id and text.startswith(self._text):
-            rest = text[len(self._text) :]
+        rest = _rest(self._text, text) if self._text_id == message_id else None
+        if rest is not None:
             return [*(self._added(message_id, rest) if rest else []), *self._close()]
         # A message that was withdrawn under this id stays withdrawn.
         fresh = f"{message_id}.whole" if self._text_id == message_id else message_id
@@ -260,6 +275,21 @@ def _interrupt(call: Mapping[str, Any]) -> agui.Interrupt:
         response_schema={"type": "object", "oneOf": [approve, edit, reject]},
         metadata={NOTE: {"tool": call["tool"], "args": call["args"]}},
     )
+
+
+def _rest(told: str, whole: str) -> str | None:
+    """What is left of a text after what was told of it, white space around that aside; None if it begins otherwise."""
+    if whole.startswith(told):
+        return whole[len(told) :]
+    said = told.strip()
+    if not whole.lstrip().startswith(said):
+        return None
+    rest = whole.lstrip()[len(said) :]
+    return rest if told.endswith(said) else rest.lstrip()
+
+
+def _stamp(event: Event) -> int:
+    return round(event.at.timestamp() * 1000)
 
 
 def _message_id(event: Event) -> str:

@@ -16,6 +16,7 @@ from longthread.runs.analyst import Analyst
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
 from longthread.server.sources import AskableSources
+from longthread.server.stream import Encoders
 
 _AGAIN_SECONDS = 1.0
 _log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Served:
     sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
+    encoders: Encoders = field(default_factory=Encoders)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 

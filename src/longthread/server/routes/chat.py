@@ -99,7 +99,7 @@ async def events(
         # Decisions about some of the waiting calls are sent with the others.
         if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
-    stream = RunStream(served.analyst.hub, run, read=read, closing=served.closing)
+    stream = RunStream(served.analyst.hub, served.encoders, run, read=read, closing=served.closing)
     return StreamingResponse(aiter(stream), media_type="text/event-stream", headers=_NO_STORE)
 
 
