@@ -33,7 +33,7 @@ KNOWN: dict[str, str] = {
     "*::test_error_handler_resumes_after_crash_multiple_nodes": (
         "a race between a failing handler and a failing node; SqliteSaver in the place of InMemorySaver fails too"
     ),
-    "*::test_checkpoint_errors": "expects a serializer that cannot store to fail in the run; ours refuses it when given",
+    "*::test_checkpoint_errors": "expects a serializer that cannot store to fail in the run; ours refuses it at once",
     "*::test_delta_channel_snapshot_version_based": "looks into InMemorySaver's `blobs`",
     "*::test_exit_first_run_all_snapshot": _SNAPSHOT,
     "*::test_exit_mixed_snapshot_and_non_snapshot": _SNAPSHOT,
