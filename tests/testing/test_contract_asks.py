@@ -33,6 +33,7 @@ NOT_ASKED = {
     "foreign_values": _FOREIGN,
     "imported_entries": "an import of another program's database asks it: tests/imports, on both backends",
     "note_import": "an import of another program's database asks it: tests/imports, on both backends",
+    "notify": "signals send it, which PostgreSQL alone has: tests/store/backends/test_postgres_signals.py",
     "select_near_vectors": "it is asked with the number of a vector's dimensions in it, and so not by its name",
     "set_vacuum_mode": "it is asked where an older SQLite store has made the file",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -72,6 +72,26 @@ class Transaction(Protocol):
         ...
 
 
+class Signals(Protocol):
+    """Words between the processes that share a database: something has changed, and is to be read.
+
+    A word reaches every process that listens, the sender too, within a moment, and in the order of its sender. It is
+    lost where a process is cut off, and may come twice. It is part of no transaction: send it after the commit.
+    """
+
+    async def send(self, words: Sequence[str]) -> None:
+        """Send words, without white space and of at most a hundred bytes each. Raises `StoreError`."""
+        ...
+
+    async def listen(self, heard: Callable[[Sequence[str]], None], connected: Callable[[bool], None]) -> None:
+        """Listen until cancelled, on a connection of its own, which is opened again when it is lost.
+
+        Args:
+            connected: is told when words begin to arrive (those before are lost), and when they do so no longer.
+        """
+        ...
+
+
 class Driver(Protocol):
     """A database of threads. Tasks can share a driver, and processes can share the database."""
 
@@ -89,6 +109,11 @@ class Driver(Protocol):
     @property
     def found_version(self) -> int:
         """The schema version before opening upgraded it; 0 for a new database."""
+        ...
+
+    @property
+    def signals(self) -> Signals | None:
+        """How processes wake each other; None where the database cannot: look for changes instead."""
         ...
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from longthread.store.driver import Driver, Transaction
+from longthread.store.driver import Driver, Signals, Transaction
 
 
 @dataclass
@@ -25,6 +25,10 @@ class DriverWrapper:
     @property
     def found_version(self) -> int:
         return self.driver.found_version
+
+    @property
+    def signals(self) -> Signals | None:
+        return self.driver.signals
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         return self.driver.reading()

@@ -23,6 +23,7 @@ from tests.memory.canary import CANARY, in_files
 from longthread.errors import StoreError
 from longthread.memory.forget import delete_thread, forget_deleted
 from longthread.store import log
+from longthread.store.backends import postgres_signals
 from longthread.store.open import open_store as open_at
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, OpenStore, branch_ids, draft, extend, thread_with
@@ -136,6 +137,18 @@ async def test_more_writers_than_connections_take_turns(bounced: str) -> None:
         for thread in range(10):
             ids = await branch_ids(first, thread_id=f"t{thread}")
             assert sorted(ids) == sorted(["a", *(f"b{n}" for n in range(thread, 100, 10))])
+
+
+async def test_signals_do_not_pass_and_that_is_noticed(bounced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_signals, "TEST_SECONDS", 0.5)
+    async with open_at(bounced) as store:
+        assert store.signals is not None
+        states: asyncio.Queue[bool] = asyncio.Queue()
+        listening = asyncio.create_task(store.signals.listen(lambda words: None, states.put_nowait))
+        async with asyncio.timeout(30):
+            assert await states.get() is False
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
 
 
 async def test_nothing_of_a_transaction_is_left_on_its_connection(bounced: str) -> None:

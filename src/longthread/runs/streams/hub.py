@@ -1,7 +1,8 @@
 """Feeds the watchers of runs. A process has one hub, and reads a run for all of its watchers at once.
 
 A run that this process executes tells the hub its events after each commit: its watchers cost no query. A run that
-another process executes is looked at for changes, with all others in one query, and then read once.
+another process executes is read once when that signals a change. Where no signals arrive, all such runs are looked at
+in one query, again and again.
 """
 
 from __future__ import annotations
@@ -23,9 +24,15 @@ from longthread.store.driver import Driver
 from longthread.store.listing import run_states
 
 LOOK_SECONDS = 0.5
-"""How often runs that other processes execute are looked at."""
+"""How often runs that other processes execute are looked at, where they send no signals."""
+LOOK_ANYWAY_SECONDS = 5.0
+"""The same where they do: one that dies sends none."""
+SIGNAL_SECONDS = 0.05
+"""How long changes wait, so that one signal tells of many."""
 KEPT_EVENTS = 256
 """Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
+_LAST_SECONDS = 2.0
+"""How long the last signals may take."""
 _PAGE = 1000
 """Events of one read."""
 
@@ -85,11 +92,15 @@ class Hub:
         self._here: Counter[RunPlace] = Counter()
         self._looking: asyncio.Task[None] | None = None
         self._look_now = asyncio.Event()
+        self._changes: dict[str, None] = {}
+        self._signalling: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._connected = False
 
     def enter(self, thread_id: str, run_id: str) -> None:
         """This process executes the run from now on, and tells its events."""
         self._here[thread_id, run_id] += 1
-        self.changed(thread_id, run_id)
+        self._stale((thread_id, run_id))
 
     def leave(self, thread_id: str, run_id: str) -> None:
         """This process no longer executes the run."""
@@ -105,6 +116,7 @@ class Hub:
         Args:
             after: the number of the last event before them; None if that is not known.
         """
+        self._signal(run_id)
         feed = self._feeds.get((thread_id, run_id))
         if feed is None:
             return
@@ -118,10 +130,9 @@ class Hub:
 
     def changed(self, thread_id: str, run_id: str) -> None:
         """Something about a run is committed that was not told."""
-        feed = self._feeds.get((thread_id, run_id))
-        if feed is not None:
-            feed.stale, feed.ended = True, False
-            feed.ring()
+        self._signal(run_id)
+        if (thread_id, run_id) in self._feeds:
+            self._stale((thread_id, run_id))
             self._look_soon((thread_id, run_id))
 
     def ring(self) -> None:
@@ -152,11 +163,13 @@ class Hub:
                 pass
 
     async def close(self) -> None:
-        """End the background work. No watcher hears of other processes any more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._looking
+        """Send the last signals, and end the background work. No watcher hears of other processes any more."""
+        if self._signalling is not None:
+            await asyncio.wait({self._signalling}, timeout=_LAST_SECONDS)
+        for task in (self._signalling, self._looking, self._listening):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     @contextmanager
     def _joined(self, place: RunPlace, watch: RunWatch) -> Iterator[_Feed]:
@@ -171,9 +184,47 @@ class Hub:
             if not feed.watches:
                 del self._feeds[place]
 
+    def _stale(self, place: RunPlace) -> None:
+        feed = self._feeds.get(place)
+        if feed is not None:
+            feed.stale, feed.ended = True, False
+            feed.ring()
+
+    def _signal(self, run_id: str) -> None:
+        """Let the other processes know that a run has changed."""
+        if self._store.signals is not None:
+            self._changes[run_id] = None
+            if self._signalling is None or self._signalling.done():
+                self._signalling = asyncio.get_running_loop().create_task(self._send(), name="signals")
+
+    async def _send(self) -> None:
+        """Send what has changed, all of a moment at once. A signal that cannot be sent is left to the others' looks."""
+        assert self._store.signals is not None
+        while self._changes:
+            await asyncio.sleep(SIGNAL_SECONDS)
+            words, self._changes = list(self._changes), {}
+            try:
+                await self._store.signals.send(words)
+            except StoreError as error:
+                _logger.warning("Other processes could not be told of changes: %s", error)
+
+    def _heard(self, words: Sequence[str]) -> None:
+        """Some runs have changed."""
+        changed = set(words)
+        for place in [place for place in self._feeds if place[1] in changed and place not in self._here]:
+            self._stale(place)
+
+    def _is_connected(self, connected: bool) -> None:
+        self._connected = connected
+        self._look_now.set()  # at what was not heard
+
     def _look_soon(self, place: RunPlace) -> None:
         """Look at the runs elsewhere, if this is one."""
         if place not in self._here:
+            signals = self._store.signals
+            if signals is not None and self._listening is None:
+                listening = signals.listen(self._heard, self._is_connected)
+                self._listening = asyncio.get_running_loop().create_task(listening, name="listening")
             self._look_now.set()
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.get_running_loop().create_task(self._look(), name="runs elsewhere")
@@ -190,7 +241,7 @@ class Hub:
             except StoreError as error:
                 _logger.warning("The runs of other processes could not be looked at; trying again: %s", error)
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(LOOK_ANYWAY_SECONDS if self._connected else LOOK_SECONDS):
                     await self._look_now.wait()
 
     async def _look_at(self, places: Sequence[RunPlace]) -> None:

@@ -21,6 +21,7 @@ from longthread.store.backends.borrowed_pool import BorrowedPool
 from longthread.store.backends.migrate import migrate_postgres
 from longthread.store.backends.postgres_address import parsed, shown
 from longthread.store.backends.postgres_errors import failure, reason_of
+from longthread.store.backends.postgres_signals import PostgresSignals
 from longthread.store.backends.postgres_transaction import WRITE, PgConnection, PostgresTransaction
 from longthread.store.backends.postgres_values import configure
 from longthread.store.completion import to_the_end
@@ -66,8 +67,11 @@ class PostgresDriver:
         found: int,
         first: list[PgConnection],
         size: int,
+        conninfo: str = "",
     ) -> None:
         self.found_version = found
+        # An application's pool alone knows how to connect.
+        self.signals = PostgresSignals(conninfo, self.maintaining) if conninfo else None
         self._where = where
         self._pool = pool
         self._first = first
@@ -130,7 +134,7 @@ class PostgresDriver:
             reconnect_failed=try_again,
             open=False,
         )
-        drivers.append(cls(where, pool, found, first, size))
+        drivers.append(cls(where, pool, found, first, size, conninfo))
         await pool.open()
         return drivers[0]
 

@@ -52,6 +52,8 @@ class FileState(NamedTuple):
 class RefusesWrites:
     """The part of a driver that writes, for a store that is only read."""
 
+    signals = None
+
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
         raise StoreReadOnly(reason="it was opened to be read only.")

@@ -49,6 +49,8 @@ class SqliteDriver:
 
     dialect = "sqlite"
 
+    signals = None
+
     def __init__(self, path: Path, writer: StoreConnection, readers: list[StoreConnection], found: int) -> None:
         self._path = path
         self.found_version = found
