@@ -17,6 +17,7 @@ from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
 from longthread.server.sources import AskableSources
 from longthread.server.stream import Encoders
+from longthread.server.user_list import UserLists
 
 _AGAIN_SECONDS = 1.0
 _log = logging.getLogger(__name__)
@@ -32,11 +33,13 @@ class Served:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
     encoders: Encoders = field(default_factory=Encoders)
+    lists: UserLists = field(init=False)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
+        self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
         self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)
 

@@ -43,6 +43,11 @@ async def pending(tx: Transaction, thread_id: str, run_id: str) -> list[Approval
     return [each for each in await of_run(tx, thread_id, run_id) if each.decision is None]
 
 
+async def waiting(tx: Transaction, *, user_id: str) -> list[tuple[str, str]]:
+    """Return the thread and the run of each run of a user's that waits for decisions."""
+    return [(row["thread_id"], row["id"]) for row in await tx.fetch("select_waiting", user_id=user_id)]
+
+
 async def below(tx: Transaction, *, user_id: str) -> dict[str, list[str]]:
     """Map each of a user's threads to its descendants whose runs wait for decisions."""
     found: dict[str, list[str]] = {}

@@ -86,6 +86,7 @@ class Approvals:
         thread = await self._threads.find(thread_id, user_id=user_id)
         run, lease = await _decide(self._store, thread, checked, by=by or user_id)
         self._hub.changed(thread_id, run.id)
+        self._hub.list_changed(user_id)
         if lease is None:
             return None
         # Opening sources and asking servers takes time: the lease is renewed, so that nobody else takes the run.

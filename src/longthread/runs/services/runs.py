@@ -172,6 +172,7 @@ class Runs:
         with suppress(*([NothingToStop] if handle is not None else [])):
             run = await call_off(self._store, thread, self._services.window_cache, by=user_id)
             self._services.hub.changed(thread_id, run.id)
+            self._services.hub.list_changed(user_id)
 
     @property
     def live(self) -> int:
@@ -231,7 +232,13 @@ class Runs:
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
         context.stream.open()
-        task.add_done_callback(lambda _: context.stream.close())
+        self._services.hub.list_changed(started.thread.user_id)
+
+        def close(_: object) -> None:
+            context.stream.close()
+            self._services.hub.list_changed(started.thread.user_id)
+
+        task.add_done_callback(close)
         handle = RunHandle(started.run, task, self._store, self._services.hub, after=started.shown)
         self._running[handle.thread_id] = handle
         return handle

@@ -13,8 +13,10 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from longthread.errors import StoreError
 from longthread.model.event import FINAL, HALTS, Event
@@ -82,12 +84,26 @@ class _Feed:
         return [event for event in self.events if event.seq > seq]
 
 
+@dataclass(slots=True, weakref_slot=True)
+class ListChanges:
+    """Counts the changes of a user's list of threads. `bell` rings at the next one."""
+
+    count: int = 0
+    bell: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ring(self) -> None:
+        self.count += 1
+        self.bell.set()
+        self.bell = asyncio.Event()
+
+
 class Hub:
     """Feeds the watchers of this process. Safe to share between its tasks."""
 
     def __init__(self, store: Driver) -> None:
         self._store = store
         self._feeds: dict[RunPlace, _Feed] = {}
+        self._lists: WeakValueDictionary[str, ListChanges] = WeakValueDictionary()
         # How often: an execution may begin before the one before it has closed what it used.
         self._here: Counter[RunPlace] = Counter()
         self._looking: asyncio.Task[None] | None = None
@@ -135,10 +151,33 @@ class Hub:
             self._stale((thread_id, run_id))
             self._look_soon((thread_id, run_id))
 
+    def list_changed(self, user_id: str) -> None:
+        """A thread of the user's is new, deleted, or has another state or title."""
+        word = _list_word(user_id)
+        self._signal(word)
+        if word in self._lists:
+            self._lists[word].ring()
+
+    def list_changes(self, user_id: str) -> ListChanges:
+        """Return the count of the changes of a user's list, here and, where signals arrive, elsewhere."""
+        word = _list_word(user_id)
+        found = self._lists.get(word)
+        if found is None:
+            found = self._lists[word] = ListChanges()
+            self._listen()
+        return found
+
+    @property
+    def hears(self) -> bool:
+        """Whether changes in other processes are heard of."""
+        return self._connected
+
     def ring(self) -> None:
         """Let all watchers check whether they go on."""
         for feed in self._feeds.values():
             feed.ring()
+        for changes in list(self._lists.values()):
+            changes.ring()
 
     def watch(
         self, thread_id: str, run_id: str, *, after: int = 0, goes_on: Callable[[], bool] | None = None
@@ -190,10 +229,10 @@ class Hub:
             feed.stale, feed.ended = True, False
             feed.ring()
 
-    def _signal(self, run_id: str) -> None:
-        """Let the other processes know that a run has changed."""
+    def _signal(self, word: str) -> None:
+        """Let the other processes know that a run, or a list of threads, has changed."""
         if self._store.signals is not None:
-            self._changes[run_id] = None
+            self._changes[word] = None
             if self._signalling is None or self._signalling.done():
                 self._signalling = asyncio.get_running_loop().create_task(self._send(), name="signals")
 
@@ -209,25 +248,32 @@ class Hub:
                 _logger.warning("Other processes could not be told of changes: %s", error)
 
     def _heard(self, words: Sequence[str]) -> None:
-        """Some runs have changed."""
+        """Some runs and lists have changed."""
         changed = set(words)
+        for word in changed.intersection(self._lists.keys()):
+            self._lists[word].ring()
         for place in [place for place in self._feeds if place[1] in changed and place not in self._here]:
             self._stale(place)
 
     def _is_connected(self, connected: bool) -> None:
         self._connected = connected
         self._look_now.set()  # at what was not heard
+        for each in list(self._lists.values()):
+            each.ring()
 
     def _look_soon(self, place: RunPlace) -> None:
         """Look at the runs elsewhere, if this is one."""
         if place not in self._here:
-            signals = self._store.signals
-            if signals is not None and self._listening is None:
-                listening = signals.listen(self._heard, self._is_connected)
-                self._listening = asyncio.get_running_loop().create_task(listening, name="listening")
+            self._listen()
             self._look_now.set()
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.get_running_loop().create_task(self._look(), name="runs elsewhere")
+
+    def _listen(self) -> None:
+        signals = self._store.signals
+        if signals is not None and self._listening is None:
+            listening = signals.listen(self._heard, self._is_connected)
+            self._listening = asyncio.get_running_loop().create_task(listening, name="listening")
 
     def _elsewhere(self) -> list[RunPlace]:
         return [place for place, feed in self._feeds.items() if place not in self._here and not feed.ended]
@@ -348,6 +394,11 @@ async def _rung(bell: asyncio.Event, patience: float | None) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _list_word(user_id: str) -> str:
+    """The signal of a user's list. It does not tell who that is."""
+    return "list-" + sha256(user_id.encode()).hexdigest()[:32]
 
 
 def _always() -> bool:

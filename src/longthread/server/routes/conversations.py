@@ -108,7 +108,9 @@ async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
         elif "expires_at" in body.model_fields_set:
             await attributes.set_expiry(tx, thread_id, body.expires_at, user_id=user)
         thread = await log.find_thread(tx, thread_id, user_id=user)
-        return (await _items(tx, [thread], user))[0]
+        [item] = await _items(tx, [thread], user)
+    served.analyst.hub.list_changed(user)
+    return item
 
 
 @router.patch("/conversations/{thread_id}/messages/{message_id}")
@@ -130,6 +132,7 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
         await served.analyst.threads.delete(thread_id, user_id=user)
     except RunInProgress as error:
         raise RunElsewhere(thread=error.thread, run=error.run) from None
+    served.analyst.hub.list_changed(user)
     return Response(status_code=204)
 
 

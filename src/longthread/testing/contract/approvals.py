@@ -34,6 +34,8 @@ class ApprovalContract(Contract):
             assert [(each.place, each.args, each.parameters) for each in waiting] == [
                 (number, {"sql": "DROP TABLE 表"}, {"type": "object"}) for number in (1, 2)
             ]
+            assert await approvals.waiting(tx, user_id=USER) == [("t", "r1")]
+            assert await approvals.waiting(tx, user_id="another") == []
             threads = await log.list_threads(tx, user_id=USER)
             assert await latest_runs(tx, threads, user_id=USER, alive=alive) == {"t": "waiting"}
             with pytest.raises(LeaseLost):

@@ -14,6 +14,12 @@ WHERE thread_id = :thread_id AND run_id = :run_id AND message_id = :message_id A
 -- name: let_wait
 UPDATE runs SET owner = NULL, lease_until = NULL, waiting_since = :now WHERE thread_id = :thread_id AND id = :id;
 
+-- name: select_waiting
+SELECT r.thread_id, r.id
+FROM runs r JOIN threads t ON t.id = r.thread_id
+WHERE r.status = 'running' AND r.waiting_since IS NOT NULL AND t.user_id = :user_id
+ORDER BY r.thread_id;
+
 -- name: select_waiting_below
 -- The threads of agents that wait, and each thread above them. What goes round in a circle is climbed no higher.
 WITH RECURSIVE up (id, above, height) AS (
