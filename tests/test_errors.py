@@ -36,7 +36,7 @@ KNOWN = """
     mcp_tool_failed memory_not_found
     message_not_storable model_failed model_unavailable not_a_checkpoint_database not_copied not_imported
     not_storable nothing_to_resume number_not_storable policies_invalid policy_unusable port_in_use
-    question_too_long result_not_found result_too_long run_elsewhere run_in_progress run_not_found saver_closed
+    question_too_long result_not_found result_too_long  run_in_progress run_not_found saver_closed
     secret_unusable server_error source_crashed source_empty source_error source_locked source_login_failed
     source_not_allowed source_not_found source_unreachable source_unreadable source_unsupported
     source_without_policy sql_failed sql_refused sql_timeout sql_too_large statements_invalid store_conflict

@@ -299,7 +299,7 @@ SPOILED = [
     "UPDATE entries SET tool_calls = '[{' WHERE thread_id = 'harmed'",
     "UPDATE entries SET metadata = '{' WHERE thread_id = 'harmed'",
     "UPDATE entries SET created_at = '?' WHERE thread_id = 'harmed'",
-    "UPDATE runs SET status = 'running', owner = 'x', lease_until = '2999', outcome = '{' WHERE thread_id = 'harmed' "
+    "UPDATE runs SET status = 'running', owner = 'x', outcome = '{' WHERE thread_id = 'harmed' "
     "AND id = (SELECT max(id) FROM runs WHERE thread_id = 'harmed')",
     "UPDATE checkpoints SET metadata = '8x' WHERE thread_id = 'harmed'",
 ]
@@ -407,6 +407,6 @@ def test_nobodys_owner_stops_nothing(run: Run, store_address: str) -> None:
     asyncio.run(begun())
     assert "running" in run("threads", "list").stdout
     assert "Left alone: 1 thread with a run under way." in run("db", "prune").stdout
-    change(store_address, "UPDATE runs SET lease_until = '2999-01-01T00:00:00.000000+00:00' WHERE thread_id = 'begun'")
+    change(store_address, "UPDATE workers SET renewed_at = renewed_at + 86400000")
     assert "interrupted" in run("threads", "list").stdout
     assert "Left alone" not in run("db", "prune").stdout

@@ -28,7 +28,7 @@ from longthread.cli.app import app
 from longthread.errors import StoreReadOnly, ThreadNotFound
 from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.model.entry import Draft
-from longthread.runs.process import new_owner
+from longthread.runs.process import new_worker
 from longthread.store import log, runs
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver
@@ -371,7 +371,7 @@ def test_pruning_leaves_a_run_under_way_alone(run: Run, store_address: str) -> N
     async def asked(store: Driver) -> None:
         await turns(store, 1)
         async with store.writing() as tx:
-            await begin(tx, "t", 1, owner=new_owner())
+            await begin(tx, "t", 1, owner=new_worker())
 
     in_store(store_address, asked)
     told = run("db", "prune", "--apply", "--yes", "--threads-idle", "0s").stdout

@@ -270,9 +270,7 @@ async def test_a_run_that_is_taken_over_has_the_summary_too(
     async with store.writing() as tx:  # as if the process had died
         run = await runs.last_run(tx, "t")
         assert run is not None
-        await tx.run(
-            "take_lease", thread_id="t", id=run.id, owner="gone", lease_until="2000-01-01T00:00:00+00:00", model=None
-        )
+        await tx.fetch("take_lease", thread_id="t", id=run.id, owner="gone")
     assert (await (await other.runs.resume("t", user_id=other.settings.user)).wait()).type == "finished"
     assert views(model)[0][0].text.startswith(SUMMARY)
 

@@ -15,6 +15,8 @@ from longthread.store.driver import Driver, Transaction
 
 _ENTRY = ("id", "role", "text", "tool_call_id", "name", "run_id", "seq", "parent_seq")
 
+_OF_WORKERS = {"insert_worker", "delete_dead_workers", "delete_worker"}
+
 
 async def after_the_crash(
     store: Driver, thread_id: str, dead: list[Ended], tell: Tell, *, resumed: bool = False
@@ -38,7 +40,8 @@ async def after_the_crash(
         try:
             await whole(tx, thread_id, tell)
         except ThreadNotFound:
-            if any(process.told("written") for process in dead):
+            wrote = {query for process in dead for writes in process.told("written") for query, _ in writes}
+            if wrote - _OF_WORKERS:
                 tell({"problem": "the thread is lost"})
 
 

@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from tests.script import COUNT, finish
 
 from longthread.errors import LongthreadError
-from longthread.runs import execute as executing
 from longthread.runs.analyst import Analyst
 from longthread.settings import Settings
-from longthread.store import leases, log, runs
+from longthread.store import log
+from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 
 ANSWER = "3 customers [q1]."
@@ -55,9 +54,9 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
     """Carry out a command and say what came of it."""
     word, _, rest = command.partition(" ")
     try:
-        if word == "later":  # from now on this process's clock says so many seconds more
-            shift = timedelta(seconds=float(rest))
-            runs.now = leases.now = lambda: runs.text_of(runs.datetime.now(runs.UTC) + shift)  # type: ignore[attr-defined]
+        if word == "later":  # as if so many seconds had passed since any worker renewed its row
+            async with analyst.store.writing() as tx:
+                await tx.run(Sql(f"UPDATE workers SET renewed_at = renewed_at - {1000 * int(rest)}"))
             say(later=rest)
             return
         asking = (
@@ -73,8 +72,6 @@ async def obey(analyst: Analyst, source: str, command: str) -> None:
 
 async def main(plan: Any) -> None:
     socket.gethostname = lambda: plan["host"]
-    runs.LEASE = timedelta(seconds=plan["lease"])
-    executing.RENEW_SECONDS = plan["lease"] / 4
     settings = Settings.load(
         env_file=None, data_dir=plan["data"], database=plan["store"], source=plan["source"], model="test:scripted"
     )

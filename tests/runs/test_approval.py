@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -36,6 +34,7 @@ from longthread.model.catalog import ToolDefinition
 from longthread.model.run import Run
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import here, may_be_alive
+from longthread.runs.workers.worker import RunWorker
 from longthread.server.history import run_json
 from longthread.store import approvals, log, runs
 from longthread.store.listing import latest_runs
@@ -306,31 +305,6 @@ async def test_nobody_finds_a_run_that_was_decided_without_an_owner(
     assert len(sent) == 1
 
 
-async def test_a_run_that_was_decided_is_kept_however_long_it_takes_to_go_on(
-    open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    analyst = await open_analyst(scripted(MAIL, finish("Sent.")))
-    _, [asked] = await waiting(analyst)
-    other, resume = await open_analyst([]), analyst.runs.resume
-    monkeypatch.setattr(runs, "LEASE", timedelta(seconds=0.5))
-    monkeypatch.setattr("longthread.runs.execute.RENEW_SECONDS", 0.05)
-
-    async def slowly(thread_id: str, **how: Any) -> Any:
-        run, until = await last_run(analyst), time.monotonic() + 0.7
-        while time.monotonic() < until:
-            async with other.store.reading() as tx:
-                assert await runs.is_held(tx, run, alive=lambda owner: True)
-            await asyncio.sleep(0.1)
-        with pytest.raises(RunInProgress):
-            await other.runs.resume(thread_id, user_id=other.settings.user)
-        return await resume(thread_id, **how)
-
-    monkeypatch.setattr(analyst.runs, "resume", slowly)
-    handle = await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
-    assert handle is not None and (await handle.wait()).type == "finished"
-    assert len(sent) == 1
-
-
 @pytest.mark.parametrize("how", ["deleted", "off"])
 async def test_a_call_of_a_tool_that_was_taken_away_is_not_made(
     open_analyst: OpenAnalyst, sent: Sent, how: str
@@ -424,8 +398,9 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     """Neither taken over nor given back: as after kill -9."""
     analyst = await open_analyst(scripted(MAIL))
     run_id, [asked] = await waiting(analyst)
-    monkeypatch.setattr("longthread.runs.services.approvals.new_owner", lambda: f"{here()}/{2**22 + 1}/gone")
-    monkeypatch.setattr(runs, "give_back", dies)
+    monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
+    analyst = await open_analyst(scripted(MAIL))
+    monkeypatch.setattr(RunWorker, "release", dies)
     monkeypatch.setattr(analyst.runs, "resume", dies)
     with pytest.raises(RuntimeError, match="killed"):
         await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)

@@ -10,9 +10,10 @@ from tests.runs.approvals import Sent, define, sent
 from tests.runs.test_approval import APPROVE, MAIL, kept, last_run, results, scripted, waiting
 from tests.script import call, finish
 
-from longthread.errors import NothingToStop, NotPending, RunElsewhere, ThreadNotFound
-from longthread.runs.process import may_be_alive, new_owner
-from longthread.store import log, runs
+from longthread.errors import NothingToStop, NotPending, ThreadNotFound
+from longthread.runs.process import may_be_alive
+from longthread.store import leases, log, runs
+from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 
@@ -78,6 +79,9 @@ async def test_what_cannot_be_stopped_is_told(open_analyst: OpenAnalyst, sent: S
         await analyst.runs.stop("t1", user_id="eve")
     elsewhere = runs.NewRun("run2", "Hello?", None, "test:scripted", "auto", 5)
     async with analyst.store.writing() as tx:
-        await runs.begin(tx, "t1", elsewhere, owner=new_owner(), alive=may_be_alive)
-    with pytest.raises(RunElsewhere):
-        await analyst.runs.stop("t1", user_id=analyst.settings.user)
+        await registered(tx, "elsewhere/1/x")
+        await runs.begin(tx, "t1", elsewhere, owner="elsewhere/1/x", alive=may_be_alive)
+    await analyst.runs.stop("t1", user_id=analyst.settings.user)
+    async with analyst.store.reading() as tx:
+        [held] = await leases.held(tx, "elsewhere/1/x")
+    assert held.stop_by == analyst.settings.user

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from longthread.model.event import Event
-from longthread.runs.process import new_owner
+from longthread.runs.process import new_worker
 from longthread.runs.streams import hub as hubs
 from longthread.runs.streams.events import EventStream
 from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.runs.streams.teller import Teller
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.testing.contract.base import registered
 
 PLACE = ("t", "r1")
 
@@ -44,7 +45,9 @@ async def begun(store: Driver, hub: Hub, *, owner: str | None = None) -> EventSt
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
         plan = runs.NewRun("r1", "q?", "s", "m", "auto", 5)
-        lease = await runs.begin(tx, "t", plan, owner=owner or new_owner(), alive=lambda _: True, tells=True)
+        owner = owner or new_worker()
+        await registered(tx, owner)
+        lease = await runs.begin(tx, "t", plan, owner=owner, alive=lambda _: True, tells=True)
     hub.enter(*PLACE)
     return EventStream(store, lease, hub, Teller(store), last=1)
 
@@ -162,7 +165,9 @@ async def test_a_run_that_changes_its_process_is_read_without_a_gap(store: Drive
         async with second.writing() as tx:
             run = await runs.find_run(tx, *PLACE)
             assert run is not None
-            lease = await runs.take_over(tx, run, owner=new_owner(), alive=lambda _: False)
+            another = new_worker()
+            await registered(tx, another)
+            lease = await runs.take_over(tx, run, owner=another, alive=lambda _: False)
             last = await runs.last_event(tx, *PLACE)
         here.enter(*PLACE)
         taken = EventStream(second, lease, here, Teller(second), last=last)

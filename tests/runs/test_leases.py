@@ -74,8 +74,8 @@ async def start(store_address: str, tmp_path: Path, shop: str, gate: Path, warme
         pass
     async with AsyncExitStack() as stack:
 
-        async def start_(host: str, *, lease: float = 15.0) -> Process:
-            plan = {"host": host, "lease": lease, "store": store_address, "source": shop, "gate": str(gate)}
+        async def start_(host: str) -> Process:
+            plan = {"host": host, "store": store_address, "source": shop, "gate": str(gate)}
             plan["data"] = str(tmp_path)
             process = Process(
                 await asyncio.create_subprocess_exec(
@@ -123,16 +123,6 @@ async def test_another_host_takes_over_when_the_lease_has_run_out(start: Start, 
     assert await second.heard() == {"ended": "finished", "answer": owning.ANSWER}
     async with open_store(store_address) as store:
         await assert_one_turn(store)
-
-
-async def test_a_lease_runs_out_by_itself(start: Start, gate: Path) -> None:
-    first, second = await start("here", lease=1.0), await start("there")
-    assert (await first.told("ask"))["asked"]
-    await first.kill()
-    gate.touch()
-    while (said := await second.told("resume")) == {"error": "run_in_progress"}:  # noqa: ASYNC110 - only time ends it
-        await asyncio.sleep(0.1)
-    assert said["asked"]
 
 
 async def test_a_dead_owner_of_the_same_host_is_known_to_be_dead(start: Start, gate: Path) -> None:

@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from longthread.runs import process
-from longthread.runs.process import here, may_be_alive, new_owner
+from longthread.runs.process import here, may_be_alive, new_worker
 
 
 def test_a_process_is_alive_as_long_as_it_is() -> None:
-    assert may_be_alive(new_owner())
+    assert may_be_alive(new_worker())
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     assert not may_be_alive(f"{here()}/{dead.pid}/x")
@@ -28,7 +28,7 @@ def test_of_a_pid_elsewhere_nothing_is_known(other: str) -> None:
 def test_containers_that_share_a_hosts_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = f"{socket.gethostname()}:{process._kernel()[0]}:4026599999" if process._kernel() else "elsewhere"
     assert may_be_alive(f"{theirs}/{2**22 + 1}/x")
-    assert new_owner().startswith(f"{here()}/{os.getpid()}/")
+    assert new_worker().startswith(f"{here()}/{os.getpid()}/")
 
 
 @pytest.mark.parametrize("pid", ["0", "-1", "abc", "1e3", "٣", "", "9" * 20, "9" * 5000])

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ from tests.processes import dying_analyst
 from tests.processes.evidence import whole
 
 from longthread.errors import LongthreadError, NothingToResume, StoreFull, ThreadNotFound
+from longthread.runs import start
 from longthread.runs.analyst import Analyst
 from longthread.store import log, runs
 from longthread.store.driver import Driver
@@ -41,8 +41,8 @@ class Failing:
 
 @pytest.fixture(autouse=True)
 def _no_waiting_for_leases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process that could not end its run may go on with it as soon as its lease has run out."""
-    monkeypatch.setattr(runs, "LEASE", timedelta(seconds=-1))
+    """A process that could not end its run may go on with it as soon as it is taken for dead."""
+    monkeypatch.setattr(start, "may_be_alive", lambda owner: False)
     original = dying_analyst.run_setup.analysis_tools
     yield
     dying_analyst.run_setup.analysis_tools = original

@@ -11,13 +11,14 @@ import pytest
 
 from longthread.errors import CommitUnknown, StoreError, StoreFull
 from longthread.model.event import Event
-from longthread.runs.process import new_owner
+from longthread.runs.process import new_worker
 from longthread.runs.streams import teller as tellers
 from longthread.runs.streams.events import EventStream
 from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.runs.streams.teller import Teller
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.testing.contract.base import registered
 
 
 class Written:
@@ -58,7 +59,8 @@ class Told:
         async with self.store.writing() as tx:
             await log.create_thread(tx, name, user_id="u")
             plan = runs.NewRun(f"r-{name}", "q?", "s", "m", "auto", 5)
-            lease = await runs.begin(tx, name, plan, owner=owner or new_owner(), alive=lambda _: True, tells=True)
+            await registered(tx, owner := owner or new_worker())
+            lease = await runs.begin(tx, name, plan, owner=owner, alive=lambda _: True, tells=True)
         stream = EventStream(self.store, lease, self.hub, self.teller, last=1)
         stream.open()
         return stream

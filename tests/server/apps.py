@@ -19,6 +19,7 @@ from longthread.langgraph import LongthreadSaver
 from longthread.runs import start
 from longthread.runs.process import here
 from longthread.runs.start import RunRequest
+from longthread.runs.workers.worker import RunWorker
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
@@ -98,12 +99,12 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The id of a run of the thread t1, whose process has died."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
-    monkeypatch.setattr(start, "new_owner", lambda: f"{here()}/{dead.pid}/x")
+    monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{dead.pid}/x")
 
     async def ask() -> str:
         async with open_store(address) as store:
             given = RunRequest("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-            return (await start.begin(store, given, WindowCache(200))).run.id
+            return (await start.begin(store, given, WindowCache(200), RunWorker(store))).run.id
 
     with ThreadPoolExecutor(1) as pool:
         run_id = pool.submit(asyncio.run, ask()).result()

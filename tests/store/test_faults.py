@@ -78,10 +78,10 @@ class TestFull:
         async with room():
             with pytest.raises(StoreFull):
                 async with store.writing() as tx:
-                    await runs.renew(tx, lease)
+                    await runs.check(tx, lease)
                     await log.extend(tx, "t", [draft("b", "x" * 1_000_000)])
         async with store.writing() as tx:
-            await runs.renew(tx, lease)
+            await runs.check(tx, lease)
             await log.extend(tx, "t", [draft("b")])
             await runs.end(tx, lease, "finished", {})
         assert await position(store) == (2, 2)

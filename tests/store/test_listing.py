@@ -6,12 +6,14 @@ from longthread.model.run import RunStatus
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.runs import Lease, NewRun
+from longthread.testing.contract.base import registered
 
 
 async def begin(store: Driver, thread_id: str, run_id: str, *, user_id: str = "u") -> Lease:
     plan = NewRun(run_id=run_id, question="?", source="demo", model="demo", protocol="auto", max_steps=3)
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=user_id)
+        await registered(tx, "host/1/x")
         return await runs.begin(tx, thread_id, plan, owner="host/1/x", alive=lambda owner: True)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from longthread.errors import LeaseLost, RunInProgress, StoreConflict
 from longthread.model.event import Event
 from longthread.model.memory import ANALYST
 from longthread.model.run import AgentRun, Run, RunStatus
-from longthread.store import log, runs
+from longthread.store import leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.run_rows import agent_values
 from longthread.store.runs import Lease, NewRun
@@ -33,6 +31,8 @@ async def lease(store: Driver) -> Lease:
     """The lease of run `r1` on thread `t`, held by `first`."""
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id="u")
+        for worker in ("first", "second"):
+            await leases.register(tx, worker)
         return await runs.begin(tx, "t", plan("r1"), owner="first", alive=alive)
 
 
@@ -68,28 +68,6 @@ async def test_another_thread_is_not_held(store: Driver, lease: Lease) -> None:
         await runs.check(tx, await runs.begin(tx, "other", plan("r1"), owner="first", alive=alive))
 
 
-@pytest.mark.parametrize("why", ["expired", "dead"])
-async def test_a_run_is_taken_over_when_its_owner_is_gone(
-    store: Driver, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
-    if why == "expired":
-        monkeypatch.setattr(runs, "LEASE", timedelta(seconds=-1))
-    async with store.writing() as tx:
-        await log.create_thread(tx, "t", user_id="u")
-        lease = await runs.begin(tx, "t", plan("r1"), owner="first", alive=alive)
-    monkeypatch.undo()
-    run = await run_of(store)
-    may_be_alive = dead if why == "dead" else alive
-    async with store.writing() as tx:
-        assert not await runs.is_held(tx, run, alive=may_be_alive)
-        second = await runs.take_over(tx, run, owner="second", alive=may_be_alive)
-        assert second == Lease("t", "r1", "second")
-        assert await runs.is_held(tx, run, alive=alive)
-        await runs.check(tx, second)
-        with pytest.raises(LeaseLost):
-            await runs.check(tx, lease)
-
-
 async def test_a_run_of_a_thread_that_another_run_holds_is_not_taken_over(store: Driver, lease: Lease) -> None:
     async with store.writing() as tx:
         await runs.end(tx, lease, "paused", {})
@@ -100,26 +78,12 @@ async def test_a_run_of_a_thread_that_another_run_holds_is_not_taken_over(store:
                 await runs.take_over(tx, await run_of(store), owner="third", alive=owner_of_r2)
 
 
-async def test_a_renewed_lease_lasts(store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(runs, "LEASE", timedelta(seconds=-1))
-        async with store.writing() as tx:
-            await log.create_thread(tx, "t", user_id="u")
-            lease = await runs.begin(tx, "t", plan("r1"), owner="first", alive=alive)
-    run = await run_of(store)
-    async with store.writing() as tx:
-        assert not await runs.is_held(tx, run, alive=alive)
-        await runs.renew(tx, lease)
-        assert await runs.is_held(tx, run, alive=alive)
-
-
 async def test_a_former_owner_writes_nothing(store: Driver, lease: Lease) -> None:
     async with store.writing() as tx:
         step = await runs.start_step(tx, lease, "model")
     second = await taken_over(store)
     async with store.writing() as tx:
         for attempt in (
-            runs.renew(tx, lease),
             runs.check(tx, lease),
             runs.end(tx, lease, "finished", {"answer": "stale"}),
             runs.start_step(tx, lease, "tool", action="stale"),
@@ -132,7 +96,6 @@ async def test_a_former_owner_writes_nothing(store: Driver, lease: Lease) -> Non
     async with store.writing() as tx:
         [only] = await runs.steps_from(tx, "t", 0)
         assert (only.status, only.thought) == ("running", "")
-        await runs.renew(tx, second)
         await runs.end(tx, second, "finished", {"answer": "x"})
     assert (await run_of(store)).outcome == {"answer": "x"}
 
@@ -142,7 +105,6 @@ async def test_an_ended_run_has_no_lease(store: Driver, lease: Lease, status: Ru
     async with store.writing() as tx:
         await runs.end(tx, lease, status, {"reason": "x"})
         for attempt in (
-            runs.renew(tx, lease),
             runs.check(tx, lease),
             runs.end(tx, lease, "finished", {}),
             runs.start_step(tx, lease, "model"),
@@ -157,7 +119,7 @@ async def test_an_ended_run_has_no_lease(store: Driver, lease: Lease, status: Ru
 async def test_the_lease_of_a_deleted_thread_is_lost(store: Driver, lease: Lease) -> None:
     async with store.writing() as tx:
         await log.delete_thread(tx, "t", user_id="u")
-        for attempt in (runs.renew(tx, lease), runs.check(tx, lease), runs.start_step(tx, lease, "model")):
+        for attempt in (runs.check(tx, lease), runs.start_step(tx, lease, "model")):
             with pytest.raises(LeaseLost):
                 await attempt
 
@@ -189,7 +151,6 @@ async def test_the_database_itself_allows_one_live_run_a_thread(store: Driver, l
         "continues": None,
         "first_step": 0,
         "owner": "second",
-        "lease_until": "9",
         "told": "[]",
         "last_event": 0,
         "question_seq": None,

@@ -11,6 +11,7 @@ from longthread.model.event import Event
 from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, NewRun
+from longthread.testing.contract.base import registered
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
 """When the first turn of a thread was; each further one is a day later."""
@@ -34,6 +35,7 @@ def run_id(turn: int) -> str:
 async def begin(tx: Transaction, thread_id: str, turn: int, *, owner: str = "owner") -> tuple[Lease, list[Entry]]:
     """Ask the question of a turn, and begin its run."""
     plan = NewRun(run_id(turn), f"question {turn}", None, "model", "auto", 5)
+    await registered(tx, owner)
     lease = await runs.begin(tx, thread_id, plan, owner=owner, alive=alive)
     question = Draft(f"{turn}-q", "user", f"question {turn}", run_id=lease.run_id, metadata={"kind": "question"})
     return lease, await log.extend(tx, thread_id, [question])

@@ -59,6 +59,9 @@ class Recording(DriverWrapper):
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
         return self._noted(self.driver.writing())
 
+    def dedicated(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._noted(self.driver.dedicated())
+
     def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
         return self._noted(self.driver.maintaining())
 

@@ -76,8 +76,13 @@ class RunNotFound(LongthreadError, exit_code=2):
     run: str
 
 
-class RunElsewhere(RunInProgress):
-    message = "Run {run} on thread {thread} is executed by another process: stop it there, or end that process."
+class RunCrashed(LongthreadError, exit_code=4, code="crashed"):
+    message = """The process died {count} times in a row while it executed run {run}, and no step was finished in
+    between: something in the run ends processes. The server's log and its memory limit may say what. `longthread resume
+    {thread}` tries again."""
+    thread: str
+    run: str
+    count: int
 
 
 class NothingToResume(LongthreadError, exit_code=2):
@@ -87,4 +92,4 @@ class NothingToResume(LongthreadError, exit_code=2):
 
 
 class NothingToStop(NothingToResume):
-    message = "Thread {thread} has no run to stop: none is being executed, and none waits for approval."
+    message = "Thread {thread} has no run to stop: its last one has ended."

@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from longthread.errors import RunInProgress, ThreadNotFound
+from longthread.errors import ThreadNotFound
 from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.leases import IsAlive, executed
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.maintenance.space import Say, silently
 from longthread.store.queries import Sql
@@ -33,58 +32,49 @@ class Forgotten:
     problems: list[str] = field(default_factory=list)
 
 
-async def forget_thread(
-    store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None, anew: bool = False
-) -> Forgotten:
+async def forget_thread(store: Driver, thread_id: str, *, user_id: str, anew: bool = False) -> Forgotten:
     """Delete a thread as `delete_thread` does, and from the store's files; same errors. For `anew` see `scrub`."""
-    gone = await delete_thread(store, thread_id, user_id=user_id, alive=alive)
+    gone = await delete_thread(store, thread_id, user_id=user_id)
     async with store.reading() as tx:
         tables = await read_tables(tx)
     gone.problems += await scrub(store, _concerned(tables, gone, anew=anew), anew=anew)
     return gone
 
 
-async def delete_thread(store: Driver, thread_id: str, *, user_id: str, alive: IsAlive | None = None) -> Forgotten:
+async def delete_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgotten:
     """Delete a thread and those below it, with index, vectors, summary, topics, and memories that no other
-    thread has said. It cannot be undone.
-
-    Args:
-        alive: whether a run's owner may still be at work; None: runs are not checked.
+    thread has said. It cannot be undone. A process that executes a run on it writes nothing more.
 
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
-        RunInProgress: a run on it is being executed.
         StoreError: the database failed.
     """
     async with store.reading() as tx:
         tables = await read_tables(tx)
     gone = Forgotten()
     async with store.writing() as tx:
-        await _delete_thread(tx, tables, thread_id, user_id, alive, gone)
+        await _delete_thread(tx, tables, thread_id, user_id, gone)
     return gone
 
 
-async def forget_user(store: Driver, user_id: str, *, alive: IsAlive | None = None, anew: bool = False) -> Forgotten:
+async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> Forgotten:
     """Delete all threads, memories and other data of a user. It cannot be undone.
 
     The catalog is shared: the user's definitions stay, without the user's name. Each thread has its own transaction.
     After an interruption the rest is intact; call it again.
 
     Raises:
-        RunInProgress: a run of the user's is being executed.
         StoreError: the database failed.
     """
     async with store.reading() as tx:
         tables = await read_tables(tx)
         page = await thread_ids(tx, user_id=user_id)
-        for thread_id in page:
-            await _expect_idle(tx, thread_id, alive)
     gone = Forgotten()
     while page:
         for thread_id in page:
             async with store.writing() as tx:
                 try:
-                    await _delete_thread(tx, tables, thread_id, user_id, alive, gone)
+                    await _delete_thread(tx, tables, thread_id, user_id, gone)
                 except ThreadNotFound:  # somebody else has deleted it meanwhile
                     continue
         async with store.reading() as tx:
@@ -167,9 +157,7 @@ _JOINT = (
 """The memories of other threads that were made of this one's words too."""
 
 
-async def _delete_thread(
-    tx: Transaction, tables: Tables, thread_id: str, user_id: str, alive: IsAlive | None, gone: Forgotten
-) -> None:
+async def _delete_thread(tx: Transaction, tables: Tables, thread_id: str, user_id: str, gone: Forgotten) -> None:
     """Lock a thread, delete it with those below it, and add what was deleted to `gone`."""
     await log.lock(tx, thread_id)
     await log.find_row(tx, thread_id, user_id=user_id)
@@ -177,7 +165,6 @@ async def _delete_thread(
     family = await _family(tx, thread_id, user_id)
     for each in family:
         await log.lock(tx, each)
-        await _expect_idle(tx, each, alive)
         rows += await _count(tx, tables, each)
     await log.delete_thread(tx, thread_id, user_id=user_id)
     gone.rows += rows
@@ -187,12 +174,6 @@ async def _delete_thread(
 
 async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
     return [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]
-
-
-async def _expect_idle(tx: Transaction, thread_id: str, alive: IsAlive | None) -> None:
-    run_id = None if alive is None else await executed(tx, thread_id, alive=alive)
-    if run_id is not None:
-        raise RunInProgress(thread=thread_id, run=run_id)
 
 
 async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:

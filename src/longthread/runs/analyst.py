@@ -23,6 +23,8 @@ from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.streams.hub import Hub
 from longthread.runs.streams.teller import Teller
+from longthread.runs.workers.claims import Claims
+from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -39,6 +41,7 @@ class Analyst:
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
         recaller, memories: old messages and facts.
+        claims: a server's claims of runs that nobody executes; `claims.start()` begins.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.
     """
@@ -47,17 +50,28 @@ class Analyst:
         self.store = store
         self.settings = settings
         self.hub, self.teller = Hub(store), Teller(store)
+        self.worker = RunWorker(store)
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)
         cache, windows = WindowCache(settings.memory_max_messages_per_thread), ContextWindows(store, settings)
         services = RunServices(
-            store, settings, self.hub, self.teller, self.recaller, self.memories, self.pruner, cache, windows
+            store,
+            settings,
+            self.hub,
+            self.teller,
+            self.recaller,
+            self.memories,
+            self.pruner,
+            cache,
+            windows,
+            self.worker,
         )
-        self.threads = Threads(store, cache)
+        self.threads = Threads(store, cache, self.worker)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
         self.approvals = Approvals(services, self.threads, self.runs)
+        self.claims = Claims(services, self.runs)
         self.ask = self.runs.ask
 
     @classmethod
@@ -94,12 +108,14 @@ class Analyst:
 
     async def close(self) -> None:
         """Stop the runs of this process; they can be resumed."""
+        await self.claims.close()
         await self.runs.stop_all()
         await self.pruner.close()
         await self.recaller.close()
         await self.memories.close()
         await self.threads.close()
         await self.runs.close()
+        await self.worker.close()
         await self.teller.close()
         await self.hub.close()
 

@@ -55,7 +55,7 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
         store=services.store,
         memories=services.memories,
         owner=owner,
-        lease=begun.lease,
+        lease=begun.hold.lease,
         seqs=(asked,),
         read=lambda: read_by(context),
         approval=services.settings.remember_approval,

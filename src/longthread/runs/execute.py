@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,36 +16,26 @@ from longthread.runs.loop import drive
 from longthread.runs.outcome import is_over, outcome_of
 from longthread.runs.progress import stopped_outcome
 from longthread.runs.run_context import RunContext
-from longthread.store import runs
 from longthread.store.completion import to_the_end
-from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Lease
-
-RENEW_SECONDS = 5.0
-"""How often a lease is renewed: several times before it runs out."""
-
-
-_logger = logging.getLogger(__name__)
+from longthread.store.driver import Transaction
 
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
-    """Run the agent until the run ends or waits for a person. Raises LeaseLost: another process took it over."""
-    beat = asyncio.ensure_future(keep_lease(context.store, context.lease))
-    work = asyncio.ensure_future(_work(context, models))
+    """Run the agent until the run ends or waits for a person. Raises LeaseLost: the run is no longer this worker's."""
+    hold, work = context.hold, asyncio.ensure_future(_work(context, models))
     try:
-        await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
-        if beat.done():
+        either: set[asyncio.Future[Any]] = {hold.lost, work}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            beat.result()
+            hold.expect()
         status, outcome = await work
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         await to_the_end(_end(context, known, "paused", stopped_outcome(context.run.question, context.window.own)))
         raise
-    finally:
-        beat.cancel()
     if status == "waiting":
         return await to_the_end(_wait(context))
     await to_the_end(_end(context, known, status, outcome))
@@ -106,14 +95,3 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
         reason = failure_reason(error, context.settings)
         problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}
-
-
-async def keep_lease(store: Driver, lease: Lease) -> None:
-    """Renew a lease until cancelled. Raises LeaseLost: another process has it now."""
-    while True:
-        await asyncio.sleep(RENEW_SECONDS)
-        try:
-            async with store.writing() as tx:
-                await runs.renew(tx, lease)
-        except StoreError as error:
-            _logger.warning("The lease of run %s could not be renewed; trying again: %s", lease.run_id, error)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from longthread.errors import LeaseLost
+from longthread.errors import LeaseLost, ThreadNotFound
 from longthread.model.event import HALTS, Event
 from longthread.model.run import Run
 from longthread.runs.streams.hub import Hub
@@ -62,15 +62,21 @@ class RunHandle:
     async def stop(self) -> None:
         """Stop the run: it ends as paused, and its log stays."""
         await asyncio.sleep(0)  # a task cancelled before its first step could not end its run
+        self.cancel()
+        await asyncio.wait({self.task})
+
+    def cancel(self) -> None:
+        """Begin to stop the run."""
         if not self.task.cancelling():  # a second cancellation would interrupt its end
             self.task.cancel()
-        await asyncio.wait({self.task})
 
     def _lives(self) -> bool:
         return not self.task.done()
 
 
 def report(task: asyncio.Task[None]) -> None:
-    """Log the failure of a run that could not store its end: its lease was lost, or the store failed."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _logger.error("%s ended without a final event: %s", task.get_name(), error)
+    """Log the failure of a run that could not store its end. One that was deleted or taken over is no failure."""
+    if task.cancelled() or (error := task.exception()) is None:
+        return
+    level = logging.INFO if isinstance(error, LeaseLost | ThreadNotFound) else logging.ERROR
+    _logger.log(level, "%s ended without a final event: %s", task.get_name(), error)

@@ -1,4 +1,4 @@
-"""Who executes a run: this process, so that others can tell whether it still lives."""
+"""The names of workers, which tell whether a process of this host still lives."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from longthread.model.ids import new_id
 
 _NAME = re.compile(r"(?P<where>.+)/(?P<pid>[1-9][0-9]{0,8})/[^/]*", re.DOTALL)
-"""As `new_owner` makes them."""
+"""As `new_worker` makes them."""
 
 
-def new_owner() -> str:
-    """Return a name for one execution by this process: `where/pid/nonce`."""
+def new_worker() -> str:
+    """Return a new worker's id, for this process: `where/pid/nonce`."""
     return f"{here()}/{os.getpid()}/{new_id()}"
 
 
 def may_be_alive(owner: str) -> bool:
     """Return whether an owner may still work: False only for a dead process of this host.
 
-    Other owners (of other hosts, of other containers, with reused pids or unknown names) are dead when their leases
-    expire.
+    Other owners (of other hosts, of other containers, with reused pids or unknown names) are dead when they no longer
+    renew their rows.
     """
     name = _NAME.fullmatch(owner)
     if name is None or name["where"] != here():

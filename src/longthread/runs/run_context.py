@@ -27,6 +27,7 @@ from longthread.model.payload import NOTE
 from longthread.model.run import Protocol, Run, Step
 from longthread.runs.delegation_scope import Allowance
 from longthread.runs.streams.events import EventStream
+from longthread.runs.workers.worker import Hold
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -60,7 +61,7 @@ class RunContext:
     """
 
     store: Driver
-    lease: Lease
+    hold: Hold
     stream: EventStream
     run: Run
     tools: Mapping[str, Tool]
@@ -101,6 +102,10 @@ class RunContext:
     cut: bool = False
     _told: tuple[str, Mapping[str, Tool], int] = ("", {}, 0)
     _live: dict[str, LiveText] = field(default_factory=dict)
+
+    @property
+    def lease(self) -> Lease:
+        return self.hold.lease
 
     @property
     def recalled(self) -> str:

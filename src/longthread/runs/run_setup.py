@@ -35,8 +35,8 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         factor = corrected(factor, past.estimated, past.reported)
     context = RunContext(
         store=services.store,
-        lease=started.lease,
-        stream=EventStream(services.store, started.lease, services.hub, services.teller, last=started.last_event),
+        hold=started.hold,
+        stream=EventStream(services.store, started.hold.lease, services.hub, services.teller, last=started.last_event),
         run=run,
         tools={},
         prompt=_prompt(services, started, None if role.is_analyst else skills.prompt, asked),

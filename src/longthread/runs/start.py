@@ -25,11 +25,12 @@ from longthread.model.thread import Thread, title_of
 from longthread.runs.approvals import superseded
 from longthread.runs.close_calls import closing_of
 from longthread.runs.delegation_scope import DelegatingCall
-from longthread.runs.process import may_be_alive, new_owner
+from longthread.runs.process import may_be_alive
 from longthread.runs.views import past_of
+from longthread.runs.workers.worker import Hold, RunWorker
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.runs import Lease, NewRun
+from longthread.store.runs import NewRun
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 
@@ -63,7 +64,7 @@ class StartedRun:
 
     thread: Thread
     run: Run
-    lease: Lease
+    hold: Hold
     window: Window
     known: KnownFacts
     cached: CachedWindow
@@ -81,7 +82,7 @@ class StartedRun:
         return spots[-1].entry.seq - max(self.cached.mark, self.thread.first_seq - 1)
 
 
-async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRun:
+async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunWorker) -> StartedRun:
     """Store the user's message and start a run on it. When this returns, both survive a crash. Calls that waited for a
     decision are superseded.
 
@@ -91,6 +92,7 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRu
         ThreadNotFound: the thread is another user's.
         LeaseLost: the agent that asks has lost its run to another process.
     """
+    owner = await worker.id()
     async with store.writing() as tx:
         if ask.caller is not None:
             await runs.check(tx, ask.caller.lease)
@@ -107,19 +109,19 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache) -> StartedRu
         closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
         asked = thread.entry_count + len(closing) + 1
         plan = _plan(ask, run_id, _continued(before, ask), asked)
-        lease = await runs.begin(tx, thread.id, plan, owner=new_owner(), alive=may_be_alive, tells=True)
+        lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
         drafts = [*closing, _question(ask, plan)]
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
         past = (cache.past(thread, before.id) or await past_of(tx, before)) if before else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
-    spots = _whole_units([*found.spots, *spots_of(added)])
-    return StartedRun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
+    hold, spots = worker.hold(lease), _whole_units([*found.spots, *spots_of(added)])
+    return StartedRun(thread, run, hold, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
 
 
 async def take_over(
-    store: Driver, thread: Thread, cache: WindowCache, claim: Lease | None = None, *, model: str
+    store: Driver, thread: Thread, cache: WindowCache, worker: RunWorker, claim: Hold | None = None, *, model: str
 ) -> StartedRun:
     """Take over the thread's last run where its process died, or continue one that is ours already (`claim`). The run
     is this model's from now on.
@@ -128,7 +130,9 @@ async def take_over(
         NothingToResume: the last run has ended.
         RunInProgress: its process is still at work.
         RunWaiting: it waits for decisions.
+        LeaseLost: the claimed run is no longer ours.
     """
+    owner = await worker.id()
     async with store.writing() as tx:
         await log.position(tx, thread.id)
         run = await runs.last_run(tx, thread.id)
@@ -136,10 +140,12 @@ async def take_over(
             raise RunWaiting(thread=thread.id, run=run.id)
         if run is None or run.status != "running":
             raise NothingToResume(thread=thread.id)
-        ours = claim.owner if claim is not None else None
-        lease = await runs.take_over(
-            tx, run, owner=new_owner(), alive=lambda it: it != ours and may_be_alive(it), model=model
-        )
+        if claim is None:
+            lease = await runs.take_over(tx, run, owner=owner, alive=may_be_alive)
+        else:
+            lease = claim.lease
+            await runs.check(tx, lease)
+        await runs.set_model(tx, lease, model)
         run = replace(run, model=model)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await cache.read(tx, thread)
@@ -152,7 +158,7 @@ async def take_over(
     whole = _whole_units(spots)
     window = Window(whole, place - (len(spots) - len(whole)))
     history: dict[str, Any] = {"earlier": earlier, "past": past, "approvals": decided}
-    return StartedRun(thread, run, lease, window, facts, found, last_event=told, shown=told, **history)
+    return StartedRun(thread, run, worker.hold(lease), window, facts, found, last_event=told, shown=told, **history)
 
 
 async def _thread(tx: Transaction, ask: RunRequest) -> Thread:

@@ -44,6 +44,8 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
             app.state.served = served = Served(opened, AskableSources(settings))
+            if not settings.read_only:
+                opened.claims.start()
             background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]
             try:
                 yield

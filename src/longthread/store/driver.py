@@ -142,6 +142,11 @@ class Driver(Protocol):
         """Open no transaction: each statement commits by itself. For VACUUM and the like."""
         ...
 
+    def dedicated(self) -> AbstractAsyncContextManager[Transaction]:
+        """Open a connection of its own, which waits for no other task of this driver: each statement commits by itself.
+        For a process's sign of life. After a `StoreError`, open another one."""
+        ...
+
     def leave_loop(self) -> None:
         """Never block the event loop from now on: it is an application's, and not the store's alone."""
         ...

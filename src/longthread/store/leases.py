@@ -1,25 +1,52 @@
-"""Leases: whether a process executes a run."""
+"""Leases and workers: who executes a run.
+
+A worker is a process that executes runs. It renews a row of its own; whoever stops renewing it loses its runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.log import now
-from longthread.store.run_rows import text_of, time_of
 
 IsAlive = Callable[[str], bool]
 """Whether an owner may be at work. False only if that is certain."""
-FURTHEST = timedelta(hours=1)
-"""A lease that ends later is invalid: leases last seconds, and clocks differ by less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write a run's part of a thread. `owner` is a worker, `attempt` the number of this execution."""
+
+    thread_id: str
+    run_id: str
+    owner: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run that a worker is to execute. `stop_by` is the user who has stopped it, if any."""
+
+    lease: Lease
+    stop_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run that nobody executed, and that is now the claiming worker's. `crashes` counts the executions in a row that
+    died without a finished step."""
+
+    lease: Lease
+    user_id: str
+    crashes: int
+    stop_by: str | None
 
 
 def is_held(row: Row, alive: IsAlive) -> bool:
-    """Return whether a process executes a row's run. Values that other programs wrote are no leases."""
-    owner, until, at = row["owner"], str(row["lease_until"]), now()
-    return bool(owner) and at < until <= text_of(time_of(at) + FURTHEST) and alive(str(owner))
+    """Return whether a process executes a row's run: `held_by` is its worker, if that renewed its own row lately."""
+    return row["held_by"] is not None and alive(str(row["held_by"]))
 
 
 async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
@@ -30,4 +57,44 @@ async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | 
 
 def left(row: Row) -> dict[str, Any]:
     """Return a run's row without its lease, for another store."""
-    return {**row, "owner": None, "lease_until": None} if row["status"] == "running" else {**row}
+    return {**row, "owner": None} if row["status"] == "running" else {**row}
+
+
+async def register(tx: Transaction, worker: str) -> None:
+    """Store that a worker lives, and delete those that died."""
+    await tx.run("delete_dead_workers")
+    await tx.run("insert_worker", id=worker, now=now())
+
+
+async def renew(tx: Transaction, worker: str) -> bool:
+    """Store that a worker still lives; False if others took it for dead and deleted it."""
+    return await tx.run("renew_worker", id=worker) > 0
+
+
+async def remove(tx: Transaction, worker: str) -> None:
+    """Delete a worker that has ended, or that is dead: others may claim its runs."""
+    await tx.run("delete_worker", id=worker)
+
+
+async def look(tx: Transaction) -> tuple[dict[str, bool], bool]:
+    """Return all workers, each with whether it renewed its row lately; and whether a run waits for one of them."""
+    rows, found = await tx.fetch_all(("select_workers", {}), ("select_claimable", {}), last=True)
+    return {row["id"]: bool(row["lives"]) for row in rows}, bool(found)
+
+
+async def held(tx: Transaction, worker: str) -> list[HeldRun]:
+    """Return the runs that a worker is to execute."""
+    rows = await tx.fetch("select_held_runs", owner=worker)
+    return [HeldRun(Lease(row["thread_id"], row["id"], worker, row["attempt"]), row["stop_by"]) for row in rows]
+
+
+async def claim(tx: Transaction, worker: str, *, limit: int) -> Sequence[ClaimedRun]:
+    """Make a worker the owner of runs that nobody executes, and return them: those of dead workers, and those that a
+    worker gave back. Runs that other processes claim at this moment are left to them."""
+    rows = await tx.fetch("claim_runs", owner=worker, limit=limit)
+    return [
+        ClaimedRun(
+            Lease(row["thread_id"], row["id"], worker, row["attempt"]), row["user_id"], row["crashes"], row["stop_by"]
+        )
+        for row in rows
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress
@@ -18,6 +18,7 @@ from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.event_view import events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import IsAlive
+from longthread.store.leases import Lease as Lease
 from longthread.store.log import now
 from longthread.store.run_blob import unpack
 from longthread.store.run_end import completed_steps, end_run
@@ -29,27 +30,15 @@ from longthread.store.run_rows import (
     run_of,
     step_of,
     step_values,
-    text_of,
     time_of,
 )
 
-LEASE = timedelta(seconds=15)
-"""Lifetime of a lease without renewal."""
 BETWEEN_PARTS = "-"
 """Separates the ids of a prompt's two parts in the second part's id, so that it names both."""
 _ENDLESS = 2**62
 _QUERIES = "queries"
 _ROWS = frozenset({"warning"})
 """Event types that are never marks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to write a run's part of a thread. `owner` names the process and this execution."""
-
-    thread_id: str
-    run_id: str
-    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +90,6 @@ async def begin(
         continues=plan.continues,
         first_step=step["idx"] if step else 0,
         owner=owner,
-        lease_until=_lease_end(),
         now=now(),
         told=marks_json(marks),
         last_event=len(marks),
@@ -109,36 +97,40 @@ async def begin(
     )
     if plan.answers is not None:
         await tx.run("set_answers", thread_id=thread_id, id=plan.run_id, **asdict(plan.answers))
-    return Lease(thread_id, plan.run_id, owner)
+    return Lease(thread_id, plan.run_id, owner, 1)
 
 
-async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive, model: str | None = None) -> Lease:
-    """Take the lease of an unfinished run; `model` replaces the run's, if given. Raises `RunInProgress` if its owner or
-    another run is active, or `ThreadNotFound` if the thread was deleted."""
+async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive) -> Lease:
+    """Take the lease of an unfinished run. Raises `RunInProgress` if its owner or another run is active, or
+    `ThreadNotFound` if the thread was deleted."""
     await log.position(tx, run.thread_id)
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     if live is not None and (live["id"] != run.id or leases.is_held(live, alive)):
         raise RunInProgress(thread=run.thread_id, run=live["id"])
-    given = {"owner": owner, "lease_until": _lease_end(), "model": model}
-    await tx.run("take_lease", thread_id=run.thread_id, id=run.id, **given)
-    return Lease(run.thread_id, run.id, owner)
+    [row] = await tx.fetch("take_lease", thread_id=run.thread_id, id=run.id, owner=owner)
+    return Lease(run.thread_id, run.id, owner, int(row["attempt"]))
 
 
-async def give_back(tx: Transaction, lease: Lease) -> None:
-    """Release a lease for others; nothing happens if another owner has it. Raises `ThreadNotFound`."""
+async def set_model(tx: Transaction, lease: Lease, model: str) -> None:
+    """Store which model the run goes on with. The caller has checked the lease."""
+    await tx.run("set_run_model", thread_id=lease.thread_id, id=lease.run_id, model=model)
+
+
+async def give_back(tx: Transaction, lease: Lease, *, claimable: bool = True) -> None:
+    """Release a lease for another worker, or, if not `claimable`, for whoever resumes the run. Nothing happens if
+    another owner has it. Raises `ThreadNotFound`."""
     await log.position(tx, lease.thread_id)
-    await tx.run("drop_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
+    await tx.run("drop_lease", **_of(lease), claimable=int(claimable))
 
 
-async def renew(tx: Transaction, lease: Lease) -> None:
-    """Extend a lease. Raises `LeaseLost` if another owner has it."""
-    await check(tx, lease)
-    await tx.run("renew_lease", thread_id=lease.thread_id, id=lease.run_id, lease_until=_lease_end())
+async def request_stop(tx: Transaction, run: Run, *, by: str) -> None:
+    """Store that a user stops a run: its worker obeys, or the next one. The caller has locked the thread."""
+    await tx.run("request_stop", thread_id=run.thread_id, id=run.id, stop_by=by)
 
 
 async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
     """Lock the thread and check the lease, in the transaction that is about to write. Raises `LeaseLost`."""
-    row = await one(tx, "select_lease", thread_id=lease.thread_id, id=lease.run_id, owner=lease.owner)
+    row = await one(tx, "select_lease", **_of(lease))
     if row is None:
         raise LeaseLost(thread=lease.thread_id, run=lease.run_id)
     return LeaseCheck(
@@ -153,7 +145,7 @@ async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
 async def check_all(tx: Transaction, held: Sequence[Lease]) -> set[str]:
     """Check the leases of many runs as `check` does, without waiting for a lock. Return the ids of the runs that may be
     written: not those that another owner has, nor those whose thread is locked."""
-    asked = [[lease.thread_id, lease.run_id, lease.owner] for lease in held]
+    asked = [[lease.thread_id, lease.run_id, lease.owner, lease.attempt] for lease in held]
     return {row["id"] for row in await tx.fetch("select_leases", leases=dump(asked))}
 
 
@@ -179,7 +171,7 @@ async def end(
 
 
 async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> None:
-    """End a waiting run as paused. The caller has locked the thread and seen that it waits."""
+    """End a run as paused that nobody executes. The caller has locked the thread and seen that."""
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     assert live is not None and live["id"] == run.id
     await _pause(tx, live, outcome)
@@ -473,5 +465,6 @@ async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> No
     await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=last_of(marks))
 
 
-def _lease_end() -> str:
-    return text_of(datetime.now(UTC) + LEASE)
+def _of(lease: Lease) -> dict[str, Any]:
+    """Return the values of a query about a run, if the lease is still the last one."""
+    return {"thread_id": lease.thread_id, "id": lease.run_id, "owner": lease.owner, "attempt": lease.attempt}

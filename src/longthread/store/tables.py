@@ -23,10 +23,15 @@ _THREAD_NUMBER = "thread"
 _NUMBER_OF = "(SELECT t.number FROM threads t WHERE t.id = {})"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
-_DERIVED = ("recall_", "gateway_nodes")
-"""Prefixes of derived tables: each store computes them, and none is copied."""
-_OF_THE_STORE = frozenset({(THREADS, "number"), (THREADS, "incarnation")})
+_DERIVED = ("recall_", "gateway_nodes", "workers")
+"""Prefixes of derived tables, and of those about processes: each store has its own, and none is copied."""
+_OF_THE_STORE = frozenset(
+    {(THREADS, "number"), (THREADS, "incarnation")}
+    | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
+)
 """Columns that each store fills itself, without meaning in another."""
+GONE = frozenset({(RUNS, "lease_until")})
+"""Columns that older exports have, and no store any more."""
 
 
 @dataclass(frozen=True, slots=True)

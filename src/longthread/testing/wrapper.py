@@ -39,6 +39,9 @@ class DriverWrapper:
     def maintaining(self) -> AbstractAsyncContextManager[Transaction]:
         return self.driver.maintaining()
 
+    def dedicated(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.driver.dedicated()
+
     def leave_loop(self) -> None:
         self.driver.leave_loop()
 

@@ -112,6 +112,7 @@ async def test_a_store_at_version_26_opens_and_loses_nothing(backend: str, versi
     assert [kind for kind, _ in map(_line, after)] == [kind for kind, _ in map(_line, before)]
     for (_, was), (kind, now) in list(zip(map(_line, before), map(_line, after), strict=True))[1:-1]:
         expected = {**now, **was}
+        expected.pop("lease_until", None)
         if kind == "entries" and was["id"] in ("q2", "q3"):  # wishes to go on, told by their words alone until then
             expected["metadata"] = {**was["metadata"], "continues": True}
         assert now == expected
@@ -267,7 +268,7 @@ def schema_of(address: str) -> Schema:
         "ORDER BY 1, 2",
         "statistics": "SELECT attrelid::regclass::text, attname, attstattarget, attstorage FROM pg_attribute "
         "JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = current_schema()::regnamespace AND attnum > 0 "
-        "ORDER BY 1, 2",
+        "AND NOT attisdropped ORDER BY 1, 2",
         "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = current_schema()::regnamespace "
         "ORDER BY 1",
         "operators": "SELECT oprname, oprleft::regtype::text, oprright::regtype::text, oprcode::text FROM pg_operator "

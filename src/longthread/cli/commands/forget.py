@@ -23,7 +23,6 @@ from longthread.memory.forget import (
     look_at_thread,
     look_at_user,
 )
-from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.maintenance.status import size_of
@@ -125,8 +124,8 @@ async def _look(store: Driver, own: str, user: str | None, thread: str | None) -
 
 async def _forget(store: Driver, own: str, user: str | None, thread_id: str | None) -> Forgotten:
     if user is not None:
-        return await forget_user(store, user, alive=may_be_alive, anew=True)
-    return await forget_thread(store, str(thread_id), user_id=own, alive=may_be_alive, anew=True)
+        return await forget_user(store, user, anew=True)
+    return await forget_thread(store, str(thread_id), user_id=own, anew=True)
 
 
 def _run(settings: Settings, work: Callable[[Driver], Awaitable[T]]) -> T:

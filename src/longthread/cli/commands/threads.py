@@ -186,7 +186,7 @@ def delete(
         # Here and not above: what forgets loads all that is derived from entries, and a list needs none of it.
         from longthread.memory.forget import forget_thread
 
-        gone = await forget_thread(store, found["id"], user_id=user, alive=may_be_alive, anew=True)
+        gone = await forget_thread(store, found["id"], user_id=user, anew=True)
         for problem in gone.problems:
             echo(problem, err=True)
 

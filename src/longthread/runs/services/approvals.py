@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,14 +13,14 @@ from longthread.model.approval import Approval, Decision, Outcome
 from longthread.model.event import Event
 from longthread.model.run import Run
 from longthread.model.thread import Thread
-from longthread.runs.execute import keep_lease
 from longthread.runs.handle import RunHandle
-from longthread.runs.process import may_be_alive, new_owner
+from longthread.runs.process import may_be_alive
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.threads import Threads
 from longthread.settings import DEFAULT_USER
 from longthread.store import approvals, log, runs
+from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease
 from longthread.tools.arguments import Arguments
@@ -34,6 +32,7 @@ class Approvals:
     def __init__(self, services: RunServices, threads: Threads, runs: Runs) -> None:
         self._store = services.store
         self._hub = services.hub
+        self._worker = services.worker
         self._threads = threads
         self._runs = runs
 
@@ -84,25 +83,20 @@ class Approvals:
         """
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
         thread = await self._threads.find(thread_id, user_id=user_id)
-        run, lease = await _decide(self._store, thread, checked, by=by or user_id)
+        owner = await self._worker.id()
+        run, lease = await _decide(self._store, thread, checked, by=by or user_id, owner=owner)
         self._hub.changed(thread_id, run.id)
         self._hub.list_changed(user_id)
         if lease is None:
             return None
-        # Opening sources and asking servers takes time: the lease is renewed, so that nobody else takes the run.
-        beat = asyncio.ensure_future(keep_lease(self._store, lease))
+        hold = self._worker.hold(lease)
         try:
-            return await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=lease)
+            return await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=hold)
         except BaseException as error:  # also a cancellation: release the lease, then re-raise
-            with suppress(LongthreadError):  # the lease also expires by itself
-                async with self._store.writing() as tx:
-                    await runs.give_back(tx, lease)
+            await to_the_end(self._worker.release(hold, claimable=False))
             if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
                 error.args = (f"{error} {_kept(thread_id, error)}",)
             raise
-        finally:
-            beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)  # the run renews the lease by now
 
 
 def _kept(thread_id: str, error: LongthreadError) -> str:
@@ -130,7 +124,7 @@ async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
 
 
 async def _decide(
-    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str
+    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str, owner: str
 ) -> tuple[Run, Lease | None]:
     """Store decisions, all or none. Returns their run and, if no call waits any more, its lease: whoever decided last
     continues it, and it never lacks an owner. If that process dies, another takes it over.
@@ -153,7 +147,7 @@ async def _decide(
         for call, decision in zip(made, decisions.values(), strict=True):
             await approvals.decide(tx, call, decision.type)
         left = len(waiting) - len(made)
-        lease = None if left else await runs.take_over(tx, run, owner=new_owner(), alive=may_be_alive)
+        lease = None if left else await runs.take_over(tx, run, owner=owner, alive=may_be_alive)
         await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
     return run, lease
 

@@ -15,7 +15,6 @@ from longthread.model.language import is_chinese
 from longthread.model.run import Protocol
 from longthread.model.thread import Thread
 from longthread.runs.assignment import Assignment
-from longthread.runs.cancel import call_off
 from longthread.runs.delegation import SubAgents
 from longthread.runs.delegation_scope import DelegationScope, scope_of
 from longthread.runs.execute import execute
@@ -27,9 +26,10 @@ from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.thread_agent import role_for
+from longthread.runs.workers.stop import stop_run
+from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
 from longthread.store.index.recall import Scope
-from longthread.store.runs import Lease
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
@@ -104,7 +104,7 @@ class Runs:
                 agent=role.asked(question),
                 caller=caller,
             )
-            return await begin(self._store, request, self._services.window_cache)
+            return await begin(self._store, request, self._services.window_cache, self._services.worker)
 
         return await self._start(begun, role, models, source, thread or thread_id, user_id, scope)
 
@@ -117,14 +117,14 @@ class Runs:
         max_steps: int | None = None,
         source: str | None = None,
         scope: DelegationScope | None = None,
-        claim: Lease | None = None,
+        claim: Hold | None = None,
     ) -> RunHandle:
         """Continue a thread's unfinished run: where its process died or, if it was paused or failed, as if the user had
         said "continue".
 
         Args:
             scope: limits of a run that another agent asked for.
-            claim: the lease of the run, if the caller has taken it already.
+            claim: the run's hold, if it is this worker's already.
 
         Raises:
             NothingToResume: the thread's last run is finished, or there is none.
@@ -153,7 +153,10 @@ class Runs:
         models = self._models.models(model or run.model, role.agent.config)
 
         async def begun(own: Source | None) -> StartedRun:
-            return await take_over(self._store, thread, self._services.window_cache, claim, model=models.name)
+            services = self._services
+            return await take_over(
+                self._store, thread, services.window_cache, services.worker, claim, model=models.name
+            )
 
         return await self._start(begun, role, models, source, thread, user_id, scope)
 
@@ -161,17 +164,19 @@ class Runs:
         """Stop the thread's run: it ends as paused, and its log stays. If it waits for a person, the calls are not
         made.
 
+        If another process executes it, that one obeys within seconds.
+
         Raises:
-            NothingToStop: there is none, or its process died.
-            RunElsewhere: another process executes it.
+            NothingToStop: there is none.
         """
         thread = await self._threads.find(thread_id, user_id=user_id)
         handle = self._running.get(thread_id)
         if handle is not None:
             await handle.stop()
         with suppress(*([NothingToStop] if handle is not None else [])):
-            run = await call_off(self._store, thread, self._services.window_cache, by=user_id)
-            self._services.hub.changed(thread_id, run.id)
+            run = await stop_run(self._store, thread, self._services.window_cache, by=user_id)
+            if run is not None:
+                self._services.hub.changed(thread_id, run.id)
             self._services.hub.list_changed(user_id)
 
     @property
@@ -215,15 +220,15 @@ class Runs:
         """Open what a run needs, begin it or take it over (`begun`), and execute it."""
         async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
-            started = await begun(sources.own)
             window = await self._services.context_windows.of(*models.all)
+            started = await begun(sources.own)
             return self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
 
     def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
         context = run_context(self._services, started, assignment)
         own = assignment.sources.own
         scope = assignment.scope.for_sub_agents(started.run, own.spec if own else None)
-        sub_agents = SubAgents(self, self._services, started.lease, started.thread.user_id, scope)
+        sub_agents = SubAgents(self, self._services, started.hold.lease, started.thread.user_id, scope)
         added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
         # Here as well as at the end: a closed process may not have done it.
@@ -241,6 +246,7 @@ class Runs:
         task.add_done_callback(close)
         handle = RunHandle(started.run, task, self._store, self._services.hub, after=started.shown)
         self._running[handle.thread_id] = handle
+        started.hold.stop = handle.cancel
         return handle
 
     async def _work(
@@ -250,6 +256,7 @@ class Runs:
         try:
             await execute(context, models, started.known)
         finally:
+            services.worker.drop(started.hold)
             await sub_agents.stop()
             services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)
             services.factors[models.name] = context.factor

@@ -11,6 +11,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.runs.streams.hub import Hub
 from longthread.runs.streams.teller import Teller
+from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 
@@ -28,4 +29,5 @@ class RunServices:
     pruner: Pruner
     window_cache: WindowCache
     context_windows: ContextWindows
+    worker: RunWorker
     factors: dict[str, float] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from longthread.memory.forget import Forgotten, delete_thread
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
-from longthread.runs.process import may_be_alive
+from longthread.runs.workers.worker import RunWorker
 from longthread.store import log, summaries
 from longthread.store.driver import Driver
 from longthread.store.maintenance.scrub import scrub
@@ -24,8 +24,9 @@ _logger = logging.getLogger(__name__)
 class Threads:
     """Finds, reads and deletes threads."""
 
-    def __init__(self, store: Driver, window_cache: WindowCache) -> None:
+    def __init__(self, store: Driver, window_cache: WindowCache, worker: RunWorker) -> None:
         self._store = store
+        self._worker = worker
         self._window_cache = window_cache
         self._background = Background()
 
@@ -58,14 +59,15 @@ class Threads:
         return state_of(entries, compressed)
 
     async def delete(self, thread_id: str, *, user_id: str) -> Forgotten:
-        """Delete a thread, those below it, and all data about them. A background task clears the store's files.
+        """Delete a thread, those below it, and all data about them. Whoever executes a run of theirs breaks it off. A
+        background task clears the store's files.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
-            RunInProgress: a run on it is being executed.
         """
-        gone = await delete_thread(self._store, thread_id, user_id=user_id, alive=may_be_alive)
+        gone = await delete_thread(self._store, thread_id, user_id=user_id)
         for each in gone.ids:
+            self._worker.lose_thread(each)
             self._window_cache.forget(each)
 
         async def clear() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from longthread.errors import NothingToStop, RowDamaged, RunElsewhere, RunInProgress
+from longthread.errors import NothingToStop, RowDamaged
 from longthread.model.memory import ANALYST
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
@@ -128,10 +128,7 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
     """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first."""
     with suppress(RowDamaged):
         await _stop(served, user, thread_id)
-    try:
-        await served.analyst.threads.delete(thread_id, user_id=user)
-    except RunInProgress as error:
-        raise RunElsewhere(thread=error.thread, run=error.run) from None
+    await served.analyst.threads.delete(thread_id, user_id=user)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
 
@@ -165,7 +162,7 @@ async def state(served: ServedDep, user: Caller, thread_id: str) -> dict[str, An
 
 
 async def _stop(served: Served, user: str, thread_id: str) -> None:
-    """Stop the thread's run, if it has one. Raises RunElsewhere: another process executes it."""
+    """Stop the thread's run, if it has one. A process that executes it elsewhere obeys within seconds."""
     with suppress(NothingToStop):
         await served.analyst.runs.stop(thread_id, user_id=user)
 

@@ -72,6 +72,7 @@ class PostgresDriver:
         self.found_version = found
         # An application's pool alone knows how to connect.
         self.signals = PostgresSignals(conninfo, self.maintaining) if conninfo else None
+        self._conninfo = conninfo
         self._where = where
         self._pool = pool
         self._first = first
@@ -196,6 +197,21 @@ class PostgresDriver:
                 await self._give_back(tx)
         finally:
             self._writers.release()
+
+    @asynccontextmanager
+    async def dedicated(self) -> AsyncIterator[PostgresTransaction]:
+        if isinstance(self._pool, BorrowedPool):  # which alone knows how to connect
+            async with self.maintaining() as alone:
+                yield alone
+            return
+        try:
+            connection = await _connect(self._conninfo)
+        except (psycopg.Error, OSError) as error:
+            raise StoreError(reason=reason_of(error)) from None
+        try:
+            yield PostgresTransaction(connection, reads=False, alone=True)
+        finally:
+            await to_the_end(connection.close())
 
     def leave_loop(self) -> None:
         """Nothing changes: no statement blocks."""

@@ -59,7 +59,7 @@ class RefusesWrites:
         raise StoreReadOnly(reason="it was opened to be read only.")
         yield  # what makes it a block
 
-    maintaining = writing
+    maintaining = dedicated = writing
 
 
 class ReadOnlyDriver(RefusesWrites):

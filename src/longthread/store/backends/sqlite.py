@@ -40,6 +40,8 @@ QUICK_SECONDS = 0.0015
 ALONE_SECONDS = 0.008
 """The same without other or waiting transactions: threads that wait for each other take longer."""
 _WRITE = "BEGIN IMMEDIATE"  # one that reads before it writes must not find the database changed in between
+DEDICATED_SECONDS = 2.0
+"""How long a statement of a dedicated connection waits for other processes that write."""
 APPLICATION_ID = 0x4C4F4E47
 """Marks a file as Longthread's own: "LONG"."""
 
@@ -160,6 +162,17 @@ class SqliteDriver:
             except sqlite3.Error as error:
                 raise failure(error) from error
 
+    @asynccontextmanager
+    async def dedicated(self) -> AsyncIterator[SqliteTransaction]:
+        try:
+            connection = await StoreConnection.open(self._path, _prepare_dedicated)
+            try:
+                yield SqliteTransaction(connection, off_loop=True)
+            finally:
+                await to_the_end(connection.close())
+        except sqlite3.Error as error:
+            raise failure(error) from error
+
     def leave_loop(self) -> None:
         self._off_loop = True
 
@@ -236,6 +249,13 @@ def prepare(database: sqlite3.Connection) -> None:
 def _prepare_reader(database: sqlite3.Connection) -> None:
     prepare(database)
     database.execute("PRAGMA query_only=ON")
+
+
+def _prepare_dedicated(database: sqlite3.Connection) -> None:
+    prepare(database)
+    database.execute(f"PRAGMA busy_timeout={DEDICATED_SECONDS * 1000:.0f}")
+    database.execute("PRAGMA foreign_keys=ON")
+    database.execute("PRAGMA synchronous=NORMAL")  # it does not wait for the disk
 
 
 async def _patiently(connection: StoreConnection, statements: Iterable[str]) -> None:

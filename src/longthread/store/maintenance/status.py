@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from longthread.errors import StoreDamaged, StoreFull
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Driver, Transaction
-from longthread.store.log import now
 from longthread.store.queries import Sql
-from longthread.store.tables import RUNS, StoreTable, read_tables
+from longthread.store.tables import StoreTable, read_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ async def status_of(store: Driver) -> StoreStatus:
             free=int(size["free"]),
             tables=await _sizes(tx),
             rows=await _rows(tx, tables),
-            live=await _live(tx) if any(table.name == RUNS for table in tables) else 0,
+            live=await _live(tx) if any(table.name == "workers" for table in tables) else 0,
         )
 
 
@@ -59,7 +58,7 @@ async def size_of(store: Driver) -> int:
 
 
 async def _live(tx: Transaction) -> int:
-    [runs] = await tx.fetch("count_runs", now=now())
+    [runs] = await tx.fetch("count_runs")
     return int(runs["live"])
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from longthread.errors import ArchiveInvalid, NotStorable
 from longthread.store.backends.migrate import SCHEMA_VERSION
 from longthread.store.driver import Row, storable
-from longthread.store.tables import THREADS, StoreTable, Tables
+from longthread.store.tables import GONE, THREADS, StoreTable, Tables
 from longthread.store.transfer.archive import FORMAT, VERSION, row_of
 from longthread.store.transfer.rows import key_of
 from longthread.store.transfer.threads import TableRow
@@ -152,7 +152,8 @@ class ArchiveReader:
 
     def _row(self, table: StoreTable, data: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            return self._storable(row_of(table, data))
+            known = {name: value for name, value in data.items() if (table.name, name) not in GONE}
+            return self._storable(row_of(table, known))
         except ValueError as error:
             raise self.invalid(str(error)) from None
 

@@ -42,6 +42,7 @@ from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.contract.transfer import TransferContract
 from longthread.testing.contract.users import UserContract
 from longthread.testing.contract.windows import WindowContract
+from longthread.testing.contract.workers import WorkerContract
 
 __all__ = ["OpenStore", "StoreContract"]
 
@@ -55,6 +56,7 @@ class StoreContract(
     SearchContract,
     UserContract,
     RunContract,
+    WorkerContract,
     CheckpointContract,
     TransactionContract,
     ConcurrencyContract,

@@ -69,7 +69,7 @@ class ApprovalContract(Contract):
     async def test_a_run_that_is_given_back_is_anybodys(self, store: Driver) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
-            await runs.give_back(tx, runs.Lease("t", "r1", "another"))
+            await runs.give_back(tx, runs.Lease("t", "r1", "another", 1))
             await runs.check(tx, lease)
             await runs.give_back(tx, lease)
             with pytest.raises(LeaseLost):

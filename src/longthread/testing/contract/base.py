@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from longthread.model.entry import Draft, Entry
-from longthread.store import log
-from longthread.store.driver import Driver
+from longthread.store import leases, log
+from longthread.store.driver import Driver, Transaction
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import count_rows
 
@@ -51,6 +51,13 @@ class Contract:
 
 def draft(entry_id: str, text: str = "text", **more: Any) -> Draft:
     return Draft(id=entry_id, role="user", text=text, **more)
+
+
+async def registered(tx: Transaction, worker: str) -> None:
+    """Register a worker, unless it is."""
+    known, _ = await leases.look(tx)
+    if worker not in known:
+        await leases.register(tx, worker)
 
 
 async def thread_with(store: Driver, *names: str, thread_id: str = "t", user_id: str = USER) -> list[Entry]:

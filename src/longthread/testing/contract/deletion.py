@@ -19,7 +19,7 @@ async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> ru
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER, title=word, source=word)
         await log.extend(tx, thread_id, [Draft(word, "user", word, payload=word.encode(), metadata={word: word})])
-    lease = await begun(store, word, thread_id=thread_id, owner=word)
+    lease = await begun(store, word, thread_id=thread_id)
     async with store.writing() as tx:
         step = await runs.start_step(tx, lease, "tool", action=word, args={word: word}, call_id=word)
         await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action=word, observation={word: word})
@@ -48,7 +48,7 @@ class DeletionContract(Contract):
             assert await runs.events_after(tx, "t", CANARY, 0) == []
             assert await runs.saved_fold(tx, "t") is None
             with pytest.raises(LeaseLost):
-                await runs.renew(tx, lease)
+                await runs.check(tx, lease)
 
     async def test_a_thread_of_the_same_id_begins_anew(self, store: Driver) -> None:
         await fill(store)
@@ -68,7 +68,7 @@ class DeletionContract(Contract):
             await log.delete_thread(tx, "t", user_id=USER)
         assert await position(store, "other") == (1, 1)
         async with store.writing() as tx:
-            await runs.renew(tx, lease)
+            await runs.check(tx, lease)
             assert len(await runs.steps_from(tx, "other", 0)) == 1
             assert len(await runs.events_after(tx, "other", "kept", 0)) == 1
             assert await runs.saved_fold(tx, "other") == (1, {"kept": "kept"})

@@ -31,7 +31,7 @@ from longthread.store.maintenance.status import status_of
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
-from longthread.testing.contract.base import USER, Contract, branch_ids
+from longthread.testing.contract.base import USER, Contract, branch_ids, registered
 from longthread.testing.contract.graphs import at, graph_on, history, turn
 from longthread.testing.contract.graphs import logged as said
 from longthread.testing.contract.graphs import turns as graph_turns
@@ -109,6 +109,7 @@ class RetentionContract(Contract):
         await turns(store, 9, kind="plain")
         before = await seen(store)
         async with store.writing() as tx:
+            await registered(tx, "o")
             lease = await runs.begin(tx, "t", NewRun(run_id(9), "q", None, "m", "auto", 5), owner="o", alive=alive)
             assert await runs.start_step(tx, lease, "model") == 18
             warning = Event("t", run_id(9), 2, "warning", {"message": "slow"}, datetime(2026, 1, 1, tzinfo=UTC))

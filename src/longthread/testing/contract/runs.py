@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,11 +13,11 @@ from longthread.errors import LeaseLost, RunInProgress, StoreError
 from longthread.model.entry import Draft
 from longthread.model.event import Event, Mark
 from longthread.model.run import Run, RunStatus
-from longthread.store import log, runs
+from longthread.store import leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.runs import Lease, NewRun
-from longthread.testing.contract.base import USER, Contract, OpenStore
+from longthread.testing.contract.base import USER, Contract, OpenStore, registered
 
 _Alive = Callable[[str], bool]
 
@@ -35,6 +35,7 @@ async def begun(
 ) -> Lease:
     async with store.writing() as tx:
         await log.create_thread(tx, thread_id, user_id=USER)
+        await registered(tx, owner)
         plan = NewRun(run_id, "question", "source", "model", "auto", 5)
         return await runs.begin(tx, thread_id, plan, owner=owner, alive=alive)
 
@@ -49,6 +50,7 @@ async def run_of(store: Driver, run_id: str = "r1") -> Run:
 async def taken_over(store: Driver, *, alive: _Alive = dead) -> Lease:
     run = await run_of(store)
     async with store.writing() as tx:
+        await registered(tx, "second")
         return await runs.take_over(tx, run, owner="second", alive=alive)
 
 
@@ -79,6 +81,8 @@ class RunContract(Contract):
     async def test_of_many_that_take_over_at_once_one_keeps_it(self, open_store: OpenStore) -> None:
         async with open_store() as first, open_store() as second:
             await begun(first)
+            async with first.writing() as tx:
+                await registered(tx, "second")
 
             def only_first_is_dead(owner: str) -> bool:
                 return owner != "first"
@@ -88,21 +92,29 @@ class RunContract(Contract):
             )
             assert sorted(type(o).__name__ for o in outcomes) == ["Lease"] + ["RunInProgress"] * 7
 
-    @pytest.mark.parametrize("why", ["expired", "dead"])
-    async def test_a_run_is_taken_over_when_its_owner_is_gone(
-        self, store: Driver, monkeypatch: pytest.MonkeyPatch, why: str
-    ) -> None:
-        with monkeypatch.context() as patch:
-            if why == "expired":
-                patch.setattr(runs, "LEASE", timedelta(seconds=-1))
-            first = await begun(store)
+    @pytest.mark.parametrize("why", ["gone", "dead"])
+    async def test_a_run_is_taken_over_when_its_owner_is_gone(self, store: Driver, why: str) -> None:
+        first = await begun(store)
+        if why == "gone":
+            async with store.writing() as tx:
+                await leases.remove(tx, "first")
         second = await taken_over(store, alive=dead if why == "dead" else alive)
-        assert second == Lease("t", "r1", "second")
+        assert second == Lease("t", "r1", "second", 2)
         async with store.writing() as tx:
             assert await runs.is_held(tx, await run_of(store), alive=alive)
             await runs.check(tx, second)
             with pytest.raises(LeaseLost, match="r1"):
                 await runs.check(tx, first)
+
+    async def test_an_earlier_execution_by_the_same_worker_writes_nothing(self, store: Driver) -> None:
+        first = await begun(store)
+        async with store.writing() as tx:
+            await runs.give_back(tx, first)
+            second = await runs.take_over(tx, await run_of(store), owner="first", alive=alive)
+            await runs.set_model(tx, second, "another")
+            with pytest.raises(LeaseLost):
+                await runs.check(tx, first)
+        assert (second.owner, second.attempt, (await run_of(store)).model) == ("first", 2, "another")
 
     async def test_a_former_owner_writes_nothing(self, store: Driver) -> None:
         first = await begun(store)
@@ -111,7 +123,6 @@ class RunContract(Contract):
         second = await taken_over(store)
         async with store.writing() as tx:
             for attempt in (
-                lambda: runs.renew(tx, first),
                 lambda: runs.check(tx, first),
                 lambda: runs.end(tx, first, "finished", {"answer": "stale"}),
                 lambda: runs.start_step(tx, first, "tool", action="stale"),
@@ -127,23 +138,12 @@ class RunContract(Contract):
             await runs.end(tx, second, "finished", {"answer": "x"})
         assert (await run_of(store)).outcome == {"answer": "x"}
 
-    async def test_a_renewed_lease_lasts(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(runs, "LEASE", timedelta(seconds=-1))
-            lease = await begun(store)
-        run = await run_of(store)
-        async with store.writing() as tx:
-            assert not await runs.is_held(tx, run, alive=alive)
-            await runs.renew(tx, lease)
-            assert await runs.is_held(tx, run, alive=alive)
-
     @pytest.mark.parametrize("status", ["finished", "paused", "failed"])
     async def test_an_ended_run_has_no_lease(self, store: Driver, status: RunStatus) -> None:
         lease = await begun(store)
         async with store.writing() as tx:
             await runs.end(tx, lease, status, {"reason": "x", "深": [None, 1.5]})
             for attempt in (
-                lambda: runs.renew(tx, lease),
                 lambda: runs.check(tx, lease),
                 lambda: runs.start_step(tx, lease, "model"),
             ):
@@ -165,23 +165,10 @@ class RunContract(Contract):
         assert [(e.seq, e.type, e.data) for e in events][1:] == [(2, "paused", {"reason": "interrupted"})]
         assert (await run_of(store)).status == "paused"
 
-    async def test_a_lease_that_nobody_gives_holds_no_run(self, store: Driver) -> None:
-        await begun(store)
-        for until, held in (
-            (datetime.now(UTC) + timedelta(minutes=5), True),
-            (datetime(2999, 1, 1, tzinfo=UTC), False),
-        ):
-            async with store.writing() as tx:
-                await tx.run("renew_lease", thread_id="t", id="r1", lease_until=until.isoformat())
-                assert await runs.is_held(tx, await run_of(store), alive=alive) is held
-        async with store.writing() as tx:
-            await tx.run("renew_lease", thread_id="t", id="r1", lease_until="zzz")
-        assert (await taken_over(store, alive=alive)).owner == "second"
-
     async def test_the_database_itself_allows_one_live_run_a_thread(self, store: Driver) -> None:
         lease = await begun(store)
         names = ("question", "source", "model", "protocol", "continues", "owner")
-        row = {"thread_id": "t", "id": "r2", "max_steps": 1, "first_step": 0, "now": log.now(), "lease_until": "9"}
+        row = {"thread_id": "t", "id": "r2", "max_steps": 1, "first_step": 0, "now": log.now()}
         row |= {
             "told": "[]",
             "last_event": 0,
@@ -288,6 +275,8 @@ class RunContract(Contract):
             await runs.append_events(tx, [_event(n) for n in range(1, 6)])
             await runs.remove_text(tx, lease, 2, 4)
             assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1, 5]
+            await runs.withdraw_text(tx, lease, 5, 5)
+            assert await runs.last_event(tx, "t", "r1") == 5, "somebody may have read it"
             step = await runs.start_step(tx, lease, "tool", action="run_sql", call_id="c")
             await runs.finish_step(tx, lease, step, "done", elapsed_ms=1, action="run_sql", observation={"ok": True})
             text = '{"ok": true, "data": "火"}'

@@ -16,7 +16,7 @@ from longthread.store.maintenance.expiry import expire, expire_states
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
 from longthread.store.states import states
-from longthread.testing.contract.base import USER, Contract, branch_ids, rows_of, thread_with
+from longthread.testing.contract.base import USER, Contract, branch_ids, registered, rows_of, thread_with
 from longthread.testing.contract.runs import alive
 
 A, B, C = ({"role": "user", "content": text} for text in "abc")
@@ -109,6 +109,7 @@ class StateContract(Contract):
         await store_state(store, [A], ttl=-1)
         async with store.writing() as tx:
             plan = NewRun("r1", "question", "source", "model", "auto", 5)
+            await registered(tx, "somebody")
             await runs.begin(tx, "t", plan, owner="somebody", alive=alive)
         for change in (store_state(store, [B]), update_state(store, [B])):
             with pytest.raises(RunInProgress):

@@ -12,7 +12,7 @@ SET decision = :decision, edited = :edited, message = :message, decided_by = :de
 WHERE thread_id = :thread_id AND run_id = :run_id AND message_id = :message_id AND call_id = :call_id;
 
 -- name: let_wait
-UPDATE runs SET owner = NULL, lease_until = NULL, waiting_since = :now WHERE thread_id = :thread_id AND id = :id;
+UPDATE runs SET owner = NULL, waiting_since = :now WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_waiting
 SELECT r.thread_id, r.id

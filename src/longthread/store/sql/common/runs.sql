@@ -1,11 +1,13 @@
 -- name: select_live_run quick
-SELECT * FROM runs WHERE thread_id = :thread_id AND status = 'running';
+SELECT r.*, w.id AS held_by
+FROM runs r LEFT JOIN living_workers w ON w.id = r.owner
+WHERE r.thread_id = :thread_id AND r.status = 'running';
 
 -- name: insert_run quick
 INSERT INTO runs (thread_id, id, status, question, question_seq, source, model, protocol, max_steps, continues, first_step,
-                  owner, lease_until, started_at, told, last_event, agent_id, agent_version, agent_parts)
+                  owner, attempt, claimable, started_at, told, last_event, agent_id, agent_version, agent_parts)
 VALUES (:thread_id, :id, 'running', :question, :question_seq, :source, :model, :protocol, :max_steps, :continues,
-        :first_step, :owner, :lease_until, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts);
+        :first_step, :owner, 1, TRUE, :now, :told, :last_event, :agent_id, :agent_version, :agent_parts);
 
 -- name: set_answers
 UPDATE runs SET parent_run_id = :run_id, parent_call_id = :call_id WHERE thread_id = :thread_id AND id = :id;
@@ -52,25 +54,31 @@ WHERE r.thread_id = :thread_id AND r.first_step < :stop AND r.stop_step > :first
 ORDER BY r.id;
 
 -- name: take_lease quick
-UPDATE runs SET owner = :owner, lease_until = :lease_until, status = 'running', ended_at = NULL, stop_step = NULL,
-                waiting_since = NULL, model = COALESCE(CAST(:model AS TEXT), model)
-WHERE thread_id = :thread_id AND id = :id;
+UPDATE runs SET owner = :owner, attempt = attempt + 1, claimable = TRUE, crashes = 0, stop_by = NULL, status = 'running',
+                ended_at = NULL, stop_step = NULL, waiting_since = NULL
+WHERE thread_id = :thread_id AND id = :id
+RETURNING attempt;
 
--- name: renew_lease quick
-UPDATE runs SET lease_until = :lease_until WHERE thread_id = :thread_id AND id = :id;
+-- name: set_run_model quick
+UPDATE runs SET model = :model WHERE thread_id = :thread_id AND id = :id;
 
 -- name: drop_lease
-UPDATE runs SET owner = NULL, lease_until = NULL WHERE thread_id = :thread_id AND id = :id AND owner = :owner;
+UPDATE runs SET owner = NULL, claimable = (:claimable = 1)
+WHERE thread_id = :thread_id AND id = :id AND owner = :owner AND attempt = :attempt;
+
+-- name: request_stop
+UPDATE runs SET stop_by = :stop_by WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_lease quick
 SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step
 FROM threads t JOIN runs r ON r.thread_id = t.id
-WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.status = 'running';
+WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.attempt = :attempt
+  AND r.status = 'running';
 
 -- name: end_run quick
 UPDATE runs SET status = :status, outcome = '{}', body = :body, entry_seq = :entry_seq, told = '[]', prompts = :prompts,
-                last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, lease_until = NULL,
-                waiting_since = NULL
+                last_event = :last_event, stop_step = :stop_step, ended_at = :now, owner = NULL, waiting_since = NULL,
+                stop_by = NULL
 WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_next_step quick
@@ -140,12 +148,12 @@ SELECT coalesce(max(last), 0) AS seq FROM (
 UPDATE runs SET last_event = :last WHERE thread_id = :thread_id AND id = :run_id AND last_event < :last;
 
 -- name: select_run_states
-SELECT r.thread_id, r.id, r.status, r.owner, r.lease_until, r.waiting_since, r.last_event AS told,
+SELECT r.thread_id, r.id, r.status, w.id AS held_by, r.waiting_since, r.last_event AS told,
        coalesce((SELECT max(s.last_event) FROM steps s
                  WHERE s.thread_id = r.thread_id AND s.idx >= r.first_step AND s.run_id = r.id
                    AND r.stop_step IS NULL), 0) AS step_told,
        coalesce((SELECT max(e.seq) FROM events e WHERE e.thread_id = r.thread_id AND e.run_id = r.id), 0) AS row_told
-FROM runs r
+FROM runs r LEFT JOIN living_workers w ON w.id = r.owner
 WHERE r.thread_id AMONG_TEXTS[:threads] AND r.id AMONG_TEXTS[:runs];
 
 -- name: insert_prompt quick

@@ -97,7 +97,6 @@ CREATE TABLE runs (
     continues      TEXT,
     first_step     BIGINT NOT NULL,
     owner          TEXT,
-    lease_until    TEXT,
     outcome        TEXT NOT NULL DEFAULT '{}',
     started_at     TEXT NOT NULL,
     ended_at       TEXT,
@@ -120,11 +119,29 @@ CREATE TABLE runs (
     -- The run of the parent thread, and the call in it, that this run answers.
     parent_run_id  TEXT,
     parent_call_id TEXT,
+    -- Executions of the run are counted, and each writes only while it is the last one: `owner` is its worker. If that one
+    -- dies, another worker claims the run, unless a person is to resume it, as one of an older version or another store.
+    attempt        BIGINT NOT NULL DEFAULT 0,
+    claimable      BOOLEAN NOT NULL DEFAULT FALSE,
+    -- Executions in a row that died without a finished step, and how many steps were finished when the last one began.
+    crashes        BIGINT NOT NULL DEFAULT 0,
+    steps_before   BIGINT NOT NULL DEFAULT 0,
+    -- The user who stopped the run; its worker, or the next one, obeys.
+    stop_by        TEXT,
     PRIMARY KEY (thread_id, id)
 ) WITHOUT ROWID;
 
 -- One writer a thread: at most one of its runs is live.
 CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
+CREATE INDEX runs_to_execute ON runs (owner) WHERE status = 'running' AND waiting_since IS NULL;
+
+-- A process that executes runs, until it ends. It renews its row by this database's clock, in milliseconds since 1970; the
+-- view `living_workers` has those that did so lately.
+CREATE TABLE workers (
+    id         TEXT PRIMARY KEY NOT NULL,
+    started_at TEXT NOT NULL,
+    renewed_at BIGINT NOT NULL
+) WITHOUT ROWID;
 
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (

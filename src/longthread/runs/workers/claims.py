@@ -1,0 +1,120 @@
+"""A server claims the runs that nobody executes, and goes on with them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
+from longthread.runs.process import may_be_alive
+from longthread.runs.services.runs import Runs
+from longthread.runs.services.shared import RunServices
+from longthread.runs.workers.stop import fail_run, stop_run
+from longthread.runs.workers.worker import Hold
+from longthread.store import leases, log
+from longthread.store.completion import to_the_end
+from longthread.store.leases import ClaimedRun
+
+LOOK_SECONDS = 1.0
+"""How often an idle server looks for runs to claim."""
+MOST_CRASHES = 3
+"""So many executions in a row that died without a finished step end a run."""
+_AT_ONCE = 16
+
+_logger = logging.getLogger(__name__)
+
+
+class Claims:
+    """Claims runs until it is closed: those of dead workers, and those that a worker gave back."""
+
+    def __init__(self, services: RunServices, runs: Runs) -> None:
+        self._services = services
+        self._worker = services.worker
+        self._runs = runs
+        self._woken = services.worker.waking()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to claim."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop().create_task(self._claim_all(), name="the claims of runs")
+
+    async def close(self) -> None:
+        """Claim nothing more. Claimed runs whose execution has not begun are given back."""
+        loop, self._loop = self._loop, None
+        tasks = [*([loop] if loop is not None else []), *self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _claim_all(self) -> None:
+        while True:
+            self._woken.clear()
+            try:
+                if await self._claim() == _AT_ONCE:
+                    self._woken.set()  # there may be more
+            except StoreError as error:
+                _logger.warning("Runs could not be claimed; trying again: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._woken.wait()
+
+    async def _claim(self) -> int:
+        """Claim some runs and begin to work on them; return how many."""
+        own, store = await self._worker.id(), self._services.store
+        async with store.reading() as tx:
+            known, waits = await leases.look(tx)
+        dead = [worker for worker, lives in known.items() if worker != own and not (lives and may_be_alive(worker))]
+        if not waits and not dead:
+            return 0
+        async with store.writing() as tx:
+            for worker in dead:
+                await leases.remove(tx, worker)
+            claimed = await leases.claim(tx, own, limit=_AT_ONCE)
+        for run in claimed:
+            task = asyncio.get_running_loop().create_task(self._take(run, self._worker.hold(run.lease)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return len(claimed)
+
+    async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
+        """Work on a claimed run. A run that cannot go on fails, and a failing store leaves it to the next claim."""
+        try:
+            await self._go_on(claimed, hold)
+        except (LeaseLost, ThreadNotFound):
+            self._worker.drop(hold)
+        except StoreError as error:
+            _logger.warning("Run %s could not be claimed: %s", hold.lease.run_id, error)
+            await self._worker.release(hold)
+        except LongthreadError as error:
+            await self._fail(hold, error)
+        except asyncio.CancelledError:
+            await to_the_end(self._worker.release(hold))
+            raise
+        except Exception:
+            _logger.exception("Run %s was claimed, and could not go on", hold.lease.run_id)
+            await self._worker.release(hold, claimable=False)
+
+    async def _go_on(self, claimed: ClaimedRun, hold: Hold) -> None:
+        thread_id, user_id = claimed.lease.thread_id, claimed.user_id
+        if claimed.stop_by is not None:
+            store, cache = self._services.store, self._services.window_cache
+            async with store.reading() as tx:
+                thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            await stop_run(store, thread, cache, by=claimed.stop_by, claimed=claimed.lease)
+            self._end(hold)
+        elif claimed.crashes >= MOST_CRASHES:
+            await self._fail(hold, RunCrashed(thread=thread_id, run=claimed.lease.run_id, count=claimed.crashes))
+        else:
+            await self._runs.resume(thread_id, user_id=user_id, claim=hold)
+
+    async def _fail(self, hold: Hold, error: LongthreadError) -> None:
+        with suppress(LeaseLost):
+            await fail_run(self._services.store, hold.lease, {"reason": error.code, "error": error.described()})
+        self._end(hold)
+
+    def _end(self, hold: Hold) -> None:
+        self._worker.drop(hold)
+        self._services.hub.changed(hold.lease.thread_id, hold.lease.run_id)

@@ -1,0 +1,66 @@
+"""End a run that this process does not execute: somebody stopped it, or nobody can go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from longthread.context.window import spots_of
+from longthread.context.window_cache import WindowCache
+from longthread.errors import NothingToStop
+from longthread.model.run import Run
+from longthread.model.thread import Thread
+from longthread.runs.approvals import called_off
+from longthread.runs.close_calls import closing_of
+from longthread.runs.process import may_be_alive
+from longthread.runs.progress import stopped_outcome
+from longthread.store import log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.runs import Lease
+
+
+async def stop_run(
+    store: Driver, thread: Thread, cache: WindowCache, *, by: str, claimed: Lease | None = None
+) -> Run | None:
+    """Stop the thread's run in one transaction. If a worker executes it, that one is to obey. Otherwise (it waits for a
+    person, its worker died, or it was `claimed` to be stopped) it ends here, with a result for each open call. A
+    concurrent decision comes before it or too late. Return the run if it has ended here.
+
+    Raises:
+        NothingToStop: the thread has no unfinished run.
+        ThreadNotFound: the thread was deleted.
+        LeaseLost: the claimed run is another worker's now.
+    """
+    async with store.writing() as tx:
+        await log.position(tx, thread.id)
+        thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
+        if claimed is not None:
+            await runs.check(tx, claimed)
+        run = await runs.last_run(tx, thread.id)
+        if run is None or run.status not in {"running", "waiting"}:
+            raise NothingToStop(thread=thread.id)
+        if claimed is None and await runs.is_held(tx, run, alive=may_be_alive):
+            await runs.request_stop(tx, run, by=by)
+            return None
+        await _end(tx, thread, run, cache, by=by)
+    return run
+
+
+async def _end(tx: Transaction, thread: Thread, run: Run, cache: WindowCache, *, by: str) -> None:
+    window = [spot.entry for spot in (await cache.read(tx, thread)).spots]
+    drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
+    added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
+    first = next((n for n, entry in enumerate(window) if entry.metadata.get("run") == run.id), 0)
+    own = [spot.message for spot in spots_of([*window[first:], *added])]
+    await runs.call_off(tx, run, stopped_outcome(run.question, own))
+    for below in await runs.answers(tx, thread.id, run.id):  # nobody waits for these any more
+        if below.status == "running":
+            await runs.request_stop(tx, below, by=by)
+
+
+async def fail_run(store: Driver, lease: Lease, outcome: Mapping[str, Any]) -> None:
+    """End a claimed run as failed. Raises `LeaseLost`: it is another worker's now, or was deleted."""
+    async with store.writing() as tx:
+        held = await runs.check(tx, lease)
+        last = await runs.last_event(tx, lease.thread_id, lease.run_id)
+        await runs.end(tx, lease, "failed", outcome, event=last + 1, held=held)

@@ -1,0 +1,198 @@
+"""This process as a worker: it renews its row, and loses its runs if it cannot.
+
+Others take a worker for dead ten seconds after its last renewal (the view `living_workers`), and claim its runs. A
+worker that could not renew for `LOST_SECONDS` breaks off its executions before that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from longthread.errors import LeaseLost, StoreError, ThreadNotFound
+from longthread.runs.process import new_worker
+from longthread.store import leases, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.leases import HeldRun
+from longthread.store.runs import Lease
+
+RENEW_SECONDS = 3.0
+"""How often a worker renews its row, and looks for stops of its runs; also the timeout of one attempt to."""
+LOST_SECONDS = 7.0
+"""After so long without a renewal, a worker gives its runs up."""
+_AGAIN_SECONDS = 0.5
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Hold:
+    """A run that this worker executes or is about to. `lost` is done when the lease is lost; `stop` stops the
+    execution, once there is one."""
+
+    lease: Lease
+    lost: asyncio.Future[None]
+    stop: Callable[[], None] | None = None
+
+    def lose(self) -> None:
+        """Break the execution off: it writes nothing more."""
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    def expect(self) -> None:
+        """Raise LeaseLost if the lease is lost."""
+        if self.lost.done():
+            raise LeaseLost(thread=self.lease.thread_id, run=self.lease.run_id)
+
+
+@dataclass(slots=True)
+class RunWorker:
+    """Registers at its first run, and renews its row from then on, on a connection of its own."""
+
+    store: Driver
+    _id: str | None = None
+    _holds: dict[tuple[str, str], Hold] = field(default_factory=dict)
+    _strays: set[Lease] = field(default_factory=set)
+    """Runs that are this worker's in the store, and that it does not hold: seen once."""
+    _loop: asyncio.Task[None] | None = None
+    _alarm: asyncio.TimerHandle | None = None
+    _renewed: float = 0.0
+    _registering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _wakes: list[asyncio.Event] = field(default_factory=list)
+
+    async def id(self) -> str:
+        """Return this worker's id; it is registered now, if it was not. Raises `StoreError`."""
+        async with self._registering:
+            if self._id is None:
+                await self._register()
+            assert self._id is not None
+            return self._id
+
+    def hold(self, lease: Lease) -> Hold:
+        """Return the hold of a lease that is this worker's; `drop` it when the execution has ended."""
+        key = lease.thread_id, lease.run_id
+        found = self._holds.get(key)
+        if found is None or found.lease != lease:
+            found = self._holds[key] = Hold(lease, asyncio.get_running_loop().create_future())
+            if lease.owner != self._id:
+                found.lose()
+        return found
+
+    def drop(self, hold: Hold) -> None:
+        """End a hold. Nothing happens if the run is held by another execution meanwhile."""
+        key = hold.lease.thread_id, hold.lease.run_id
+        if self._holds.get(key) is hold:
+            del self._holds[key]
+
+    async def release(self, hold: Hold, *, claimable: bool = True) -> None:
+        """End a hold and give the run back to the workers, or, if not `claimable`, to whoever resumes it."""
+        self.drop(hold)
+        with suppress(StoreError, ThreadNotFound):  # then the run is a stray
+            async with self.store.writing() as tx:
+                await runs.give_back(tx, hold.lease, claimable=claimable)
+
+    def lose_thread(self, thread_id: str) -> None:
+        """Break off the execution on a thread that was deleted."""
+        for (thread, _), hold in list(self._holds.items()):
+            if thread == thread_id:
+                hold.lose()
+
+    def wake(self) -> None:
+        """Look at once for stops of this worker's runs, and for runs to claim."""
+        for event in (self._woken, *self._wakes):
+            event.set()
+
+    def waking(self) -> asyncio.Event:
+        """Return an event that each `wake` sets."""
+        self._wakes.append(asyncio.Event())
+        return self._wakes[-1]
+
+    async def close(self) -> None:
+        """Delete the worker's row. Executions that still run are broken off."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+        gone = self._id
+        self._lose_all()
+        if gone is not None:
+            with suppress(StoreError):  # others find that the process is gone
+                async with self.store.writing() as tx:
+                    await leases.remove(tx, gone)
+
+    async def _register(self) -> None:
+        sent, new = time.monotonic(), new_worker()
+        async with self.store.writing() as tx:
+            await leases.register(tx, new)
+        self._id = new
+        self._set_alarm(sent)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop().create_task(self._keep(), name="the renewal of the worker")
+
+    async def _keep(self) -> None:
+        """Renew until cancelled, on one connection after another: one that failed is replaced."""
+        while True:
+            try:
+                async with self.store.dedicated() as own:
+                    while True:
+                        async with asyncio.timeout(RENEW_SECONDS):
+                            await self._renew(own)
+                        self._woken.clear()
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(RENEW_SECONDS):
+                                await self._woken.wait()
+            except (StoreError, TimeoutError) as error:
+                _logger.warning("The worker could not renew its row; trying again: %s", str(error) or "a timeout")
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _renew(self, own: Transaction) -> None:
+        sent, holds, known = time.monotonic(), dict(self._holds), self._id
+        if known is None or sent - self._renewed > LOST_SECONDS:  # the alarm may come later
+            self._give_up()
+            await self.id()
+        elif await leases.renew(own, known):
+            self._set_alarm(sent)
+            await self._compare(holds, await leases.held(own, known))
+        else:
+            _logger.warning("This process was taken for dead: its runs are given up.")
+            self._lose_all()
+            await self.id()
+
+    def _set_alarm(self, renewed: float) -> None:
+        self._renewed = renewed
+        if self._alarm is not None:
+            self._alarm.cancel()
+        left = renewed + LOST_SECONDS - time.monotonic()
+        self._alarm = asyncio.get_running_loop().call_later(left, self._give_up)
+
+    def _give_up(self) -> None:
+        if self._id is not None:
+            _logger.warning("The worker could not renew its row for %.0f seconds: its runs are given up.", LOST_SECONDS)
+            self._lose_all()
+
+    async def _compare(self, holds: dict[tuple[str, str], Hold], stored: list[HeldRun]) -> None:
+        """Lose runs that were taken or deleted, stop those that somebody stopped, give back those nobody executes."""
+        found = {each.lease: each for each in stored}
+        for hold in holds.values():
+            if hold.lease not in found:
+                hold.lose()
+            elif found[hold.lease].stop_by is not None and hold.stop is not None:
+                hold.stop()
+        held = {hold.lease for hold in self._holds.values()}
+        strays = found.keys() - held
+        for lease in strays & self._strays:
+            async with self.store.writing() as tx:
+                await runs.give_back(tx, lease)
+        self._strays = strays
+
+    def _lose_all(self) -> None:
+        """Break off all executions. The next run registers a new worker, whose runs they are not."""
+        self._id = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for hold in list(self._holds.values()):
+            hold.lose()

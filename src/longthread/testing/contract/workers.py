@@ -1,0 +1,144 @@
+"""Workers: each renews its row, and who does not loses its runs to whoever claims them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from longthread.errors import LeaseLost
+from longthread.model.run import Answers, Step
+from longthread.store import leases, log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.leases import ClaimedRun
+from longthread.store.queries import Sql
+from longthread.store.runs import Lease, NewRun
+from longthread.testing.contract.base import USER, Contract, OpenStore, registered
+from longthread.testing.contract.runs import alive, begun, run_of
+
+
+async def claimed(store: Driver, worker: str, *, limit: int = 9) -> list[ClaimedRun]:
+    async with store.writing() as tx:
+        await registered(tx, worker)
+        return sorted(await leases.claim(tx, worker, limit=limit), key=lambda each: each.lease.thread_id)
+
+
+async def died(store: Driver, worker: str) -> None:
+    async with store.writing() as tx:
+        await leases.remove(tx, worker)
+
+
+async def step(tx: Transaction, lease: Lease) -> None:
+    done = Step(lease.thread_id, 0, lease.run_id, "model", "done", datetime.now(UTC))
+    await runs.add_step(tx, lease, done)
+
+
+class WorkerContract(Contract):
+    """Registration, renewal and claims."""
+
+    async def test_a_worker_lives_while_its_row_is_renewed(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await leases.register(tx, "a")
+            await leases.register(tx, "b")
+            await leases.remove(tx, "b")
+        async with store.dedicated() as own:
+            assert await leases.renew(own, "a")
+            assert not await leases.renew(own, "b")
+            assert await leases.look(own) == ({"a": True}, False)
+
+    async def test_a_dedicated_connection_waits_for_no_reader(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.reading() as tx:
+            assert await runs.is_held(tx, await run_of(store), alive=alive)
+            async with store.dedicated() as own:
+                [held] = await leases.held(own, "first")
+        assert (held.lease, held.stop_by) == (lease, None)
+
+    async def test_a_run_is_claimed_when_its_worker_is_gone_and_not_before(self, store: Driver) -> None:
+        first = await begun(store)
+        assert await claimed(store, "second") == []
+        await died(store, "first")
+        async with store.reading() as tx:
+            assert await leases.look(tx) == ({"second": True}, True)
+        [got] = await claimed(store, "second")
+        assert got == ClaimedRun(Lease("t", "r1", "second", 2), USER, 1, None)
+        async with store.writing() as tx:
+            assert await leases.look(tx) == ({"second": True}, False)
+            await runs.check(tx, got.lease)
+        try:
+            async with store.writing() as tx:
+                await runs.check(tx, first)
+        except LeaseLost:
+            return
+        raise AssertionError("the dead worker's lease still holds")
+
+    async def test_of_many_that_claim_at_once_each_run_has_one(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            for n in range(6):
+                await begun(first, thread_id=f"t{n}", owner="gone")
+            await died(first, "gone")
+
+            async with first.writing() as tx:
+                for n in range(8):
+                    await leases.register(tx, f"w{n}")
+
+            async def some(store: Driver, worker: str) -> list[ClaimedRun]:
+                async with store.writing() as tx:
+                    return list(await leases.claim(tx, worker, limit=2))
+
+            got = await asyncio.gather(*(some(store, f"w{n}") for n, store in enumerate([first, second] * 4)))
+            assert sorted(each.lease.thread_id for some in got for each in some) == [f"t{n}" for n in range(6)]
+
+    async def test_executions_that_died_are_counted_while_no_step_is_finished(self, store: Driver) -> None:
+        lease = await begun(store)
+        for expected in (1, 2):
+            await died(store, lease.owner)
+            [got] = await claimed(store, f"w{expected}")
+            assert got.crashes == expected
+            lease = got.lease
+        async with store.writing() as tx:
+            await step(tx, lease)
+        await died(store, lease.owner)
+        [got] = await claimed(store, "last")
+        assert (got.crashes, got.lease.attempt) == (1, 4)
+
+    async def test_a_run_that_is_given_back_did_not_die(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await runs.give_back(tx, lease)
+        [got] = await claimed(store, "second")
+        assert (got.crashes, got.lease.attempt) == (0, 2)
+        async with store.writing() as tx:
+            await runs.give_back(tx, got.lease, claimable=False)
+        assert await claimed(store, "third") == [], "a person is to resume it"
+
+    async def test_a_stop_is_told_to_the_worker_or_to_who_claims_next(self, store: Driver) -> None:
+        await begun(store)
+        async with store.writing() as tx:
+            await runs.request_stop(tx, await run_of(store), by="somebody")
+            [held] = await leases.held(tx, "first")
+        assert held.stop_by == "somebody"
+        await died(store, "first")
+        [got] = await claimed(store, "second")
+        assert got.stop_by == "somebody"
+
+    async def test_a_run_that_another_one_asked_for_is_claimed_by_that_one(self, store: Driver) -> None:
+        above = await begun(store, thread_id="above", owner="gone")
+        async with store.writing() as tx:
+            await log.create_thread(tx, "t", user_id=USER, parent="above")
+            plan = NewRun("r1", "q", None, "m", "auto", 5, answers=Answers(above.run_id, "c1"))
+            await runs.begin(tx, "t", plan, owner="gone", alive=alive)
+        await died(store, "gone")
+        [got] = await claimed(store, "second")
+        assert got.lease.thread_id == "above"
+        async with store.writing() as tx:
+            await runs.end(tx, got.lease, "paused", {})
+        [got] = await claimed(store, "second")
+        assert got.lease.thread_id == "t"
+
+    async def test_who_registers_removes_those_that_died(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await leases.register(tx, "old")
+            await tx.run(Sql("UPDATE workers SET renewed_at = renewed_at - 60000"))
+            assert await leases.look(tx) == ({"old": False}, False)
+            await leases.register(tx, "new")
+            assert await leases.look(tx) == ({"new": True}, False)

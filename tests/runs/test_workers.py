@@ -1,0 +1,254 @@
+"""Runs outlive their worker: others claim them, obey stops, and give up one that kills processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysts import OpenAnalyst
+from tests.script import COUNT, finish
+
+from longthread.errors import LeaseLost
+from longthread.model.run import Run
+from longthread.runs.analyst import Analyst
+from longthread.runs.process import here
+from longthread.runs.workers import worker as working
+from longthread.store import leases, log, runs
+from longthread.store.driver import Driver
+from longthread.store.queries import Sql
+from longthread.testing import ScriptedChatModel
+
+USER = "default"
+
+
+class Gated(ScriptedChatModel):
+    """Answers when its gate is open."""
+
+    def __init__(self, replies: list[Any]) -> None:
+        super().__init__(replies)
+        self.metadata = {"asked": asyncio.Event(), "gate": asyncio.Event()}
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+        self.metadata["asked"].set()  # type: ignore[index]
+        await self.metadata["gate"].wait()  # type: ignore[index]
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
+
+    @property
+    def asked(self) -> asyncio.Event:
+        found: asyncio.Event = (self.metadata or {})["asked"]
+        return found
+
+
+async def until(fact: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so, which another task or process brings about."""
+    async with asyncio.timeout(60):
+        while not await fact():  # noqa: ASYNC110 - a row rings no event
+            await asyncio.sleep(0.02)
+
+
+async def last_run(store: Driver, thread_id: str = "t") -> Run:
+    async with store.reading() as tx:
+        run = await runs.last_run(tx, thread_id)
+    assert run is not None
+    return run
+
+
+async def ended(store: Driver, thread_id: str = "t") -> Run:
+    async def is_over() -> bool:
+        return (await last_run(store, thread_id)).status != "running"
+
+    await until(is_over)
+    return await last_run(store, thread_id)
+
+
+def dead_worker() -> str:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return f"{here()}/{process.pid}/x"
+
+
+async def left_by_a_dead_process(analyst: Analyst, shop: str) -> Run:
+    """A run whose worker has died in its first model call, with its row."""
+    handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    gone = dead_worker()
+    async with analyst.store.writing() as tx:
+        await log.position(tx, "t")
+        await leases.register(tx, gone)
+        await tx.run(Sql("UPDATE runs SET owner = :owner WHERE thread_id = 't'"), owner=gone)
+    analyst.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    return handle.run
+
+
+async def test_a_dead_workers_run_goes_on_elsewhere_by_itself(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, model = await open_analyst(Gated([])), ScriptedChatModel([COUNT, finish("3 [q1].")])
+    run = await left_by_a_dead_process(first, shop)
+    second = await open_analyst(model)
+    second.claims.start()
+    last = await ended(store)
+    assert (last.id, last.status, last.outcome["answer"]) == (run.id, "finished", "3 [q1].")
+    async with store.reading() as tx:
+        known, _ = await leases.look(tx)
+        events = await runs.events_after(tx, "t", run.id, 0)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [name for name in known if "/x" in name] == [], "the dead one's row is gone"
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_run_that_killed_three_processes_fails(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:
+    first, model = await open_analyst(Gated([])), ScriptedChatModel([])
+    run = await left_by_a_dead_process(first, shop)
+    async with store.writing() as tx:
+        await tx.run(Sql("UPDATE runs SET crashes = 2 WHERE thread_id = 't'"))
+    second = await open_analyst(model)
+    second.claims.start()
+    last = await ended(store)
+    assert (last.id, last.status, last.outcome["reason"]) == (run.id, "failed", "crashed")
+    assert "3 times" in last.outcome["error"]["message"]
+    again = await open_analyst([finish("Now.")])
+    handle = await again.ask("And now?", thread_id="t", source=shop, user_id=USER)
+    assert (await handle.wait()).type == "finished", "the conversation goes on"
+
+
+async def test_a_run_that_cannot_go_on_where_it_is_claimed_fails_with_the_reason(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    first = await open_analyst(Gated([]))
+    await left_by_a_dead_process(first, shop)
+    Path(shop).unlink()
+    second = await open_analyst([])
+    second.claims.start()
+    last = await ended(store)
+    assert (last.status, last.outcome["error"]["type"]) == ("failed", "source_not_found")
+
+
+async def test_a_stop_through_another_process_is_obeyed(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:
+    model = Gated([])
+    first, second = await open_analyst(model), await open_analyst([])
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    await second.runs.stop("t", user_id=USER)
+    first.worker.wake()
+    assert (await handle.wait()).type == "paused"
+    assert (await last_run(store)).outcome["reason"] == "stopped"
+
+
+async def test_a_dead_workers_run_is_stopped_at_once(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:
+    first = await open_analyst(Gated([]))
+    run = await left_by_a_dead_process(first, shop)
+    second = await open_analyst([])
+    await second.runs.stop("t", user_id=USER)
+    last = await last_run(store)
+    assert (last.id, last.status, last.outcome["reason"]) == (run.id, "paused", "stopped")
+    second.claims.start()
+    async with store.reading() as tx:
+        assert (await leases.look(tx))[1] is False, "nobody goes on with it"
+
+
+async def test_a_run_that_was_stopped_before_its_worker_died_is_not_gone_on_with(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    first, model = await open_analyst(Gated([])), ScriptedChatModel([])
+    await left_by_a_dead_process(first, shop)
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        await runs.request_stop(tx, await last_run(store), by=USER)
+    second = await open_analyst(model)
+    second.claims.start()
+    last = await ended(store)
+    assert (last.status, last.outcome["reason"]) == ("paused", "stopped")
+    assert model.calls == []
+
+
+async def test_a_thread_is_deleted_under_its_run_through_another_process(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Gated([])
+    first, second = await open_analyst(model), await open_analyst([])
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    await second.threads.delete("t", user_id=USER)
+    first.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    async with store.reading() as tx:
+        assert await log.list_threads(tx, user_id=USER) == []
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_worker_that_cannot_renew_gives_its_runs_up_and_writes_no_end(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Gated([])
+    first = await open_analyst(model)
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    before = await first.worker.id()
+    monkeypatch.setattr(working, "LOST_SECONDS", -1.0)
+    first.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    monkeypatch.undo()
+    assert (await last_run(store)).status == "running"
+    assert await first.worker.id() != before
+
+
+async def test_a_worker_that_was_taken_for_dead_goes_on_as_another(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    model = Gated([finish("Three.")])
+    first = await open_analyst(model)
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    before = await first.worker.id()
+    async with store.writing() as tx:
+        await leases.remove(tx, before)
+    first.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    first.claims.start()
+    (model.metadata or {})["gate"].set()
+    last = await ended(store)
+    assert (last.id, last.status) == (handle.run.id, "finished")
+    assert await first.worker.id() != before
+
+
+async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    """As when the answer of the commit that began it was lost."""
+    analyst = await open_analyst([finish("Three.")])
+    owner = await analyst.worker.id()
+    async with store.writing() as tx:
+        await log.create_thread(tx, "t", user_id=USER)
+        await runs.begin(tx, "t", _plan("r1"), owner=owner, alive=lambda _: True)
+
+    async def is_free() -> bool:
+        analyst.worker.wake()
+        async with store.reading() as tx:
+            return (await leases.look(tx))[1]
+
+    await until(is_free)
+
+
+async def test_a_worker_leaves_no_row_behind(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:
+    analyst = await open_analyst([finish("Three.")])
+    await (await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)).wait()
+    async with store.reading() as tx:
+        assert (await leases.look(tx))[0] == {await analyst.worker.id(): True}
+    await analyst.close()
+    async with store.reading() as tx:
+        assert await leases.look(tx) == ({}, False)
+
+
+def _plan(run_id: str) -> runs.NewRun:
+    return runs.NewRun(run_id, "How many?", None, "test:scripted", "auto", 5)
