@@ -396,10 +396,9 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
     open_analyst: OpenAnalyst, sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither taken over nor given back: as after kill -9."""
-    analyst = await open_analyst(scripted(MAIL))
-    run_id, [asked] = await waiting(analyst)
+    run_id, [asked] = await waiting(await open_analyst(scripted(MAIL)))
     monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
-    analyst = await open_analyst(scripted(MAIL))
+    analyst = await open_analyst([])
     monkeypatch.setattr(RunWorker, "release", dies)
     monkeypatch.setattr(analyst.runs, "resume", dies)
     with pytest.raises(RuntimeError, match="killed"):

@@ -16,7 +16,7 @@ from longthread.runs.streams import hub as hubs
 from longthread.runs.streams.events import EventStream
 from longthread.runs.streams.hub import Hub, RunWatch
 from longthread.runs.streams.teller import Teller
-from longthread.store import log, runs
+from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.contract.base import registered
 
@@ -146,7 +146,7 @@ async def test_a_run_that_nobody_goes_on_with_ends_its_watches(store: Driver, se
         assert numbers(await read(watch, 1)) == [1]
         async with store.writing() as tx:
             if gone == "its process died":
-                await tx.run("drop_lease", thread_id="t", id="r1", owner="elsewhere/1/x")
+                await leases.remove(tx, "elsewhere/1/x")
             else:
                 await log.delete_thread(tx, "t", user_id="u")
         async with asyncio.timeout(20):
