@@ -20,6 +20,7 @@ from longthread.runs import start
 from longthread.runs.process import here
 from longthread.runs.start import RunRequest
 from longthread.runs.workers.worker import RunWorker
+from longthread.store import runs
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
@@ -95,8 +96,8 @@ def define(address: str, *items: dict[str, object]) -> None:
         pool.submit(asyncio.run, apply()).result()
 
 
-def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The id of a run of the thread t1, whose process has died."""
+def orphaned(address: str, monkeypatch: pytest.MonkeyPatch, *, claimable: bool = True) -> str:
+    """The id of a run of the thread t1, whose process has died. If it is not `claimable`, no server goes on with it."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
     monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{dead.pid}/x")
@@ -104,7 +105,11 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     async def ask() -> str:
         async with open_store(address) as store:
             given = RunRequest("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
-            return (await start.begin(store, given, WindowCache(200), RunWorker(store))).run.id
+            started = await start.begin(store, given, WindowCache(200), RunWorker(store))
+            if not claimable:
+                async with store.writing() as tx:
+                    await runs.give_back(tx, started.hold.lease, claimable=False)
+            return started.run.id
 
     with ThreadPoolExecutor(1) as pool:
         run_id = pool.submit(asyncio.run, ask()).result()

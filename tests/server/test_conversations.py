@@ -11,10 +11,11 @@ from tests.server.apps import talked
 
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.observation import ROWS, SIZE, cut
-from longthread.store import log, runs
+from longthread.store import leases, log, runs
 from longthread.store.open import described, open_store
 from longthread.store.queries import Sql
 from longthread.store.runs import NewRun
+from longthread.testing.contract.base import registered
 
 pytestmark = pytest.mark.one_backend
 
@@ -217,19 +218,26 @@ def test_a_conversation_says_how_its_last_run_stands(serve: Any) -> None:
     assert renamed.json()["status"] == "paused"
 
 
-def test_a_conversation_is_not_deleted_under_another_processs_run(serve: Any, store_address: str) -> None:
+def test_a_conversation_is_stopped_and_deleted_under_another_processs_run(serve: Any, store_address: str) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many?")["thread_id"]
     plan = NewRun(run_id="z", question="?", source=None, model="demo", protocol="auto", max_steps=3)
 
     async def begin() -> None:
         async with open_store(store_address) as store, store.writing() as tx:
+            await registered(tx, "elsewhere/1/x")
             await runs.begin(tx, thread, plan, owner="elsewhere/1/x", alive=lambda owner: True)
 
+    async def told_to_stop() -> list[str | None]:
+        async with open_store(store_address) as store, store.reading() as tx:
+            return [each.stop_by for each in await leases.held(tx, "elsewhere/1/x")]
+
     asyncio.run(begin())
-    refused = running.client.delete(f"/api/conversations/{thread}")
-    assert (refused.status_code, refused.json()["code"], refused.json()["run"]) == (409, "run_elsewhere", "z")
-    assert len(running.client.get("/api/conversations").json()["conversations"]) == 1
+    stopped = running.client.post(f"/api/conversations/{thread}/stop")
+    assert (stopped.status_code, stopped.json()["run"]["status"]) == (200, "running")
+    assert asyncio.run(told_to_stop()) == ["default"]
+    assert running.client.delete(f"/api/conversations/{thread}").status_code == 204
+    assert running.client.get("/api/conversations").json()["conversations"] == []
 
 
 def test_a_label_by_another_name_is_refused(serve: Any) -> None:

@@ -210,7 +210,7 @@ def test_the_list_says_whom_a_conversation_is_with_and_what_was_broken_off(
     serve: Any, open_page: Any, store_address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     define(store_address, *CLERK, HELPER, EDITOR)
-    orphaned(store_address, monkeypatch)
+    orphaned(store_address, monkeypatch, claimable=False)
     running = serve(played)
     thread_id = running.answer("发射了多少次？", agent="editor")["thread_id"]
     page = open_page(running, locale="zh-CN")
