@@ -252,3 +252,55 @@ async def test_a_worker_leaves_no_row_behind(open_analyst: OpenAnalyst, store: D
 
 def _plan(run_id: str) -> runs.NewRun:
     return runs.NewRun(run_id, "How many?", None, "test:scripted", "auto", 5)
+
+
+async def test_a_draining_worker_ends_its_step_and_another_goes_on(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Gated([COUNT])
+    first = await open_analyst(model)
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    draining = asyncio.ensure_future(first.drain(60, asyncio.Event()))
+    await asyncio.sleep(0)
+    assert not draining.done(), "it waits for the reply"
+    (model.metadata or {})["gate"].set()
+    await draining
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    async with store.reading() as tx:
+        steps = await runs.steps_from(tx, "t", 0)
+        assert (await leases.look(tx))[1], "anybody may go on with it"
+    assert [(step.kind, step.status) for step in steps] == [("model", "done")]
+    asked = await first.ask("And?", thread_id="t2", source=shop, user_id=USER)
+    await asyncio.wait({asked.task})
+    assert (await last_run(store, "t2")).status == "running", "it was taken, and left to others"
+    second = await open_analyst(ScriptedChatModel([finish("3 [q1].")] * 2))
+    second.claims.start()
+    last = await ended(store)
+    assert (last.id, last.status) == (handle.run.id, "finished")
+    assert (await ended(store, "t2")).status == "finished"
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_a_step_that_takes_too_long_is_broken_off_and_did_not_kill(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    model = Gated([])
+    first, hurry = await open_analyst(model), asyncio.Event()
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    hurry.set()
+    await first.drain(60, hurry)
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    assert (await last_run(store)).status == "running"
+    found: list[leases.ClaimedRun] = []
+
+    async def is_claimed() -> bool:  # what works behind a run may lock its thread for a moment
+        async with store.writing() as tx:
+            found.extend(await leases.claim(tx, "next", limit=9))
+        return bool(found)
+
+    await until(is_claimed)
+    assert (found[0].lease.run_id, found[0].crashes) == (handle.run.id, 0)

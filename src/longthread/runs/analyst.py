@@ -106,6 +106,13 @@ class Analyst:
             async with await self.sources.open(None, None, user_id=self.settings.user) as source:
                 await source.schema()
 
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Give the runs of this process back, so that another one goes on with them: each after the step under way, at
+        the latest after `seconds`, or at once on `hurry`."""
+        await self.claims.close()
+        self.worker.drain()
+        await self.runs.leave(seconds, hurry)
+
     async def close(self) -> None:
         """Stop the runs of this process; they can be resumed."""
         await self.claims.close()

@@ -20,6 +20,7 @@ from longthread.runs.delegation_scope import DelegatingCall, DelegationScope
 from longthread.runs.handle import RunHandle
 from longthread.runs.process import may_be_alive
 from longthread.runs.services.shared import RunServices
+from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end
 from longthread.store.runs import Lease
@@ -56,10 +57,11 @@ _PARAMETERS = {
 class SubAgents:
     """The agents that one run may ask. `scope` limits their runs, without the call that each answers."""
 
-    def __init__(self, runs_: Runs, services: RunServices, lease: Lease, user_id: str, scope: DelegationScope) -> None:
+    def __init__(self, runs_: Runs, services: RunServices, hold: Hold, user_id: str, scope: DelegationScope) -> None:
         self._runs = runs_
         self._services = services
-        self._lease = lease
+        self._hold = hold
+        self._lease = hold.lease
         self._user = user_id
         self._scope = scope
         self._running: dict[str, RunHandle] = {}
@@ -101,6 +103,8 @@ class SubAgents:
                 held = bool(found) and await runs.is_held(tx, found[-1], alive=may_be_alive)
             if found and found[-1].status != "running":  # it has ended, or waits for a person
                 return found[-1]
+            if self._hold.draining:
+                raise asyncio.CancelledError  # the call stays open: whoever goes on with this run makes it again
             if begun and not found:
                 raise InvalidInput(reason=f"The conversation with {agent.name} was deleted before it had answered.")
             if held:

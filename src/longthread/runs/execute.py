@@ -21,7 +21,8 @@ from longthread.store.driver import Transaction
 
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
-    """Run the agent until the run ends or waits for a person. Raises LeaseLost: the run is no longer this worker's."""
+    """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains. Raises
+    LeaseLost: the run is no longer this worker's."""
     hold, work = context.hold, asyncio.ensure_future(_work(context, models))
     try:
         either: set[asyncio.Future[Any]] = {hold.lost, work}
@@ -34,8 +35,11 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> 
     except asyncio.CancelledError:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
+        hold.expect()
         await to_the_end(_end(context, known, "paused", stopped_outcome(context.run.question, context.window.own)))
         raise
+    if status == "running":
+        return status
     if status == "waiting":
         return await to_the_end(_wait(context))
     await to_the_end(_end(context, known, status, outcome))
@@ -85,7 +89,8 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
             context.terms = await context.teaching() if context.teaching is not None else ()
-            await drive(context, models)
+            if not await drive(context, models):
+                return "running", {}
         return ("waiting", {}) if context.asked else outcome_of(context)
     except LeaseLost:
         raise

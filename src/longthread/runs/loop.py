@@ -9,19 +9,24 @@ from longthread.runs.run_context import RunContext, open_calls
 from longthread.runs.steps import call_model, call_tools
 
 
-async def drive(context: RunContext, models: RunModels) -> None:
-    """Alternate model and tools until a reply makes no call, the budget ends, or a person must decide.
+async def drive(context: RunContext, models: RunModels) -> bool:
+    """Alternate model and tools until a reply makes no call, the budget ends, or a person must decide. Return False if
+    the worker drains before that: another one is to go on.
 
     Each message is stored in the log and in the context's window, so a run that another process began continues there.
     """
     budget = Budget(models.model)
     while not context.asked:
         messages = context.window.messages
-        if calls := open_calls(messages):
+        calls = open_calls(messages)
+        if not calls and (is_over(messages) or budget.is_lost(context)):
+            break
+        if context.hold.draining:
+            return False
+        if calls:
             await call_tools(context, calls)
-        elif is_over(messages) or budget.is_lost(context):
-            return
         elif budget.is_spent(context):
             await budget.summary(context)
         else:
             await call_model(context, models)
+    return True

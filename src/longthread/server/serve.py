@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
 import webbrowser
 from collections.abc import Callable
+from types import FrameType
 
 from starlette.applications import Starlette
 from uvicorn.loops.auto import auto_loop_factory
@@ -18,23 +20,42 @@ from longthread.server.app import create_app
 from longthread.server.http_server import HttpServer, listen
 from longthread.server.json_log import log_as_json
 from longthread.server.origin import is_loopback
+from longthread.server.state import Served
 from longthread.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 
 class Server(HttpServer):
-    """Ends runs and their streams before it waits for requests."""
+    """Ends runs and their streams before it waits for requests. SIGTERM leaves the runs to other servers, and a second
+    signal ends the steps under way. Ctrl-C stops the runs."""
 
     def __init__(
         self, app: Starlette, listener: socket.socket, *, on_ready: Callable[[str], None] | None = None
     ) -> None:
         super().__init__(app, listener, on_ready=on_ready)
         self._app = app
+        self._drains = False
+        self._hurry = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._hurry.set)
+        else:
+            self._drains = sig == signal.SIGTERM
+        super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the runs first: their streams end with them."""
-        await self._app.state.served.close()
+        """Leave or stop the runs first: their streams end with them."""
+        served: Served = self._app.state.served
+        if self._drains:
+            await served.drain(self._hurry)
+        await served.close()
         await super().shutdown(sockets or [self.listener])
 
 
@@ -45,7 +66,8 @@ def run(
     on_ready: Callable[[str], None] | None = None,
     models: ModelFactory = resolve_model,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM, then stop the runs under way; they can be resumed.
+    """Serve until Ctrl-C, then stop the runs under way, which can be resumed; or until SIGTERM, then leave them to
+    other servers.
 
     `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
     """

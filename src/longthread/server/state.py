@@ -19,6 +19,8 @@ from longthread.server.sources import AskableSources
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
 
+DRAIN_SECONDS = 20.0
+"""How long a step may take to end when the server drains."""
 _AGAIN_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
@@ -26,12 +28,13 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Served:
     """The analyst and the gateway of a server. Setting `closing` ends the analyst's streams. It is `warm` when a first
-    question waits for nothing that later ones do not."""
+    question waits for nothing that later ones do not, and `draining` when it takes no more."""
 
     analyst: Analyst
     sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
+    draining: bool = False
     encoders: Encoders = field(default_factory=Encoders)
     lists: UserLists = field(init=False)
     gateway: Gateway = field(init=False)
@@ -52,6 +55,11 @@ class Served:
             except StoreError as error:
                 _log.warning("The store does not answer yet; trying again: %s", error)
                 await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def drain(self, hurry: asyncio.Event) -> None:
+        """Give the runs of this process back to others. `hurry` breaks off the steps under way."""
+        self.draining = True
+        await self.analyst.drain(DRAIN_SECONDS, hurry)
 
     async def close(self) -> None:
         """Stop the runs of this process, whose streams still send their end, then end all other streams."""

@@ -29,6 +29,7 @@ from longthread.runs.thread_agent import role_for
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
+from longthread.store.completion import to_the_end
 from longthread.store.index.recall import Scope
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
@@ -193,6 +194,18 @@ class Runs:
         for handle in list(self._running.values()):
             await handle.stop()
 
+    async def leave(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Wait until the draining executions have left their runs; break them off after `seconds`, or on `hurry`."""
+        hurried = asyncio.ensure_future(hurry.wait())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running and not hurried.done():
+                    tasks = [handle.task for handle in self._running.values()]
+                    await asyncio.wait({*tasks, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        self._services.worker.break_off()
+        await asyncio.gather(*(handle.task for handle in self._running.values()), return_exceptions=True)
+
     async def close(self) -> None:
         """Close the models' connections, and end the processes that tools have started."""
         async with AsyncExitStack() as stack:  # one that fails to close leaves none of the others open
@@ -228,7 +241,7 @@ class Runs:
         context = run_context(self._services, started, assignment)
         own = assignment.sources.own
         scope = assignment.scope.for_sub_agents(started.run, own.spec if own else None)
-        sub_agents = SubAgents(self, self._services, started.hold.lease, started.thread.user_id, scope)
+        sub_agents = SubAgents(self, self._services, started.hold, started.thread.user_id, scope)
         added = sub_agents.tools(assignment.role.sub_agents, context.tools)
         context.tools = {**context.tools, **{tool.name: tool for tool in added}}
         # Here as well as at the end: a closed process may not have done it.
@@ -256,6 +269,8 @@ class Runs:
         try:
             await execute(context, models, started.known)
         finally:
+            if started.hold.draining:
+                await to_the_end(services.worker.release(started.hold))
             services.worker.drop(started.hold)
             await sub_agents.stop()
             services.window_cache.keep(thread, context.window.spots, started.run.id, context.past, context.mark)

@@ -32,10 +32,11 @@ _logger = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Hold:
     """A run that this worker executes or is about to. `lost` is done when the lease is lost; `stop` stops the
-    execution, once there is one."""
+    execution, once there is one. While it is `draining`, no step begins."""
 
     lease: Lease
     lost: asyncio.Future[None]
+    draining: bool = False
     stop: Callable[[], None] | None = None
 
     def lose(self) -> None:
@@ -54,6 +55,7 @@ class RunWorker:
     """Registers at its first run, and renews its row from then on, on a connection of its own."""
 
     store: Driver
+    draining: bool = False
     _id: str | None = None
     _holds: dict[tuple[str, str], Hold] = field(default_factory=dict)
     _strays: set[Lease] = field(default_factory=set)
@@ -78,7 +80,7 @@ class RunWorker:
         key = lease.thread_id, lease.run_id
         found = self._holds.get(key)
         if found is None or found.lease != lease:
-            found = self._holds[key] = Hold(lease, asyncio.get_running_loop().create_future())
+            found = self._holds[key] = Hold(lease, asyncio.get_running_loop().create_future(), self.draining)
             if lease.owner != self._id:
                 found.lose()
         return found
@@ -95,6 +97,17 @@ class RunWorker:
         with suppress(StoreError, ThreadNotFound):  # then the run is a stray
             async with self.store.writing() as tx:
                 await runs.give_back(tx, hold.lease, claimable=claimable)
+
+    def drain(self) -> None:
+        """Let no execution begin another step: each ends, and gives its run back."""
+        self.draining = True
+        for hold in self._holds.values():
+            hold.draining = True
+
+    def break_off(self) -> None:
+        """Break off all executions, without an end of their runs."""
+        for hold in list(self._holds.values()):
+            hold.lose()
 
     def lose_thread(self, thread_id: str) -> None:
         """Break off the execution on a thread that was deleted."""
@@ -194,5 +207,4 @@ class RunWorker:
         self._id = None
         if self._alarm is not None:
             self._alarm.cancel()
-        for hold in list(self._holds.values()):
-            hold.lose()
+        self.break_off()

@@ -33,8 +33,9 @@ async def ready(served: ServedDep, user: Caller) -> JSONResponse:
 
     503 while the server warms up or ends its runs, and when the store does not answer.
     """
-    if served.closing.is_set() or not served.warm:
-        return JSONResponse({"status": "draining" if served.closing.is_set() else "warming"}, status_code=503)
+    ends = served.draining or served.closing.is_set()
+    if ends or not served.warm:
+        return JSONResponse({"status": "draining" if ends else "warming"}, status_code=503)
     async with served.analyst.store.reading() as tx:
         await log.last_thread(tx, user_id=user)
     return JSONResponse({"status": "ready"})
