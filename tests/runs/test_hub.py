@@ -156,6 +156,38 @@ async def test_a_run_that_nobody_goes_on_with_ends_its_watches(store: Driver, se
     del stream
 
 
+async def test_watchers_stay_where_a_worker_goes_on_with_the_run(
+    store: Driver, second: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hubs, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(hubs, "LOOK_ANYWAY_SECONDS", 0.01)
+    there, here = Hub(store), Hub(second)
+    await begun(store, there, owner="elsewhere/1/x")
+    here.expect_claims()
+    looked = asyncio.Event()
+    states = hubs.run_states
+
+    async def look(*given: Any, **options: Any) -> Any:
+        found = await states(*given, **options)
+        if found["r1"].status == "interrupted":
+            looked.set()
+        return found
+
+    monkeypatch.setattr(hubs, "run_states", look)
+    with here.watch(*PLACE) as watch:
+        assert numbers(await read(watch, 1)) == [1]
+        async with second.writing() as tx:
+            await leases.remove(tx, "elsewhere/1/x")
+        async with asyncio.timeout(20):
+            await looked.wait()
+        assert await watch.read(patience=0.05) is None
+        async with second.writing() as tx:
+            await tx.run("drop_lease", thread_id="t", id="r1", owner="elsewhere/1/x", attempt=1, claimable=0)
+        async with asyncio.timeout(20):
+            assert await watch.read() == []
+    await here.close()
+
+
 async def test_a_run_that_changes_its_process_is_read_without_a_gap(store: Driver, second: Driver) -> None:
     there, here = Hub(store), Hub(second)
     stream = await begun(store, there, owner="elsewhere/1/x")

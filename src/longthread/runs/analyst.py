@@ -49,8 +49,8 @@ class Analyst:
     def __init__(self, store: Driver, settings: Settings, *, models: ModelFactory = resolve_model) -> None:
         self.store = store
         self.settings = settings
-        self.hub, self.teller = Hub(store), Teller(store)
         self.worker = RunWorker(store)
+        self.hub, self.teller = Hub(store, wake=self.worker.wake), Teller(store)
         self.recaller = Recaller(store, embedder_of(settings))
         self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
         self.memories = Memories(store, self.recaller.asker)

@@ -26,19 +26,20 @@ async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: st
 
 
 class RunState(NamedTuple):
-    """A run's status, as `latest_runs` has it, and the number of its last event."""
+    """A run's status, as `latest_runs` has it, and the number of its last event. `claimable`: if nobody executes it, a
+    worker will."""
 
     status: str
     last_event: int
+    claimable: bool
 
 
 async def run_states(tx: Transaction, places: Sequence[tuple[str, str]], *, alive: IsAlive) -> dict[str, RunState]:
     """Return the states of runs, given with their threads, by the run's id; deleted ones are absent."""
     threads, ids = [dump([place[part] for place in places]) for part in (0, 1)]
     rows = await tx.fetch("select_run_states", threads=threads, runs=ids)
-    return {
-        row["id"]: RunState(_status(row, alive), max(row["told"], row["step_told"], row["row_told"])) for row in rows
-    }
+    last = {row["id"]: max(row["told"], row["step_told"], row["row_told"]) for row in rows}
+    return {row["id"]: RunState(_status(row, alive), last[row["id"]], bool(row["claimable"])) for row in rows}
 
 
 async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:

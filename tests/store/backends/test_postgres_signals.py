@@ -89,6 +89,20 @@ async def test_a_connection_that_was_cut_is_opened_again(
         await listener.until(lambda: "again" in listener.words)
 
 
+async def test_workers_are_woken_by_other_processes(store: Driver, second: Driver) -> None:
+    woken = asyncio.Event()
+    there, here = Hub(store), Hub(second, wake=woken.set)
+    changes = here.list_changes("u")
+    here.expect_claims()
+    async with asyncio.timeout(30):
+        while not here.hears:
+            await changes.bell.wait()
+        there.wake_workers()
+        await woken.wait()
+    await there.close()
+    await here.close()
+
+
 async def test_watchers_of_runs_elsewhere_live_on_signals(
     store: Driver, second: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,6 +178,8 @@ class Runs:
             run = await stop_run(self._store, thread, self._services.window_cache, by=user_id)
             if run is not None:
                 self._services.hub.changed(thread_id, run.id)
+            else:
+                self._services.hub.wake_workers()
             self._services.hub.list_changed(user_id)
 
     @property

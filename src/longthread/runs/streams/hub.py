@@ -23,7 +23,7 @@ from longthread.model.event import FINAL, HALTS, Event
 from longthread.runs.process import may_be_alive
 from longthread.store import runs
 from longthread.store.driver import Driver
-from longthread.store.listing import run_states
+from longthread.store.listing import RunState, run_states
 
 LOOK_SECONDS = 0.5
 """How often runs that other processes execute are looked at, where they send no signals."""
@@ -33,6 +33,8 @@ SIGNAL_SECONDS = 0.05
 """How long changes wait, so that one signal tells of many."""
 KEPT_EVENTS = 256
 """Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
+WAKE = "wake"
+"""The signal that workers look for what is to be done: stops of their runs, and runs to claim."""
 _LAST_SECONDS = 2.0
 """How long the last signals may take."""
 _PAGE = 1000
@@ -100,8 +102,11 @@ class ListChanges:
 class Hub:
     """Feeds the watchers of this process. Safe to share between its tasks."""
 
-    def __init__(self, store: Driver) -> None:
+    def __init__(self, store: Driver, wake: Callable[[], None] | None = None) -> None:
+        """`wake` is called when another process wakes the workers."""
         self._store = store
+        self._wake = wake
+        self._claims = False
         self._feeds: dict[RunPlace, _Feed] = {}
         self._lists: WeakValueDictionary[str, ListChanges] = WeakValueDictionary()
         # How often: an execution may begin before the one before it has closed what it used.
@@ -150,6 +155,15 @@ class Hub:
         if (thread_id, run_id) in self._feeds:
             self._stale((thread_id, run_id))
             self._look_soon((thread_id, run_id))
+
+    def expect_claims(self) -> None:
+        """This process claims runs that nobody executes: their watchers stay, and workers are heard from now on."""
+        self._claims = True
+        self._listen()
+
+    def wake_workers(self) -> None:
+        """Wake the workers of the other processes, where signals arrive. Elsewhere they look by themselves."""
+        self._signal(WAKE)
 
     def list_changed(self, user_id: str) -> None:
         """A thread of the user's is new, deleted, or has another state or title."""
@@ -248,8 +262,10 @@ class Hub:
                 _logger.warning("Other processes could not be told of changes: %s", error)
 
     def _heard(self, words: Sequence[str]) -> None:
-        """Some runs and lists have changed."""
+        """Some runs and lists have changed, or workers are woken."""
         changed = set(words)
+        if WAKE in changed and self._wake is not None:
+            self._wake()
         for word in changed.intersection(self._lists.keys()):
             self._lists[word].ring()
         for place in [place for place in self._feeds if place[1] in changed and place not in self._here]:
@@ -300,9 +316,13 @@ class Hub:
             if state is not None and state.last_event > feed.last:
                 feed.stale = True
                 feed.ring()
-            elif state is None or state.status != "running":
+            elif state is None or not self._goes_on(state):
                 feed.ended = True
                 feed.ring()
+
+    def _goes_on(self, state: RunState) -> bool:
+        """Whether somebody executes a run, or will: this process too claims what is left."""
+        return state.status == "running" or (state.status == "interrupted" and state.claimable and self._claims)
 
 
 class RunWatch:

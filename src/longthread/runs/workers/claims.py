@@ -39,6 +39,7 @@ class Claims:
     def start(self) -> None:
         """Begin to claim."""
         if self._loop is None:
+            self._services.hub.expect_claims()
             self._loop = asyncio.get_running_loop().create_task(self._claim_all(), name="the claims of runs")
 
     async def close(self) -> None:

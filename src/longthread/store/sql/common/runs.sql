@@ -148,7 +148,7 @@ SELECT coalesce(max(last), 0) AS seq FROM (
 UPDATE runs SET last_event = :last WHERE thread_id = :thread_id AND id = :run_id AND last_event < :last;
 
 -- name: select_run_states
-SELECT r.thread_id, r.id, r.status, w.id AS held_by, r.waiting_since, r.last_event AS told,
+SELECT r.thread_id, r.id, r.status, w.id AS held_by, r.waiting_since, r.claimable, r.last_event AS told,
        coalesce((SELECT max(s.last_event) FROM steps s
                  WHERE s.thread_id = r.thread_id AND s.idx >= r.first_step AND s.run_id = r.id
                    AND r.stop_step IS NULL), 0) AS step_told,
