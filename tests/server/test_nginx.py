@@ -109,6 +109,31 @@ def test_events_arrive_one_by_one_while_the_run_goes_on(balanced: Balanced) -> N
 
 
 @pytest.mark.postgres
+def test_a_run_is_stopped_through_the_other_server(balanced: Balanced) -> None:
+    one, other = balanced.servers
+    one.model.shut.set()
+    asked = balanced.through(one).post("/api/chat", json={"question": "How many?"}).json()
+    stopped = balanced.through(other).post(f"/api/conversations/{asked['thread_id']}/stop")
+    assert stopped.is_success, stopped.text
+    events = balanced.through(other).get(asked["events"]).text
+    assert '"cancelled"' in events and "There are two." not in events
+
+
+@pytest.mark.postgres
+def test_a_conversation_is_deleted_through_the_other_server_while_it_runs(balanced: Balanced) -> None:
+    one, other = balanced.servers
+    one.model.shut.set()
+    asked = balanced.through(one).post("/api/chat", json={"question": "How many?"}).json()
+    path = f"/api/conversations/{asked['thread_id']}"
+    assert balanced.through(other).delete(path).status_code == 204
+    one.model.shut.clear()
+    gone = balanced.through(one).get("/api/chat/history", params={"thread_id": asked["thread_id"]})
+    assert gone.status_code == 404
+    while "longthread_live_runs 0\n" not in one.client.get("/metrics").text:
+        pass
+
+
+@pytest.mark.postgres
 async def test_the_doctor_finds_nothing_wrong_through_the_proxy(balanced: Balanced) -> None:
     for server in balanced.servers:
         server.ready()
