@@ -13,8 +13,9 @@ import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import COUNT, finish
 
-from longthread.errors import LeaseLost
+from longthread.errors import LeaseLost, StoreDisconnected
 from longthread.model.run import Run
+from longthread.runs import execute
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import here
 from longthread.runs.workers import worker as working
@@ -238,6 +239,29 @@ async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
             return (await leases.look(tx))[1]
 
     await until(is_free)
+
+
+async def test_a_run_that_lost_its_store_goes_on_when_the_store_is_back(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyst, drive = await open_analyst([finish("Three.")]), execute.drive
+
+    async def lost(*_: Any) -> None:
+        monkeypatch.setattr(execute, "drive", drive)
+        raise StoreDisconnected(reason="the server was restarted.")
+
+    monkeypatch.setattr(execute, "drive", lost)
+    handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    with pytest.raises(StoreDisconnected):
+        await handle.wait()
+    assert (await last_run(store)).status == "running"
+    analyst.claims.start()
+
+    async def is_finished() -> bool:
+        analyst.worker.wake()
+        return (await last_run(store)).status == "finished"
+
+    await until(is_finished)
 
 
 async def test_a_worker_leaves_no_row_behind(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:

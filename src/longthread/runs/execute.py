@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from longthread.context.source_facts import KnownFacts, keep
-from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreError
+from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreDisconnected, StoreError
 from longthread.llm.models import RunModels, failure_reason
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
@@ -21,8 +21,12 @@ from longthread.store.driver import Transaction
 
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
-    """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains. Raises
-    LeaseLost: the run is no longer this worker's."""
+    """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains.
+
+    Raises:
+        LeaseLost: the run is no longer this worker's.
+        StoreDisconnected: it ends here without an end. A worker goes on with it when the store is back.
+    """
     hold, work = context.hold, asyncio.ensure_future(_work(context, models))
     try:
         either: set[asyncio.Future[Any]] = {hold.lost, work}
@@ -50,7 +54,7 @@ async def _wait(context: RunContext) -> RunStatus:
     """Let the run wait for a person. If that cannot be stored, the run fails."""
     try:
         await context.stream.wait(list(context.asked.values()))
-    except LeaseLost:
+    except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:
         problem = {"type": "store_error", "message": f"What is to be approved could not be stored: {error}"}
@@ -65,7 +69,7 @@ async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcom
     said = last if last.id == outcome.get("message_id") else None
     try:
         await context.stream.end(status, outcome, said=said, also=partial(_keep_facts, context, known))
-    except LeaseLost:
+    except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:
         problem = {"type": "store_error", "message": f"The run's end could not be stored: {type(error).__name__}."}
@@ -92,7 +96,7 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
             if not await drive(context, models):
                 return "running", {}
         return ("waiting", {}) if context.asked else outcome_of(context)
-    except LeaseLost:
+    except (LeaseLost, StoreDisconnected):
         raise
     except LongthreadError as error:
         return "failed", {"error": error.described()}
