@@ -162,11 +162,13 @@ async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, An
 async def _steady(
     load: Load, watchers: Sequence[Watcher], began: float, arrivals: float, pieces: int
 ) -> dict[str, Any]:
-    """Measure between the last arrival and the first end, when nothing happens but chunks."""
+    """Measure between the last arrival and the first end, when nothing happens but chunks; a backlog is waited for."""
     await asyncio.sleep(arrivals + 1)
+    first_end = began + pieces - 1
+    await _until(lambda: all(each.pieces for each in watchers), seconds=first_end - 2 - time.monotonic())
     costs, before = Costs(load), sum(each.pieces for each in watchers)
     running = sum(not each.ended for each in watchers)
-    await asyncio.sleep(max(1.0, began + pieces - 1 - time.monotonic()))
+    await asyncio.sleep(max(1.0, first_end - time.monotonic()))
     server, postgres, clients, _ = costs.taken()
     chunks = sum(each.pieces for each in watchers) - before
     spent = {"us": server, "postgres_us": postgres, "clients_us": clients}

@@ -68,6 +68,7 @@ def test_metrics_count_without_a_word_of_what_was_said(serve: Any) -> None:
     assert more('longthread_model_calls_total{outcome="ok"}') == 2
     assert more('longthread_tokens_total{direction="output"}') > 0
     assert more('longthread_store_seconds_count{kind="write"}') > 0
+    assert after["longthread_workers"] >= 1
     while found()["longthread_live_runs"]:
         pass
     assert SECRET not in text and asked["run_id"] not in text

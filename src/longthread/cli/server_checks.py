@@ -78,7 +78,7 @@ async def _metrics(client: httpx.AsyncClient) -> Finding:
     if answer.status_code != 200:
         return True, "metrics", f"/metrics is not reached from here ({answer.status_code})"
     names = {line.split(" ")[0]: float(line.split(" ")[1]) for line in answer.text.splitlines() if line[:1] != "#"}
-    told = {"live runs": "longthread_live_runs", "open streams": "longthread_streams"}
+    told = {"live runs": "longthread_live_runs", "open streams": "longthread_streams", "workers": "longthread_workers"}
     return True, "load", ", ".join(f"{names.get(name, 0):.0f} {text}" for text, name in told.items())
 
 

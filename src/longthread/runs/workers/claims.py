@@ -7,6 +7,7 @@ import logging
 from contextlib import suppress
 
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
+from longthread.metrics import CLAIMS
 from longthread.runs.process import may_be_alive
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
@@ -78,6 +79,7 @@ class Claims:
             task = asyncio.get_running_loop().create_task(self._take(run, self._worker.hold(run.lease)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        CLAIMS.add(by=len(claimed))
         return len(claimed)
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:

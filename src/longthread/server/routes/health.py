@@ -10,10 +10,11 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
 from longthread import __version__, metrics
+from longthread.errors import StoreError
 from longthread.llm.models import DEMO, model_name
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, ServedDep
-from longthread.store import log
+from longthread.server.state import Caller, Served, ServedDep
+from longthread.store import leases, log
 
 STREAMED = 3
 STREAM_SECONDS = 0.25
@@ -57,7 +58,19 @@ async def stream() -> StreamingResponse:
 async def metrics_text(served: ServedDep) -> PlainTextResponse:
     """This process' counters and gauges, as Prometheus reads them. Nothing that a user wrote is in them."""
     live = metrics.gauge("longthread_live_runs", "Runs that this process executes.", served.analyst.runs.live)
-    return PlainTextResponse(metrics.text() + live, media_type="text/plain; version=0.0.4")
+    shared = await _shared(served)
+    return PlainTextResponse(metrics.text() + live + shared, media_type="text/plain; version=0.0.4")
+
+
+async def _shared(served: Served) -> str:
+    """Return what is known of all processes on the store; nothing while it does not answer."""
+    try:
+        async with served.analyst.store.reading() as tx:
+            workers, waits = await leases.look(tx)
+    except StoreError:
+        return ""
+    living = metrics.gauge("longthread_workers", "Processes that live and execute runs.", sum(workers.values()))
+    return living + metrics.gauge("longthread_runs_wait", "Whether runs wait for a process.", int(waits))
 
 
 @router.get("/api/info")
