@@ -109,7 +109,7 @@ async def test_the_text_of_all_runs_is_one_transaction(told: Told) -> None:
 async def test_a_run_that_lost_its_lease_is_left_out(told: Told) -> None:
     lost, other = await told.run("t1"), await told.run("t2")
     async with told.store.writing() as tx:
-        await tx.run("drop_lease", thread_id="t1", id="r-t1", owner=lost.lease.owner)
+        await runs.give_back(tx, lost.lease)
     for stream in (lost, other):
         stream.publish_text("m", "text")
     with told.watch("t2") as watch:
