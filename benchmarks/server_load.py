@@ -7,6 +7,7 @@ import os
 import sqlite3
 import statistics
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -49,11 +50,9 @@ class Load:
         """How many runs have ended."""
         return self.one("SELECT count(*) FROM runs WHERE ended_at IS NOT NULL")
 
-    def transactions(self) -> int | None:
-        """How many transactions PostgreSQL has ended in the database; SQLite does not count them."""
-        if self.database.backend == "sqlite":
-            return None
-        return self.one("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")
+    def reads(self) -> int:
+        """How many times the servers have read from the store, by their own count."""
+        return sum(_reads(server.url) for server in self.servers)
 
     def one(self, sql: str) -> int:
         if self.database.backend == "sqlite":
@@ -176,26 +175,33 @@ async def _steady(
 
 
 async def idle(load: Load, count: int, seconds: float) -> dict[str, Any]:
-    """Count what the store is asked for more when quiet runs are watched, by so many watchers through each server."""
+    """Count how often the servers read more when quiet runs are watched, by so many watchers."""
     runs = await _quiet(load, min(_QUIET_RUNS, count), f"lean-4x200+{round(1000 * (2 * seconds + 25))}")
-    alone = await _transactions(load, seconds)
+    alone = await _reads_in(load, seconds)
     watchers = [Watcher(runs[number % len(runs)], load.next_url()) for number in range(count)]
     tasks = [asyncio.create_task(each.watch()) for each in watchers]
     await _until(lambda: all(each.pieces for each in watchers))
     costs = Costs(load)
-    watched = await _transactions(load, seconds)
+    watched = await _reads_in(load, seconds)
     server = costs.taken()[0]
     await _give_up(tasks)
-    reads = None if alone is None or watched is None else round(max(0, watched - alone) / count / seconds, 2)
+    reads = round(max(0, watched - alone) / count / seconds, 2)
     cpu = round(1000 * server / count / seconds, 2)
-    return {"watchers": count, "transactions_alone": alone, "reads_per_watcher_s": reads, "cpu_ms_per_watcher_s": cpu}
+    return {"watchers": count, "reads_alone": alone, "reads_per_watcher_s": reads, "cpu_ms_per_watcher_s": cpu}
 
 
-async def _transactions(load: Load, seconds: float) -> int | None:
-    before = load.transactions()
+async def _reads_in(load: Load, seconds: float) -> int:
+    before = load.reads()
     await asyncio.sleep(seconds)
-    after = load.transactions()
-    return None if before is None or after is None else after - before
+    return load.reads() - before
+
+
+def _reads(url: str) -> int:
+    name = 'longthread_store_seconds_count{kind="read"} '
+    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
+        return next(
+            int(line.removeprefix(name)) for line in answer.read().decode().splitlines() if line.startswith(name)
+        )
 
 
 async def takeover(load: Load, count: int) -> dict[str, Any]:

@@ -101,7 +101,7 @@ class Watcher:
         self.pieces += data.count(_PIECE)
         self.first = self.first or now
         self.last_id = found[-1]
-        if self.new_attempt is None and b"TEXT_MESSAGE_CONTENT" not in data:
+        if self.new_attempt is None and data.count(b"TEXT_MESSAGE_CONTENT") < len(found):
             self.new_attempt = now
 
     def events(self) -> Iterator[dict[str, Any]]:
