@@ -187,3 +187,14 @@ async def frames_of(answer: httpx.Response) -> AsyncIterator[Frame]:
             if place:
                 yield place, data
             place, data = "", ""
+
+
+async def watched(http: httpx.AsyncClient, url: str) -> AsyncIterator[Frame]:
+    """Yield a run's events; where a stream ends, the next one goes on behind the last event, as a browser's does."""
+    last: dict[str, str] = {}
+    while True:
+        async with http.stream("GET", url, headers=last) as answer:
+            async for frame in frames_of(answer):
+                last = {"Last-Event-ID": frame[0]}
+                yield frame
+        await asyncio.sleep(_PAUSE)

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.conftest import new_server
-from tests.server.chaos import Cluster, Talker, Witness, cluster, frames_of
+from tests.server.chaos import Cluster, Talker, Witness, cluster, frames_of, watched
 from tests.store.test_faults import pg_ctl
 
 from longthread.settings import DEFAULT_USER
@@ -148,13 +148,12 @@ async def test_the_next_event_comes_through_another_process(servers: Cluster, ho
     async with httpx.AsyncClient(timeout=httpx.Timeout(60, connect=5), trust_env=False) as http:
         body = {"question": "Question next.0: which names?", "model": "openai:lean-60x1000"}
         asked = (await http.post(f"{servers.urls[0]}/api/chat", json=body)).json()
-        async with http.stream("GET", servers.urls[1] + asked["events"]) as answer:
-            frames = aiter(frames_of(answer))
-            while "word1" not in (await anext(frames))[1]:
+        frames = aiter(watched(http, servers.urls[1] + asked["events"]))
+        while "word1" not in (await anext(frames))[1]:
+            pass
+        servers.processes[0].send_signal(how)
+        await asyncio.to_thread(servers.processes[0].wait)
+        async with asyncio.timeout(12):
+            while (kind := json.loads((await anext(frames))[1])["type"]) == "TEXT_MESSAGE_CONTENT":
                 pass
-            servers.processes[0].send_signal(how)
-            await asyncio.to_thread(servers.processes[0].wait)
-            async with asyncio.timeout(12):
-                while (kind := json.loads((await anext(frames))[1])["type"]) == "TEXT_MESSAGE_CONTENT":
-                    pass
-            assert kind not in ("RUN_FINISHED", "RUN_ERROR")
+        assert kind not in ("RUN_FINISHED", "RUN_ERROR")
