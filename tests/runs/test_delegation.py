@@ -358,6 +358,42 @@ async def test_stopping_stops_what_runs_below(open_analyst: OpenAnalyst) -> None
     assert analyst.runs._running == {}
 
 
+@pytest.mark.parametrize("hurried", [False, True])
+async def test_agents_that_a_draining_worker_leaves_go_on_below_their_callers(
+    open_analyst: OpenAnalyst, hurried: bool
+) -> None:
+    reached, gate, hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    class Gated(ScriptedChatModel):
+        async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+            if str(messages[0].text).startswith("You are c."):
+                reached.set()
+                await gate.wait()
+            async for chunk in super()._astream(messages, *args, **kwargs):
+                yield chunk
+
+    asking = {"a": [call("ask_b", task="Go")], "b": [call("ask_c", task="Go")], "c": [call("list_memories")]}
+    analyst = await open_analyst(Gated(played(asking)._script._replies[0]))
+    await define(analyst, agent("a", "b"), agent("b", "c"), agent("c"))
+    handle = await analyst.ask("Go", agent="a", user_id=USER)
+    await reached.wait()
+    draining = asyncio.ensure_future(analyst.drain(60, hurry))
+    (hurry if hurried else gate).set()
+    await draining
+    [b] = await below(analyst, handle.thread_id)
+    [c] = await below(analyst, b.id)
+    threads = (handle.thread_id, b.id, c.id)
+    assert [(await run_of(analyst, each)).status for each in threads] == ["running"] * 3
+    other = await open_analyst(played({name: [finish(name)] for name in "abc"}))
+    other.claims.start()
+    async with asyncio.timeout(60):
+        while (await run_of(other, handle.thread_id)).status == "running":  # noqa: ASYNC110 - a row rings no event
+            await asyncio.sleep(0.02)
+    ended = [await run_of(other, each) for each in threads]
+    assert [(run.status, run.outcome["answer"]) for run in ended] == [("finished", name) for name in "abc"]
+    assert [each.id for each in await below(other, handle.thread_id)] == [b.id], "none was asked twice"
+
+
 async def test_sources_and_memories(open_analyst: OpenAnalyst, shop: str) -> None:
     boss = [call("ask_data", task="Count the customers"), finish("3")]
     remember = call("remember", content="Counts customers.")
