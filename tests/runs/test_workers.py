@@ -13,7 +13,7 @@ import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import COUNT, finish
 
-from longthread.errors import LeaseLost, StoreDisconnected
+from longthread.errors import LeaseLost, StoreDisconnected, ThreadNotFound
 from longthread.model.run import Run
 from longthread.runs import execute
 from longthread.runs.analyst import Analyst
@@ -224,10 +224,18 @@ async def test_a_worker_that_was_taken_for_dead_goes_on_as_another(
 
 
 async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
-    open_analyst: OpenAnalyst, store: Driver, shop: str
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the answer of the commit that began it was lost."""
+    """As when the answer of the commit that began it was lost. Another one is deleted in that moment."""
     analyst = await open_analyst([finish("Three.")])
+    give_back, refused = runs.give_back, ["t"]
+
+    async def once_gone(tx: Any, lease: Any, **how: Any) -> None:
+        if refused:
+            raise ThreadNotFound(thread=refused.pop())
+        await give_back(tx, lease, **how)
+
+    monkeypatch.setattr(runs, "give_back", once_gone)
     owner = await analyst.worker.id()
     async with store.writing() as tx:
         await log.create_thread(tx, "t", user_id=USER)
@@ -239,6 +247,7 @@ async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
             return (await leases.look(tx))[1]
 
     await until(is_free)
+    assert not refused
 
 
 async def test_a_run_that_lost_its_store_goes_on_when_the_store_is_back(

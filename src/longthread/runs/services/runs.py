@@ -237,7 +237,11 @@ class Runs:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
             started = await begun(sources.own)
-            return self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
+            try:
+                return self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
+            except BaseException:  # nobody executes it: the worker gives it back
+                self._services.worker.drop(started.hold)
+                raise
 
     def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
         context = run_context(self._services, started, assignment)

@@ -198,8 +198,9 @@ class RunWorker:
         held = {hold.lease for hold in self._holds.values()}
         strays = found.keys() - held
         for lease in strays & self._strays:
-            async with self.store.writing() as tx:
-                await runs.give_back(tx, lease)
+            with suppress(ThreadNotFound):  # deleted meanwhile
+                async with self.store.writing() as tx:
+                    await runs.give_back(tx, lease)
         self._strays = strays
 
     def _lose_all(self) -> None:
