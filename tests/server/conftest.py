@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import PrivateAttr
+from tests.server import described
 
 from longthread.llm.models import resolve_model
 from longthread.server.app import create_app
@@ -121,7 +122,8 @@ def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
         thread = threading.Thread(target=server.run, name="server", daemon=True)
         thread.start()
         assert waiting.wait(30), "the server did not start"
-        client = httpx.Client(base_url=ready[0], timeout=30, trust_env=False, verify=False)
+        hooks = {"response": [described.check]}
+        client = httpx.Client(base_url=ready[0], timeout=30, trust_env=False, verify=False, event_hooks=hooks)
         running = Running(ready[0], client, server, tmp_path, thread, model)
         started.append(running)
         return running

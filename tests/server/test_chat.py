@@ -71,7 +71,7 @@ def test_an_agent_of_the_catalog_is_asked(serve: Any) -> None:
     running.answer("Hello?", thread_id=asked["thread_id"])
     offered = [[tool["function"]["name"] for tool in call.tools] for call in running.model.calls]
     assert offered == [["recall_memory", "remember", "forget"]] * 2
-    for agent, status, code in (("none", 404, "definition_not_found"), ("analyst", 422, "agent_of_thread")):
+    for agent, status, code in (("none", 404, "definition_not_found"), ("analyst", 409, "agent_of_thread")):
         body = {"question": "?", "thread_id": asked["thread_id"], "agent": agent}
         answer = running.client.post("/api/chat", json=body)
         assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -211,7 +211,7 @@ def test_a_stopping_server_ends_its_streams_and_keeps_its_runs(serve: Any) -> No
         ({"question": "x" * 201}, 413, "question_too_long"),
         ({"question": "?", "thread_id": ""}, 422, "invalid_input"),
         ({"question": "?", "thread_id": "x" * 1001}, 422, "invalid_input"),
-        ({"question": "?", "source": "/no/such/file.sqlite"}, 422, "source_not_found"),
+        ({"question": "?", "source": "/no/such/file.sqlite"}, 409, "source_not_found"),
         ({"question": "?", "max_steps": 0}, 422, "invalid_input"),
         ({"question": "?", "protocol": "smoke"}, 422, "invalid_input"),
         ({"question": 5}, 422, "invalid_input"),
@@ -243,7 +243,7 @@ def test_a_field_that_there_is_not_is_named(serve: Any) -> None:
 def test_a_model_that_the_caller_names_wrongly_is_the_callers_error(serve: Any) -> None:
     running = serve(None, model="foo:configured")
     named = running.client.post("/api/chat", json={"question": "?", "model": "foo:bar"})
-    assert (named.status_code, named.json()["code"]) == (422, "model_unavailable")
+    assert (named.status_code, named.json()["code"]) == (409, "model_unavailable")
     assert "no provider `foo`" in named.json()["detail"]
     configured = running.client.post("/api/chat", json={"question": "?"})
     assert (configured.status_code, configured.json()["code"]) == (503, "model_unavailable")

@@ -189,7 +189,7 @@ def test_what_is_served_is_told(serve: Any, store_address: str) -> None:
 def test_a_cursor_that_was_never_given_out_is_refused(serve: Any, bad: str) -> None:
     running = serve(SCRIPT)
     answer = running.client.get("/api/conversations", params={"cursor": bad})
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert (answer.status_code, answer.json()["code"]) == (404, "cursor_unknown")
 
 
 @pytest.mark.sampled(2)
@@ -198,7 +198,7 @@ def test_numbers_that_no_store_holds_are_refused(serve: Any, bad: str) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many?")["thread_id"]
     answer = running.client.get("/api/chat/history", params={"thread_id": thread, "before": bad})
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert (answer.status_code, answer.json()["code"]) == (404, "cursor_unknown")
     for index in (2**70, -1):
         step = running.client.get(f"/api/conversations/{thread}/steps/{index}")
         assert (step.status_code, step.json()["code"]) == (422, "invalid_input")

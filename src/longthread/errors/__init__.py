@@ -27,7 +27,14 @@ from longthread.errors.imports import (
     NothingToImport,
     NotImported,
 )
-from longthread.errors.input import EvalInvalid, InvalidInput, QuestionTooLong, SourceMissing, StatementsInvalid
+from longthread.errors.input import (
+    CursorUnknown,
+    EvalInvalid,
+    InvalidInput,
+    QuestionTooLong,
+    SourceMissing,
+    StatementsInvalid,
+)
 from longthread.errors.langgraph import (
     CalledOnItsLoop,
     CheckpointUnreadable,
@@ -138,6 +145,7 @@ __all__ = [
     "CodeUnavailable",
     "ColumnNotFound",
     "CommitUnknown",
+    "CursorUnknown",
     "DefinitionAmbiguous",
     "DefinitionBuiltIn",
     "DefinitionInUse",

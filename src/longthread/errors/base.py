@@ -45,6 +45,12 @@ class _WithFields(Exception):
         """The values of the fields."""
         return {name: getattr(self, name) for name in self._fields}
 
+    @classmethod
+    def field_types(cls) -> dict[str, str]:
+        """The types of the fields that every such error has, as they are written."""
+        types = {name: kind for each in cls.__mro__[::-1] for name, kind in inspect.get_annotations(each).items()}
+        return {name: types.get(name, "str") for name in cls._fields if name not in cls._optional}
+
     def described(self) -> dict[str, Any]:
         """The error for programs: its code, its message, and those of its fields that are text or numbers."""
         params = {name: value for name, value in self.details.items() if isinstance(value, (str, int, float))}

@@ -11,6 +11,10 @@ class InvalidInput(LongthreadError, exit_code=2):
     message = "{reason}"
 
 
+class CursorUnknown(InvalidInput):
+    message = "This cursor is not one that was given out. Leave it out to begin at the start."
+
+
 class QuestionTooLong(InvalidInput):
     message = """The question has {size} characters, and the limit is {limit}. Put the data into a file and give that as
     a --source, or raise LONGTHREAD_MAX_QUESTION."""

@@ -9,6 +9,8 @@ from typing import Any, Literal, Self
 
 RunStatus = Literal["running", "waiting", "finished", "paused", "failed"]
 """`waiting`: for a person's approval of its calls (`longthread.model.approval`)."""
+ShownStatus = RunStatus | Literal["interrupted"]
+"""`interrupted`: unfinished, and no process executes it."""
 StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
 Protocol = Literal["auto", "native", "json"]

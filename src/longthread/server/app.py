@@ -18,7 +18,7 @@ from longthread.gateway.rebuild import rebuild_in_background
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
-from longthread.server import problems
+from longthread.server import openapi, problems
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import agents, approvals, chat, conversations, events, health
@@ -65,6 +65,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         redoc_url=None,
     )
     problems.install(app)
+    openapi.install(app)
     for module in (health, agents, conversations, chat, approvals, events):
         app.router.routes.extend(module.router.routes)
 

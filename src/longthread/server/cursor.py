@@ -7,7 +7,7 @@ import binascii
 import json
 from typing import Any
 
-from longthread.errors import InvalidInput
+from longthread.errors import CursorUnknown
 from longthread.model.thread import Thread
 from longthread.store import log
 from longthread.store.driver import Transaction
@@ -23,21 +23,21 @@ def encode_cursor(*values: str | int) -> str:
 
 
 def decode_cursor(cursor: str, *kinds: type[Any]) -> list[Any]:
-    """The values of a cursor, which are of `kinds`. Raises InvalidInput where no such listing gave it."""
+    """The values of a cursor, which are of `kinds`. Raises CursorUnknown where no such listing gave it."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):
         values = None
     if not isinstance(values, list) or [type(value) for value in values] != list(kinds) or not all(map(_sane, values)):
-        raise InvalidInput(reason="This cursor is not one that was given out. Leave it out to begin at the start.")
+        raise CursorUnknown
     return values
 
 
 async def thread_page(
     tx: Transaction, user: str, limit: int, cursor: str | None, damaged: dict[str, str], *, below: bool = False
 ) -> tuple[list[Thread], str | None]:
-    """A user's conversations, the latest active first, and the cursor of the next page. Raises InvalidInput.
+    """A user's conversations, the latest active first, and the cursor of the next page. Raises CursorUnknown.
 
     `damaged` gets the ids of those that cannot be read and are skipped, each with why.
     """

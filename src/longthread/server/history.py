@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
+from longthread.server.answers import Attributes, DecidedCall, History, PendingCall, RunView, StepView
+from longthread.server.answers import Message as MessageView
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
@@ -35,9 +38,7 @@ class _Page:
     before: int
 
 
-async def history(
-    tx: Transaction, thread_id: str, *, user_id: str, limit: int, before: str | None = None
-) -> dict[str, Any]:
+async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, before: str | None = None) -> History:
     """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps.
 
     It reads what it returns and the entries between, however long the thread is. Raises ThreadNotFound, or
@@ -68,7 +69,7 @@ async def history(
     }
 
 
-def attributes_json(thread: Thread) -> dict[str, Any]:
+def attributes_json(thread: Thread) -> Attributes:
     """A thread's tags, metadata and expiry."""
     return {
         "tags": list(thread.tags),
@@ -77,7 +78,17 @@ def attributes_json(thread: Thread) -> dict[str, Any]:
     }
 
 
-async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
+def waiting_call(call: Approval) -> PendingCall:
+    """A call that waits for a decision."""
+    return cast(PendingCall, call.request())
+
+
+def decided_call(call: Approval) -> DecidedCall:
+    """A call with its decision."""
+    return cast(DecidedCall, call.to_json())
+
+
+async def run_json(tx: Transaction, run: Run) -> RunView:
     """A run as JSON. An unfinished run that no process executes is `interrupted`."""
     status = await runs.current_status(tx, run, alive=may_be_alive)
     asked = await approvals.of_run(tx, run.thread_id, run.id)
@@ -97,7 +108,7 @@ async def run_json(tx: Transaction, run: Run) -> dict[str, Any]:
         "started_at": run.started_at.isoformat(),
         "ended_at": run.ended_at.isoformat() if run.ended_at else None,
         "outcome": {"calls": [call.request() for call in calls]} if status == "waiting" else dict(run.outcome),
-        "approvals": [call.to_json() for call in asked],
+        "approvals": [decided_call(call) for call in asked],
         "warnings": [event.data.get("message", "") for event in warnings],
         "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),
         "events": events_path(run),
@@ -109,9 +120,10 @@ def events_path(run: Run) -> str:
     return f"/api/conversations/{segment(run.thread_id)}/runs/{segment(run.id)}/events"
 
 
-def step_json(step: Step, *, thought: str = "", whole: bool = False) -> dict[str, Any]:
+def step_json(step: Step, *, thought: str = "", whole: bool = False) -> StepView:
     """A step as JSON, with its observation cut or `whole`."""
-    observation, was_cut = (step.observation, False) if whole else cut(step.observation)
+    seen = None if step.observation is None else dict(step.observation)
+    observation, was_cut = (seen, False) if whole else cut(seen)
     return {
         "step": step.index,
         "action": step.action,
@@ -152,10 +164,10 @@ def _is_shown(entry: Entry) -> bool:
     return entry.role == "user" or (entry.role == "assistant" and entry.run_id is None and bool(entry.text))
 
 
-def _calls(page: _Page) -> dict[str, list[dict[str, Any]]]:
+def _calls(page: _Page) -> dict[str, list[StepView]]:
     """The calls outside runs, as steps, by the id of the question before them, else of the page's first message."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    waiting: dict[str, dict[str, Any]] = {}
+    found: dict[str, list[StepView]] = {}
+    waiting: dict[str, StepView] = {}
     questions = [entry for entry in page.messages if entry.role == "user"] or page.messages[:1]
     for entry in page.between:
         before = [question for question in questions if question.seq < entry.seq] or questions[:1]
@@ -169,7 +181,7 @@ def _calls(page: _Page) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _call_json(entry: Entry, call: ToolCall) -> dict[str, Any]:
+def _call_json(entry: Entry, call: ToolCall) -> StepView:
     return {
         "step": None,
         "action": call.name,
@@ -185,7 +197,7 @@ def _call_json(entry: Entry, call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:
+def _message(entry: Entry, noted: Mapping[str, Any]) -> MessageView:
     return {
         "id": entry.id,
         "role": entry.role,
@@ -197,10 +209,10 @@ def _message(entry: Entry, noted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def _steps(steps: Sequence[Step]) -> list[StepView]:
     """The tool calls of a run, each with the thought before it. A repeated call counts once."""
     last = {step.call_id: step.index for step in steps if step.kind == "tool"}
-    made: list[dict[str, Any]] = []
+    made: list[StepView] = []
     thought = ""
     for step in steps:
         if step.kind == "model":

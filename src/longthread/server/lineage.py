@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from longthread.errors import ThreadNotFound
 from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
+from longthread.server.answers import AgentName, AgentVersion, AskedRun, Lineage
 from longthread.store import approvals, catalog, log, runs
 from longthread.store.driver import Transaction
 
 
-async def lineage(tx: Transaction, thread: Thread) -> dict[str, Any]:
+async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     """The thread's agent, its parent thread, and the threads below it where calls wait for approval."""
     parent = None
     if thread.parent_id:
@@ -31,21 +31,23 @@ async def lineage(tx: Transaction, thread: Thread) -> dict[str, Any]:
     }
 
 
-async def asked_by(tx: Transaction, run: Run) -> list[dict[str, Any]]:
+async def asked_by(tx: Transaction, run: Run) -> list[AskedRun]:
     """The runs of other agents that a run called, each with its call and its thread."""
-    return [
-        {
-            "thread_id": each.thread_id,
-            "run_id": each.id,
-            "call_id": each.answers.call_id if each.answers else None,
-            "agent": (await ran(tx, each) or {}).get("name"),
-            "status": await runs.current_status(tx, each, alive=may_be_alive),
-        }
-        for each in await runs.answers(tx, run.thread_id, run.id)
-    ]
+    return [await _asked(tx, each) for each in await runs.answers(tx, run.thread_id, run.id)]
 
 
-async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
+async def _asked(tx: Transaction, run: Run) -> AskedRun:
+    agent = await ran(tx, run)
+    return {
+        "thread_id": run.thread_id,
+        "run_id": run.id,
+        "call_id": run.answers.call_id if run.answers else None,
+        "agent": agent["name"] if agent else None,
+        "status": await runs.current_status(tx, run, alive=may_be_alive),
+    }
+
+
+async def ran(tx: Transaction, run: Run) -> AgentVersion | None:
     """The agent of a run, by its name at that time; None in a run older than agent versions."""
     if run.agent is None:
         return None
@@ -53,10 +55,11 @@ async def ran(tx: Transaction, run: Run) -> dict[str, Any] | None:
     return {"id": run.agent.id, "name": name, "version": run.agent.version}
 
 
-async def _agent(tx: Transaction, thread: Thread) -> dict[str, Any]:
+async def _agent(tx: Transaction, thread: Thread) -> AgentName:
     """The agent of a conversation, by its present name; a deleted one by its name in the last run."""
     id_ = thread.agent_id or ANALYST
     for stored in await catalog.some(tx, "agent", ids=[id_]):
         return {"id": id_, "name": stored.definition.name}
     last = await runs.last_run(tx, thread.id)
-    return {"id": id_, "name": ((last and await ran(tx, last)) or {}).get("name", id_)}
+    then = await ran(tx, last) if last else None
+    return {"id": id_, "name": then["name"] if then else id_}

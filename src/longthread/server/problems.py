@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NotRequired
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from typing_extensions import TypedDict
 
 from longthread import errors
 from longthread.errors import InvalidInput, LongthreadError
@@ -27,11 +29,16 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.LeaseLost: 409,
     errors.NothingToResume: 409,
     errors.NotPending: 409,
+    errors.CursorUnknown: 404,
     errors.QuestionTooLong: 413,
     errors.InvalidInput: 422,
     errors.SourceNotAllowed: 403,
-    errors.SourceError: 422,
-    errors.ModelNotUsable: 422,
+    errors.SourceError: 409,
+    errors.SourceMissing: 409,
+    errors.ModelNotUsable: 409,
+    errors.AgentOff: 409,
+    errors.AgentOfThread: 409,
+    errors.ToolInvalid: 409,
     errors.ModelUnavailable: 503,
     errors.ModelFailed: 502,
     errors.NotStorable: 422,
@@ -43,13 +50,36 @@ _STATUS: dict[type[LongthreadError], int] = {
 _log = logging.getLogger(__name__)
 
 
+class Wrong(TypedDict):
+    """A part of a request that is wrong, such as `body.question`, and why."""
+
+    at: str
+    message: str
+
+
+class ProblemBody(TypedDict):
+    """An RFC 9457 problem. `code` is stable; `detail` says how to mend it; `params` are the values in that sentence.
+    `errors` are the wrong parts of a request."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    params: NotRequired[dict[str, str | int | float]]
+    thread: NotRequired[str]
+    run: NotRequired[str]
+    errors: NotRequired[list[Wrong]]
+
+
 class Problem(JSONResponse):
     """An error's answer. Programs read `code` and `params`, the values in the sentence; people read `detail`."""
 
     media_type = MEDIA_TYPE
 
     def __init__(self, status: int, code: str, detail: str, *, path: str, **members: Any) -> None:
-        body = {
+        body: ProblemBody = {
             "type": f"urn:longthread:problem:{code}",
             "title": HTTPStatus(status).phrase,
             "status": status,
@@ -57,12 +87,12 @@ class Problem(JSONResponse):
             "instance": path,
             "code": code,
         }
-        super().__init__(body | members, status_code=status)
+        super().__init__({**body, **members}, status_code=status)
 
 
-def status_of(error: LongthreadError) -> int:
-    """The HTTP status for an error."""
-    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+def status_of(kind: type[LongthreadError]) -> int:
+    """The HTTP status for a kind of error."""
+    return next((_STATUS[each] for each in kind.__mro__ if each in _STATUS), 500)
 
 
 def install(app: FastAPI) -> None:
@@ -75,7 +105,7 @@ def install(app: FastAPI) -> None:
 
 async def _known(request: Request, error: Exception) -> Problem:
     assert isinstance(error, LongthreadError)
-    status = status_of(error)
+    status = status_of(type(error))
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
     params = error.described()["params"]
@@ -85,17 +115,29 @@ async def _known(request: Request, error: Exception) -> Problem:
 
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
+    path, found = request.url.path, error.errors()
+    sent = request.headers.get("content-type")
+    if any(each["type"] == "json_invalid" for each in found):
+        return Problem(400, "bad_request", f"The body is not JSON: {found[0]['ctx']['error']}.", path=path)
+    if sent is not None and not _is_json(sent) and any(each["loc"] == ("body",) for each in found):
+        detail = "This route reads JSON. Send the body with the header `Content-Type: application/json`."
+        return Problem(415, "unsupported_media_type", detail, path=path)
     # Without the values: a long question, or a password in a source, is not sent back.
     unknown = "There is no such field; /api/openapi.json has those there are"
-    wrong = [
+    wrong: list[Wrong] = [
         {
             "at": ".".join(map(str, each["loc"])),
             "message": unknown if each["type"] == "extra_forbidden" else str(each["msg"]),
         }
-        for each in error.errors()
+        for each in found
     ]
     detail = " ".join(f"{each['at']}: {each['message']}." for each in wrong)
-    return Problem(422, InvalidInput.code, detail, path=request.url.path, errors=wrong)
+    return Problem(422, InvalidInput.code, detail, path=path, errors=wrong)
+
+
+def _is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 async def _http(request: Request, error: Exception) -> Problem:
@@ -103,7 +145,15 @@ async def _http(request: Request, error: Exception) -> Problem:
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
     problem = Problem(error.status_code, code, str(error.detail), path=request.url.path)
     problem.headers.update(error.headers or {})
+    if error.status_code == 405:
+        problem.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return problem
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods of all routes of the request's path: the router knows only those of the first."""
+    found = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in found for method in getattr(route, "methods", None) or ()}
 
 
 async def _unknown(request: Request, error: Exception) -> Problem:

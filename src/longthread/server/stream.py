@@ -29,7 +29,9 @@ RETRY_MS = 1000
 KEPT_EVENTS = 64
 """Encoded events that are kept for slow clients. One that is further behind encodes the run again for itself."""
 
-_POSITION = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?")
+PATTERN = r"^(?:([0-9]{1,15})(?:\.([0-9]{1,6}))?)?$"
+"""The `id:` of an event as `Position` reads it, or nothing."""
+_POSITION = re.compile(PATTERN)
 
 
 @dataclass(frozen=True, slots=True, order=True)

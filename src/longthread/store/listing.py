@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from longthread.model.run import RunStatus, ShownStatus
 from longthread.model.thread import Thread
 from longthread.store.driver import Row, Transaction
 from longthread.store.encoding import dump, like_pattern
@@ -13,7 +14,9 @@ from longthread.store.leases import IsAlive, is_held
 from longthread.store.log_rows import threads_of
 
 
-async def latest_runs(tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive) -> dict[str, str]:
+async def latest_runs(
+    tx: Transaction, threads: Sequence[Thread], *, user_id: str, alive: IsAlive
+) -> dict[str, ShownStatus]:
     """Return the status of each thread's last run, by thread; threads without runs are absent. An unfinished run that
     nobody executes, and that waits for no decision, is `interrupted`. One query reads the range of activity between the
     first and the last thread."""
@@ -48,8 +51,8 @@ async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -
     return threads_of(rows, {})
 
 
-def _status(row: Row, alive: IsAlive) -> str:
-    status = str(row["status"])
+def _status(row: Row, alive: IsAlive) -> ShownStatus:
+    status: RunStatus = row["status"]
     if status == "running" and row["waiting_since"]:
         return "waiting"
     return "interrupted" if status == "running" and not is_held(row, alive) else status

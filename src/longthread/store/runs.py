@@ -11,7 +11,7 @@ from typing import Any
 from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, Step, StepKind, StepStatus
+from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
 from longthread.store import leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Row, Transaction, one
@@ -204,7 +204,7 @@ async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
     return await leases.executed(tx, run.thread_id, alive=alive) == run.id
 
 
-async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> str:
+async def current_status(tx: Transaction, run: Run, *, alive: IsAlive) -> ShownStatus:
     """Return a run's status: `interrupted` if it is unfinished and nobody executes it."""
     return "interrupted" if run.status == "running" and not await is_held(tx, run, alive=alive) else run.status
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
+from longthread.server.answers import AgentInfo, AgentList
+from longthread.server.openapi import problems
 from longthread.server.state import ServedDep
 from longthread.tools.catalog.role import AgentRole, active_roles
 
 router = APIRouter(prefix="/api", tags=["agents"])
 
 
-@router.get("/agents")
-async def agents(served: ServedDep) -> dict[str, Any]:
+@router.get("/agents", responses=problems(reads=True))
+async def agents(served: ServedDep) -> AgentList:
     """The active agents of the catalog, the analyst first."""
     return {"agents": [_item(role) for role in await active_roles(served.analyst.store)]}
 
 
-def _item(role: AgentRole) -> dict[str, Any]:
+def _item(role: AgentRole) -> AgentInfo:
     """An agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own."""
     return {
         "id": role.agent.id,

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from longthread.server.history import events_path
+from longthread.errors import (
+    ArgumentsInvalid,
+    DefinitionNotFound,
+    ModelUnavailable,
+    NotPending,
+    RunInProgress,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
+from longthread.server.answers import Accepted, Approvals, Json
+from longthread.server.history import decided_call, events_path, waiting_call
+from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, ServedDep
 from longthread.store import approvals as approval_store
@@ -15,20 +29,71 @@ from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["approvals"])
 
+_DECIDES = (
+    ArgumentsInvalid,
+    DefinitionNotFound,
+    ModelUnavailable,
+    NotPending,
+    RunInProgress,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
+"""What may be wrong when somebody decides."""
+_PART: dict[int | str, dict[str, Any]] = {200: {"model": Approvals, "description": "Other calls still wait"}}
 
-class Decisions(BaseModel):
-    """For each call, by its id, `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name", "args"}}` or
-    `{"type": "reject", "message"?}`."""
+
+class Approve(BaseModel):
+    """The call is made."""
 
     model_config = ConfigDict(extra="forbid")
 
-    decisions: dict[str, dict[str, Any]] = Field(min_length=1, max_length=1000)
+    type: Literal["approve"]
+
+
+class EditedAction(BaseModel):
+    """The tool of the call, which an edit cannot change, and its new arguments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = None
+    args: Json
+
+
+class Edit(BaseModel):
+    """The call is made with other arguments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["edit"]
+    edited_action: EditedAction
+
+
+class Reject(BaseModel):
+    """The call is not made; the model reads the `message`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["reject"]
+    message: str | None = None
+
+
+class Decisions(BaseModel):
+    """A decision for each call, by the call's id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, Annotated[Approve | Edit | Reject, Field(discriminator="type")]] = Field(
+        min_length=1, max_length=1000
+    )
 
 
 # The API also has these routes by the name of threads.
 @router.get("/threads/{thread_id}/approvals", include_in_schema=False)
-@router.get("/conversations/{thread_id}/approvals")
-async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
+@router.get("/conversations/{thread_id}/approvals", responses=problems(ThreadNotFound, reads=True))
+async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> Approvals:
     """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
@@ -38,19 +103,20 @@ async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
     return {
         "thread_id": thread_id,
         "run_id": run.id if run else None,
-        "pending": [call.request() for call in calls if waits and call.decision is None],
-        "decided": [call.to_json() for call in calls if call.decision],
+        "pending": [waiting_call(call) for call in calls if waits and call.decision is None],
+        "decided": [decided_call(call) for call in calls if call.decision],
     }
 
 
 @router.post("/threads/{thread_id}/approvals", status_code=202, include_in_schema=False)
-@router.post("/conversations/{thread_id}/approvals", status_code=202)
+@router.post("/conversations/{thread_id}/approvals", status_code=202, responses=problems(*_DECIDES, body=True) | _PART)
 async def decide(
     served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
-) -> dict[str, Any]:
+) -> Accepted | Approvals:
     """Store all decisions or none. After the last one the run goes on under its id (202); else 200 and those that
     wait."""
-    handle = await served.analyst.approvals.decide(thread_id, body.decisions, user_id=user)
+    decisions = {call: decision.model_dump() for call, decision in body.decisions.items()}
+    handle = await served.analyst.approvals.decide(thread_id, decisions, user_id=user)
     if handle is not None:
         return {"thread_id": thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
     response.status_code = 200

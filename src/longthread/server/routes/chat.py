@@ -6,25 +6,58 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.builtin.chart import chart_of
-from longthread.errors import EntryNotFound, ModelNotUsable, ModelUnavailable, RunNotFound
+from longthread.errors import (
+    AgentOff,
+    AgentOfThread,
+    DefinitionNotFound,
+    EntryNotFound,
+    ModelNotUsable,
+    ModelUnavailable,
+    NothingToResume,
+    QuestionTooLong,
+    RunInProgress,
+    RunNotFound,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
 from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
+from longthread.server.answers import Accepted, StepView
+from longthread.server.fields import WHOLE, Text, Words
 from longthread.server.history import events_path, step_json
+from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
-from longthread.server.stream import Position, RunStream
+from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
 StepIndex = Annotated[int, Path(ge=0, lt=2**62)]
+_BEGINS = (
+    AgentOff,
+    AgentOfThread,
+    DefinitionNotFound,
+    ModelUnavailable,
+    RunInProgress,
+    SourceError,
+    SourceMissing,
+    ThreadConflict,
+    ThreadNotFound,
+    ToolInvalid,
+)
+"""What may be wrong when a run begins."""
 _NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_ALL_READ: dict[int | str, dict[str, Any]] = {204: {"description": "All was read, and the run has ended or waits"}}
 
 
 class Options(BaseModel):
@@ -32,22 +65,22 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: str | None = Field(default=None, min_length=1, max_length=4096)
-    model: str | None = Field(default=None, min_length=1, max_length=200)
-    max_steps: int | None = Field(default=None, ge=1, le=1000)
+    source: Text | None = Field(default=None, min_length=1, max_length=4096)
+    model: Text | None = Field(default=None, min_length=1, max_length=200)
+    max_steps: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = None
 
 
 class QuestionBody(Options):
     """A question. Without a `thread_id` it begins a conversation."""
 
-    question: str
-    thread_id: str | None = Field(default=None, min_length=1, max_length=1000)
+    question: Words
+    thread_id: Text | None = Field(default=None, min_length=1, max_length=1000)
     protocol: Protocol = "auto"
-    agent: str | None = Field(default=None, min_length=1, max_length=100)
+    agent: Text | None = Field(default=None, min_length=1, max_length=100)
 
 
-@router.post("/chat", status_code=202)
-async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> dict[str, str]:
+@router.post("/chat", status_code=202, responses=problems(*_BEGINS, QuestionTooLong, body=True))
+async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> Accepted:
     """Start a run. When this answers, the question is in the log."""
     source = served.sources.chosen(body.source)
     with _named(body.model):
@@ -64,10 +97,10 @@ async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> dict[str, 
     return _accepted(handle)
 
 
-@router.post("/conversations/{thread_id}/resume", status_code=202)
-async def resume(
-    served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None
-) -> dict[str, str]:
+@router.post(
+    "/conversations/{thread_id}/resume", status_code=202, responses=problems(*_BEGINS, NothingToResume, body=True)
+)
+async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None) -> Accepted:
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
@@ -78,14 +111,18 @@ async def resume(
     return _accepted(handle)
 
 
-@router.get("/conversations/{thread_id}/runs/{run_id}/events")
+@router.get(
+    "/conversations/{thread_id}/runs/{run_id}/events",
+    responses=problems(ThreadNotFound, RunNotFound, reads=True) | STREAM | _ALL_READ,
+    response_class=StreamingResponse,
+)
 async def events(
     served: ServedDep,
     user: Caller,
     thread_id: PathSegment,
     run_id: PathSegment,
-    after: str | None = None,
-    last_event_id: Annotated[str | None, Header()] = None,
+    after: Annotated[str, Query(pattern=PATTERN)] = "",
+    last_event_id: Annotated[str, Header(pattern=PATTERN)] = "",
 ) -> Response:
     """The run's events as AG-UI 1.0 over server-sent events, from the first or after the `id` last read.
 
@@ -103,8 +140,8 @@ async def events(
     return StreamingResponse(aiter(stream), media_type="text/event-stream", headers=_NO_STORE)
 
 
-@router.get("/conversations/{thread_id}/steps/{index}")
-async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> dict[str, Any]:
+@router.get("/conversations/{thread_id}/steps/{index}", responses=problems(ThreadNotFound, EntryNotFound, reads=True))
+async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> StepView:
     """One step with its whole observation."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
@@ -114,7 +151,9 @@ async def step(served: ServedDep, user: Caller, thread_id: PathSegment, index: S
     return step_json(found[0], whole=True)
 
 
-@router.get("/conversations/{thread_id}/steps/{index}/chart")
+@router.get(
+    "/conversations/{thread_id}/steps/{index}/chart", responses=problems(ThreadNotFound, EntryNotFound, reads=True)
+)
 async def chart(served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex) -> dict[str, Any]:
     """The chart that a step made, as a Vega-Lite specification with its rows."""
     async with served.analyst.store.reading() as tx:
@@ -146,5 +185,5 @@ def _named(model: str | None) -> Iterator[None]:
         raise ModelNotUsable(model=error.model, reason=error.reason) from error
 
 
-def _accepted(handle: RunHandle) -> dict[str, str]:
+def _accepted(handle: RunHandle) -> Accepted:
     return {"thread_id": handle.thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}

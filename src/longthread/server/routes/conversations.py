@@ -6,17 +6,35 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Self
+from typing import Annotated, Self, cast
 
 from fastapi import APIRouter, Query, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from longthread.errors import NothingToStop, RowDamaged
+from longthread.errors import (
+    CursorUnknown,
+    EntryNotFound,
+    NothingToStop,
+    RowDamaged,
+    ThreadNotFound,
+)
 from longthread.model.memory import ANALYST
+from longthread.model.run import ShownStatus
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
+from longthread.server.answers import (
+    Conversation,
+    ConversationList,
+    History,
+    Json,
+    MessageMetadata,
+    State,
+    Stopped,
+)
 from longthread.server.cursor import thread_page
+from longthread.server.fields import WHOLE, Moment, Name
 from longthread.server.history import attributes_json, history, run_json
+from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
@@ -27,20 +45,25 @@ router = APIRouter(prefix="/api", tags=["conversations"])
 
 EXCERPT = 160
 """Characters of the text that a search found."""
-Metadata = dict[str, Any]
+
+
+Tag = Annotated[Name, Field(max_length=attributes.TAG_LENGTH)]
 
 
 class Changes(BaseModel):
     """Changes of a conversation; omitted fields stay. A null key of `metadata` is removed, a null `expires_at` removes
     the expiry, and `ttl_seconds` sets it from now."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"minProperties": 1, "not": {"required": ["expires_at", "ttl_seconds"]}},
+    )
 
-    label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
-    tags: list[str] | None = None
-    metadata: Metadata | None = None
-    expires_at: AwareDatetime | None = None
-    ttl_seconds: Annotated[int, Field(ge=1, le=10**10)] | None = None
+    label: Annotated[Name, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=attributes.MOST_TAGS)] | None = None
+    metadata: Json | None = None
+    expires_at: Moment | None = None
+    ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -56,10 +79,10 @@ class MessageChanges(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    metadata: Metadata
+    metadata: Json
 
 
-@router.get("/conversations")
+@router.get("/conversations", responses=problems(ThreadNotFound, CursorUnknown, reads=True))
 async def list_conversations(
     served: ServedDep,
     user: Caller,
@@ -68,7 +91,7 @@ async def list_conversations(
     q: Annotated[str, Query(max_length=200)] = "",
     children: bool = False,
     parent: str | None = None,
-) -> dict[str, Any]:
+) -> ConversationList:
     """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
     `children` adds the conversations between agents; `parent` lists those directly below one. `damaged` has the ids of
@@ -83,7 +106,8 @@ async def list_conversations(
         elif q.strip():
             hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit, unreadable=damaged)
             items = await _items(tx, [thread for thread, _ in hits], user)
-            items = [item | {"match": _excerpt(hit, q)} for item, (_, hit) in zip(items, hits, strict=True)]
+            for item, (_, hit) in zip(items, hits, strict=True):
+                item["match"] = _excerpt(hit, q)
         else:
             threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children)
             items = await _items(tx, threads, user)
@@ -92,8 +116,8 @@ async def list_conversations(
     return {"conversations": items, "next_cursor": more, "damaged": list(damaged)}
 
 
-@router.patch("/conversations/{thread_id}")
-async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> dict[str, Any]:
+@router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
+async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> Conversation:
     """Give a conversation another label, tags, metadata, or a time when it expires."""
     async with served.analyst.store.writing() as tx:
         if body.label is not None:
@@ -113,17 +137,19 @@ async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
     return item
 
 
-@router.patch("/conversations/{thread_id}/messages/{message_id}")
+@router.patch(
+    "/conversations/{thread_id}/messages/{message_id}", responses=problems(ThreadNotFound, EntryNotFound, body=True)
+)
 async def change_message(
     served: ServedDep, user: Caller, thread_id: PathSegment, message_id: PathSegment, body: MessageChanges
-) -> dict[str, Any]:
+) -> MessageMetadata:
     """Set metadata of a message; the message itself does not change."""
     async with served.analyst.store.writing() as tx:
         changed = await attributes.set_message_metadata(tx, thread_id, message_id, body.metadata, user_id=user)
     return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
 
 
-@router.delete("/conversations/{thread_id}", status_code=204)
+@router.delete("/conversations/{thread_id}", status_code=204, responses=problems(ThreadNotFound))
 async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Response:
     """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first."""
     with suppress(RowDamaged):
@@ -133,8 +159,8 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
     return Response(status_code=204)
 
 
-@router.post("/conversations/{thread_id}/stop")
-async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[str, Any]:
+@router.post("/conversations/{thread_id}/stop", responses=problems(ThreadNotFound))
+async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> Stopped:
     """Stop the conversation's run, if it has one; its steps stay. Answers with its last run."""
     await _stop(served, user, thread_id)
     async with served.analyst.store.reading() as tx:
@@ -142,23 +168,23 @@ async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> dict[
         return {"thread_id": thread_id, "run": await run_json(tx, run) if run else None}
 
 
-@router.get("/chat/history")
+@router.get("/chat/history", responses=problems(ThreadNotFound, EntryNotFound, CursorUnknown, reads=True))
 async def chat_history(
     served: ServedDep,
     user: Caller,
     thread_id: str,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
-) -> dict[str, Any]:
+) -> History:
     """A conversation's last messages with their runs and steps; `before` of an answer gives the page before."""
     async with served.analyst.store.reading() as tx:
         return await history(tx, thread_id, user_id=user, limit=limit, before=before)
 
 
-@router.get("/state")
-async def state(served: ServedDep, user: Caller, thread_id: str) -> dict[str, Any]:
+@router.get("/state", responses=problems(ThreadNotFound, reads=True))
+async def state(served: ServedDep, user: Caller, thread_id: str) -> State:
     """A conversation's state with document 000's fields."""
-    return await served.analyst.threads.state(thread_id, user_id=user)
+    return cast(State, await served.analyst.threads.state(thread_id, user_id=user))
 
 
 async def _stop(served: Served, user: str, thread_id: str) -> None:
@@ -167,7 +193,7 @@ async def _stop(served: Served, user: str, thread_id: str) -> None:
         await served.analyst.runs.stop(thread_id, user_id=user)
 
 
-async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[dict[str, Any]]:
+async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[Conversation]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
@@ -176,9 +202,9 @@ async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[
 
 
 def _item(
-    thread: Thread, status: str | None, waiting_below: Sequence[str], agents: Mapping[str, str]
-) -> dict[str, Any]:
-    agent = thread.agent_id
+    thread: Thread, status: ShownStatus | None, waiting_below: Sequence[str], agents: Mapping[str, str]
+) -> Conversation:
+    agent, noted = thread.agent_id, attributes_json(thread)
     return {
         "id": thread.id,
         "label": thread.title or "",
@@ -188,7 +214,9 @@ def _item(
         "agent": None if agent in {None, ANALYST} else {"id": agent, "name": agents.get(str(agent))},
         "parentId": thread.parent_id,
         "messageCount": thread.entry_count,
-        **attributes_json(thread),
+        "tags": noted["tags"],
+        "metadata": noted["metadata"],
+        "expiresAt": noted["expiresAt"],
         "status": status,
         "waitingBelow": list(waiting_below),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
@@ -12,6 +11,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from longthread import __version__, metrics
 from longthread.errors import StoreError
 from longthread.llm.models import DEMO, model_name
+from longthread.server.answers import Health, Info, NotReady, Ready
+from longthread.server.openapi import Responses, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import leases, log
@@ -19,16 +20,21 @@ from longthread.store import leases, log
 STREAMED = 3
 STREAM_SECONDS = 0.25
 
+_READY = problems(reads=True)
+_READY[503]["model"] = NotReady
+_SENT = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+_NUMBERS: Responses = {200: {"description": "Three numbers", "content": {EVENT_STREAM: {"schema": _SENT}}}}
+
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health")
-async def health() -> dict[str, str]:
+@router.get("/health", responses=problems(reads=True))
+async def health() -> Health:
     """The process answers."""
     return {"status": "ok"}
 
 
-@router.get("/ready")
+@router.get("/ready", response_model=Ready, responses=_READY)
 async def ready(served: ServedDep, user: Caller) -> JSONResponse:
     """Whether to send questions here: the store answers, and a first question waits for nothing else.
 
@@ -42,7 +48,7 @@ async def ready(served: ServedDep, user: Caller) -> JSONResponse:
     return JSONResponse({"status": "ready"})
 
 
-@router.get("/health/stream")
+@router.get("/health/stream", response_class=StreamingResponse, responses=problems(reads=True) | _NUMBERS)
 async def stream() -> StreamingResponse:
     """Three events, a quarter of a second apart: together they show that something in between buffers."""
 
@@ -54,7 +60,7 @@ async def stream() -> StreamingResponse:
     return StreamingResponse(events(), media_type=EVENT_STREAM, headers=NO_STORE)
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse, responses=problems(reads=True))
 async def metrics_text(served: ServedDep) -> PlainTextResponse:
     """This process' counters and gauges, as Prometheus reads them. Nothing that a user wrote is in them."""
     live = metrics.gauge("longthread_live_runs", "Runs that this process executes.", served.analyst.runs.live)
@@ -73,8 +79,8 @@ async def _shared(served: Served) -> str:
     return living + metrics.gauge("longthread_runs_wait", "Whether runs wait for a process.", int(waits))
 
 
-@router.get("/api/info")
-async def info(served: ServedDep) -> dict[str, Any]:
+@router.get("/api/info", responses=problems(reads=True))
+async def info(served: ServedDep) -> Info:
     """The server as a page shows it. `sources` are those allowed: `any`, or a list."""
     settings = served.analyst.settings
     model = model_name(None, settings)

@@ -1,0 +1,269 @@
+"""The answers of the API, as they are in its OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from longthread.model.approval import Outcome
+from longthread.model.entry import Role
+from longthread.model.run import Protocol, ShownStatus, StepStatus
+
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Json = dict[str, Any]
+
+
+class AgentInfo(TypedDict):
+    """An active agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own."""
+
+    id: str
+    name: str
+    description: str
+    asksSource: bool
+    source: str | None
+
+
+class AgentList(TypedDict):
+    agents: list[AgentInfo]
+
+
+class AgentName(TypedDict):
+    id: str
+    name: str | None
+
+
+class AgentVersion(AgentName):
+    """The agent of a run, by its name at that time."""
+
+    version: int
+
+
+class Attributes(TypedDict):
+    """What people note about a conversation."""
+
+    tags: list[str]
+    metadata: Json
+    expiresAt: Moment | None
+
+
+class Conversation(Attributes):
+    """A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are
+    the conversations below it with calls that wait, `match` is the place that a search found."""
+
+    id: str
+    label: str
+    lastActiveAt: Moment
+    createdAt: Moment
+    source: str | None
+    agent: AgentName | None
+    parentId: str | None
+    messageCount: int
+    status: ShownStatus | None
+    waitingBelow: list[str]
+    match: NotRequired[str]
+
+
+class ConversationList(TypedDict):
+    """Conversations, the cursor of the next page, and the ids of damaged conversations that were skipped."""
+
+    conversations: list[Conversation]
+    next_cursor: str | None
+    damaged: list[str]
+
+
+class MessageMetadata(TypedDict):
+    id: str
+    thread_id: str
+    metadata: Json
+
+
+class Accepted(TypedDict):
+    """A run that has begun or goes on. `events` is the path of its stream."""
+
+    thread_id: str
+    run_id: str
+    events: str
+
+
+class Message(TypedDict):
+    """A message; `kind` is `question`, `answer`, `summary` or null."""
+
+    id: str
+    role: Role
+    content: str
+    kind: str | None
+    created_at: Moment
+    run_id: str | None
+    metadata: Json
+
+
+class StepView(TypedDict):
+    """A call. `observation` is null while it has none, and `cut` says that only a part is shown; `step` and
+    `elapsed_ms` are null outside runs."""
+
+    step: int | None
+    action: str
+    args: Json
+    call_id: str | None
+    ok: bool | None
+    observation: Json | None
+    cut: bool
+    thought: str
+    elapsed_ms: int | None
+    started_at: Moment
+    status: StepStatus | Literal["abandoned"]
+
+
+class PendingCall(TypedDict):
+    """A call that waits for a decision; `parameters` is the JSON Schema of its arguments."""
+
+    id: str
+    tool: str
+    description: str
+    args: Json
+    parameters: Json
+
+
+class DecidedCall(TypedDict):
+    """A call with its decision, null while it waits; `edited` are the arguments of an edit."""
+
+    id: str
+    run: str
+    tool: str
+    args: Json
+    asked_at: Moment
+    decision: Outcome | None
+    edited: NotRequired[Json]
+    message: NotRequired[str]
+    by: str | None
+    decided_at: Moment | None
+
+
+class Approvals(TypedDict):
+    thread_id: str
+    run_id: str | None
+    pending: list[PendingCall]
+    decided: list[DecidedCall]
+
+
+class AskedRun(TypedDict):
+    """A run of another agent that answers a call."""
+
+    thread_id: str
+    run_id: str
+    call_id: str | None
+    agent: str | None
+    status: ShownStatus
+
+
+class RunView(TypedDict):
+    """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait."""
+
+    id: str
+    status: ShownStatus
+    question: str
+    source: str | None
+    model: str
+    agent: AgentVersion | None
+    asked: list[AskedRun]
+    protocol: Protocol
+    max_steps: int
+    continues: str | None
+    started_at: Moment
+    ended_at: Moment | None
+    outcome: Json
+    approvals: list[DecidedCall]
+    warnings: list[str]
+    last_event_seq: int
+    events: str
+
+
+class Stopped(TypedDict):
+    """The conversation's last run, null where it never had one."""
+
+    thread_id: str
+    run: RunView | None
+
+
+class Parent(TypedDict):
+    id: str
+    label: str
+
+
+class Below(TypedDict):
+    id: str
+    label: str
+    agent: str | None
+
+
+class Lineage(TypedDict):
+    """A conversation's agent, its parent, and the conversations below it with calls that wait."""
+
+    agent: AgentName
+    parent: Parent | None
+    waitingBelow: list[Below]
+
+
+class History(Attributes, Lineage):
+    """A conversation's last messages. `runs` are theirs, `steps` is by run, or by question outside runs; `run` is the
+    last run, `before` the cursor of the earlier messages."""
+
+    thread_id: str
+    label: str
+    source: str | None
+    createdAt: Moment
+    lastActiveAt: Moment
+    messages: list[Message]
+    runs: list[RunView]
+    steps: dict[str, list[StepView]]
+    run: RunView | None
+    before: str | None
+
+
+class State(TypedDict):
+    """A conversation's state, with document 000's fields."""
+
+    question: str
+    messages: list[Json]
+    steps: list[Json]
+    known_tables: list[Any]
+    known_schemas: Json
+    candidate_tables: list[str]
+    known_samples: Json
+    error_history: list[Json]
+    sql_history: list[Json]
+    last_error: Json | None
+    done: bool
+    answer: Json | None
+    max_steps: int | None
+    compressed_summary: str | None
+    compressed_message_count: int
+    compressed_config_hash: str | None
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+
+
+class Ready(TypedDict):
+    status: Literal["ready"]
+
+
+class NotReady(TypedDict):
+    """The server begins, or ends."""
+
+    status: Literal["warming", "draining"]
+
+
+class Info(TypedDict):
+    """What a server serves. `sources` are those that callers may name: `any`, or a list."""
+
+    version: str
+    model: str
+    demo: bool
+    source: str | None
+    sources: Literal["any"] | list[str]
+    max_steps: int
+    database: str | None
