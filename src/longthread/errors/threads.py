@@ -85,6 +85,23 @@ class RunCrashed(LongthreadError, exit_code=4, code="crashed"):
     count: int
 
 
+class NothingAsked(LongthreadError, exit_code=2):
+    message = """Nothing is asked on thread {thread}: the last message is not a user's with text, `resume` answers no
+    interrupt, and there is no run {run} to watch."""
+    thread: str
+    run: str
+
+
+class NotSupported(LongthreadError, exit_code=2):
+    message = "{what} cannot be used here: {reason}"
+    what: str
+    reason: str
+
+
+class RunRepeated(RunInProgress):
+    message = "Run {run} on thread {thread} answers this question already: it was sent before. Watch that run."
+
+
 class NothingToResume(LongthreadError, exit_code=2):
     message = """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread
     ask --thread {thread}`."""

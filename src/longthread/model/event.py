@@ -14,7 +14,7 @@ EventType = Literal[
     "step_started",  # step, action, args, call_id
     "step_finished",  # step, action, call_id, ok, observation, elapsed_ms
     "waiting",  # calls [{id, tool, description, args, parameters}] that a person has to decide about
-    "decided",  # calls [{id, tool, decision, by, args?, message?}], pending: how many are still undecided
+    "decided",  # calls [{id, tool, decision, by, args?, message?}], pending: how many are still undecided, request?
     "warning",  # message: something was cut, retried or not understood
     "finished",  # answer, citations, queries, usage
     "paused",  # summary, reason (max_steps | stopped | interrupted | superseded), hint

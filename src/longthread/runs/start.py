@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from longthread.context.client_branch import ClientBranch, follow
 from longthread.context.source_facts import KnownFacts, known
 from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
 from longthread.context.window_cache import CachedWindow, WindowCache
@@ -38,7 +39,8 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """A user's message and how to work on it. `source` and `fingerprint` are those of the opened source; None if the
-    agent has none. `caller` is the agent's call that asks, if any."""
+    agent has none. `caller` is the agent's call that asks, if any. `place` is where a client that holds
+    the conversation itself puts the question."""
 
     thread_id: str
     user_id: str
@@ -50,6 +52,7 @@ class RunRequest:
     max_steps: int
     agent: AgentRun = _ANALYST
     caller: DelegatingCall | None = None
+    place: ClientBranch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
     Raises:
         RunWaiting: the run waits for decisions, and the message only asks to continue, or is another agent's.
         RunInProgress: the thread's run is being executed.
+        RunRepeated: a client's question is stored already.
         ThreadNotFound: the thread is another user's.
         LeaseLost: the agent that asks has lost its run to another process.
     """
@@ -97,7 +101,11 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
         if ask.caller is not None:
             await runs.check(tx, ask.caller.lease)
         thread = await _thread(tx, ask)
+        left = thread.tip
+        if ask.place is not None:
+            thread = await follow(tx, thread, ask.place)
         before = await runs.last_run(tx, thread.id)
+        here = before if thread.tip == left else None  # else it may be of a branch that the client left
         # Another question from a person supersedes the calls that wait; an agent cannot do that.
         goes_on = ask.caller is not None or asks_to_continue(ask.question)
         if before is not None and before.status == "waiting" and goes_on:
@@ -108,12 +116,12 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
         window = [spot.entry for spot in found.spots]
         closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
         asked = thread.entry_count + len(closing) + 1
-        plan = _plan(ask, run_id, _continued(before, ask), asked)
+        plan = _plan(ask, run_id, _continued(here, ask), asked)
         lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
         drafts = [*closing, _question(ask, plan)]
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
-        past = (cache.past(thread, before.id) or await past_of(tx, before)) if before else None
+        past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     hold, spots = worker.hold(lease), _whole_units([*found.spots, *spots_of(added)])
@@ -219,8 +227,11 @@ def _question(ask: RunRequest, plan: NewRun) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     note |= {CONTINUES: True} if plan.continues is not None else {}
-    message = Message("user", ask.question, id=new_id(), additional_kwargs={NOTE: note})
-    return draft_of(message, run_id=plan.run_id)
+    entry_id = ask.place.entry_id if ask.place is not None else new_id()
+    draft = draft_of(Message("user", ask.question, id=entry_id, additional_kwargs={NOTE: note}), run_id=plan.run_id)
+    if ask.place is None or ask.place.sent_id is None:
+        return draft
+    return replace(draft, metadata={**draft.metadata, log.MESSAGE_ID: ask.place.sent_id})
 
 
 def _whole_units(spots: Sequence[WindowMessage]) -> list[WindowMessage]:

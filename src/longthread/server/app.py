@@ -21,7 +21,7 @@ from longthread.runs.analyst import Analyst
 from longthread.server import openapi, problems
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
-from longthread.server.routes import agents, approvals, chat, conversations, events, health
+from longthread.server.routes import agents, agui, approvals, chat, conversations, events, health
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
@@ -31,6 +31,8 @@ WEB = Path(str(files("longthread.server") / "web"))
 """The page's files."""
 GATEWAY = "/v1"
 """Where the endpoints of providers are."""
+LARGEST_INPUT = 32 * 2**20
+"""Bytes of an AG-UI input."""
 
 
 def create_app(settings: Settings, *, models: ModelFactory = resolve_model, analyst: Analyst | None = None) -> FastAPI:
@@ -66,7 +68,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     openapi.install(app)
-    for module in (health, agents, conversations, chat, approvals, events):
+    for module in (health, agents, conversations, chat, approvals, events, agui):
         app.router.routes.extend(module.router.routes)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
@@ -78,7 +80,9 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536
-    app.add_middleware(RequestGuard, host=settings.host, limit=limit, unguarded=f"{GATEWAY}/")
+    # AG-UI's clients send the whole conversation.
+    limits = {"/ag-ui/": max(limit, LARGEST_INPUT)}
+    app.add_middleware(RequestGuard, host=settings.host, limit=limit, limits=limits, unguarded=f"{GATEWAY}/")
     app.add_middleware(CountedRequests)
     return app
 

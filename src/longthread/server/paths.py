@@ -20,7 +20,7 @@ class EncodedPaths:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/api/"):
+        if scope["type"] == "http" and scope["path"].startswith(("/api/", "/ag-ui/")):
             raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
             # Not in a copy: what routes note here is counted outside.
             scope["path"] = raw.partition(b"?")[0].decode("ascii", "replace")

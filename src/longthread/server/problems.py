@@ -29,6 +29,8 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.LeaseLost: 409,
     errors.NothingToResume: 409,
     errors.NotPending: 409,
+    errors.NothingAsked: 409,
+    errors.NotSupported: 409,
     errors.CursorUnknown: 404,
     errors.QuestionTooLong: 413,
     errors.InvalidInput: 422,

@@ -6,6 +6,8 @@ by DNS rebinding (hence the check of `Host`) or across origins (hence the check 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,13 +30,23 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RequestGuard:
-    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused. The application of
+    """ASGI middleware. `host` is what the server listens on; bodies above `limit` bytes are refused; `limits`
+    has others, by the beginning of the path. The application of
     the paths that begin with `unguarded` checks all of that itself."""
 
-    def __init__(self, app: ASGIApp, *, host: str, limit: int, unguarded: str | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str,
+        limit: int,
+        limits: Mapping[str, int] | None = None,
+        unguarded: str | None = None,
+    ) -> None:
         self._app = app
         self._names = own_names(host)
         self._limit = limit
+        self._limits = limits or {}
         self._unguarded = unguarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +68,7 @@ class RequestGuard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        body = _Body(receive, self._limit)
+        body = _Body(receive, self._most(scope["path"]))
         await self._app(scope, body.receive, guarded)
 
     def _refusal(self, scope: Scope) -> Problem | None:
@@ -70,12 +82,14 @@ class RequestGuard:
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."
             return Problem(403, "cross_origin", detail, path=path)
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._limit:
-            detail = (
-                f"The request is larger than {self._limit:,} bytes. Put the data into a file and ask that as a source."
-            )
+        if not length.isdecimal() or int(length) > self._most(path):
+            most = f"{self._most(path):,}"
+            detail = f"The request is larger than {most} bytes. Put the data into a file and ask that as a source."
             return Problem(413, "request_too_large", detail, path=path)
         return None
+
+    def _most(self, path: str) -> int:
+        return next((limit for begins, limit in self._limits.items() if path.startswith(begins)), self._limit)
 
 
 class _Body:

@@ -65,6 +65,7 @@ class Approvals:
         by: str | None = None,
         model: str | None = None,
         source: str | None = None,
+        request: str | None = None,
     ) -> RunHandle | None:
         """Decide about calls that wait, by their ids. All decisions are stored, or none. After the last one the run
         continues here; None while other calls wait.
@@ -73,6 +74,7 @@ class Approvals:
             decisions: for each call a `Decision`, or `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name",
                 "args"}}`, `{"type": "reject", "message"?}`.
             by: who decides; by default the user.
+            request: a client's name for this, which the event `decided` holds.
 
         Raises:
             NotPending: a call does not wait for a decision (any more).
@@ -84,7 +86,7 @@ class Approvals:
         checked = {id_: each if isinstance(each, Decision) else Decision.of(each) for id_, each in decisions.items()}
         thread = await self._threads.find(thread_id, user_id=user_id)
         owner = await self._worker.id()
-        run, lease = await _decide(self._store, thread, checked, by=by or user_id, owner=owner)
+        run, lease = await _decide(self._store, thread, checked, by=by or user_id, owner=owner, request=request)
         self._hub.changed(thread_id, run.id)
         self._hub.list_changed(user_id)
         if lease is None:
@@ -124,7 +126,7 @@ async def _advice(tx: Transaction, thread_id: str, *, user_id: str) -> str:
 
 
 async def _decide(
-    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str, owner: str
+    store: Driver, thread: Thread, decisions: Mapping[str, Decision], *, by: str, owner: str, request: str | None
 ) -> tuple[Run, Lease | None]:
     """Store decisions, all or none. Returns their run and, if no call waits any more, its lease: whoever decided last
     continues it, and it never lacks an owner. If that process dies, another takes it over.
@@ -148,7 +150,7 @@ async def _decide(
             await approvals.decide(tx, call, decision.type)
         left = len(waiting) - len(made)
         lease = None if left else await runs.take_over(tx, run, owner=owner, alive=may_be_alive)
-        await _tell(tx, run, zip(made, decisions.values(), strict=True), left)
+        await _tell(tx, run, zip(made, decisions.values(), strict=True), left, request)
     return run, lease
 
 
@@ -181,12 +183,14 @@ def _made(call: Approval, decision: Decision, by: str) -> Approval:
     return replace(call, edited=edited, message=message, by=by)
 
 
-async def _tell(tx: Transaction, run: Run, made: Iterable[tuple[Approval, Decision]], left: int) -> None:
+async def _tell(
+    tx: Transaction, run: Run, made: Iterable[tuple[Approval, Decision]], left: int, request: str | None
+) -> None:
     calls = []
     for call, decision in made:
         args = {} if call.edited is None else {"args": dict(call.edited)}
         said = {} if call.message is None else {"message": call.message}
         calls.append({"id": call.call_id, "tool": call.tool, "decision": decision.type, "by": call.by, **args, **said})
     number = await runs.last_event(tx, run.thread_id, run.id) + 1
-    data = {"calls": calls, "pending": left}
+    data = {"calls": calls, "pending": left} | ({"request": request} if request else {})
     await runs.append_events(tx, [Event(run.thread_id, run.id, number, "decided", data, datetime.now(UTC))])

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
+from longthread.context.client_branch import ClientBranch
 from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
 from longthread.llm.model_cache import ModelCache, ModelFactory
 from longthread.llm.models import RunModels
@@ -64,6 +65,7 @@ class Runs:
         max_steps: int | None = None,
         agent: str | None = None,
         scope: DelegationScope | None = None,
+        place: ClientBranch | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
@@ -74,6 +76,7 @@ class Runs:
             max_steps: model calls before the run pauses.
             agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
             scope: limits of a run that another agent asked for.
+            place: where a client puts the question that holds the conversation itself.
 
         Raises:
             InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
@@ -104,6 +107,7 @@ class Runs:
                 max_steps=max_steps or config.get("max_steps") or self._settings.max_steps,
                 agent=role.asked(question),
                 caller=caller,
+                place=place,
             )
             return await begin(self._store, request, self._services.window_cache, self._services.worker)
 
@@ -119,6 +123,7 @@ class Runs:
         source: str | None = None,
         scope: DelegationScope | None = None,
         claim: Hold | None = None,
+        place: ClientBranch | None = None,
     ) -> RunHandle:
         """Continue a thread's unfinished run: where its process died or, if it was paused or failed, as if the user had
         said "continue".
@@ -126,6 +131,7 @@ class Runs:
         Args:
             scope: limits of a run that another agent asked for.
             claim: the run's hold, if it is this worker's already.
+            place: the request of a client, by which a paused run is continued.
 
         Raises:
             NothingToResume: the thread's last run is finished, or there is none.
@@ -149,6 +155,7 @@ class Runs:
                 source=source,
                 protocol=run.protocol,
                 user_id=user_id,
+                place=place,
             )
         scope = scope or await scope_of(self._store, self._settings, thread, run)
         models = self._models.models(model or run.model, role.agent.config)

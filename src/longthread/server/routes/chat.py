@@ -36,6 +36,7 @@ from longthread.server.fields import WHOLE, Text, Words
 from longthread.server.history import events_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
+from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
@@ -43,7 +44,7 @@ from longthread.store import log, runs
 router = APIRouter(prefix="/api", tags=["chat"])
 
 StepIndex = Annotated[int, Path(ge=0, lt=2**62)]
-_BEGINS = (
+BEGINS = (
     AgentOff,
     AgentOfThread,
     DefinitionNotFound,
@@ -56,7 +57,6 @@ _BEGINS = (
     ToolInvalid,
 )
 """What may be wrong when a run begins."""
-_NO_STORE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _ALL_READ: dict[int | str, dict[str, Any]] = {204: {"description": "All was read, and the run has ended or waits"}}
 
 
@@ -79,11 +79,11 @@ class QuestionBody(Options):
     agent: Text | None = Field(default=None, min_length=1, max_length=100)
 
 
-@router.post("/chat", status_code=202, responses=problems(*_BEGINS, QuestionTooLong, body=True))
+@router.post("/chat", status_code=202, responses=problems(*BEGINS, QuestionTooLong, body=True))
 async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> Accepted:
     """Start a run. When this answers, the question is in the log."""
     source = served.sources.chosen(body.source)
-    with _named(body.model):
+    with named(body.model):
         handle = await served.analyst.ask(
             body.question,
             thread_id=body.thread_id,
@@ -98,13 +98,13 @@ async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> Accepted:
 
 
 @router.post(
-    "/conversations/{thread_id}/resume", status_code=202, responses=problems(*_BEGINS, NothingToResume, body=True)
+    "/conversations/{thread_id}/resume", status_code=202, responses=problems(*BEGINS, NothingToResume, body=True)
 )
 async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None) -> Accepted:
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
     source = served.sources.chosen(body.source)
-    with _named(body.model):
+    with named(body.model):
         handle = await served.analyst.runs.resume(
             thread_id, user_id=user, model=body.model, max_steps=body.max_steps, source=source
         )
@@ -137,7 +137,7 @@ async def events(
         if all(event.type == "decided" for event in behind):
             return Response(status_code=204)
     stream = RunStream(served.analyst.hub, served.encoders, run, read=read, closing=served.closing)
-    return StreamingResponse(aiter(stream), media_type="text/event-stream", headers=_NO_STORE)
+    return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
 
 
 @router.get("/conversations/{thread_id}/steps/{index}", responses=problems(ThreadNotFound, EntryNotFound, reads=True))
@@ -175,8 +175,8 @@ async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
 
 
 @contextmanager
-def _named(model: str | None) -> Iterator[None]:
-    """Raises ModelNotUsable where the caller named the model that is unavailable."""
+def named(model: str | None) -> Iterator[None]:
+    """Raise ModelNotUsable where the caller named the model that is unavailable."""
     try:
         yield
     except ModelUnavailable as error:
