@@ -11,8 +11,8 @@ from longthread.model.approval import Outcome
 from longthread.model.entry import Role
 from longthread.model.run import Protocol, ShownStatus, StepStatus
 
-Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Json = dict[str, Any]
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+JsonObject = dict[str, Any]
 
 
 class AgentInfo(TypedDict):
@@ -44,18 +44,18 @@ class Attributes(TypedDict):
     """What people note about a conversation."""
 
     tags: list[str]
-    metadata: Json
-    expiresAt: Moment | None
+    metadata: JsonObject
+    expiresAt: Timestamp | None
 
 
-class Conversation(Attributes):
+class ConversationView(Attributes):
     """A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are
     the conversations below it with calls that wait, `match` is the place that a search found."""
 
     id: str
     label: str
-    lastActiveAt: Moment
-    createdAt: Moment
+    lastActiveAt: Timestamp
+    createdAt: Timestamp
     source: str | None
     agent: AgentName | None
     parentId: str | None
@@ -68,7 +68,7 @@ class Conversation(Attributes):
 class ConversationList(TypedDict):
     """Conversations, the cursor of the next page, and the ids of damaged conversations that were skipped."""
 
-    conversations: list[Conversation]
+    conversations: list[ConversationView]
     next_cursor: str | None
     damaged: list[str]
 
@@ -76,7 +76,7 @@ class ConversationList(TypedDict):
 class MessageMetadata(TypedDict):
     id: str
     thread_id: str
-    metadata: Json
+    metadata: JsonObject
 
 
 class Accepted(TypedDict):
@@ -87,16 +87,16 @@ class Accepted(TypedDict):
     events: str
 
 
-class Message(TypedDict):
+class MessageView(TypedDict):
     """A message; `kind` is `question`, `answer`, `summary` or null."""
 
     id: str
     role: Role
     content: str
     kind: str | None
-    created_at: Moment
+    created_at: Timestamp
     run_id: str | None
-    metadata: Json
+    metadata: JsonObject
 
 
 class StepView(TypedDict):
@@ -105,14 +105,14 @@ class StepView(TypedDict):
 
     step: int | None
     action: str
-    args: Json
+    args: JsonObject
     call_id: str | None
     ok: bool | None
-    observation: Json | None
+    observation: JsonObject | None
     cut: bool
     thought: str
     elapsed_ms: int | None
-    started_at: Moment
+    started_at: Timestamp
     status: StepStatus | Literal["abandoned"]
 
 
@@ -122,8 +122,8 @@ class PendingCall(TypedDict):
     id: str
     tool: str
     description: str
-    args: Json
-    parameters: Json
+    args: JsonObject
+    parameters: JsonObject
 
 
 class DecidedCall(TypedDict):
@@ -132,16 +132,16 @@ class DecidedCall(TypedDict):
     id: str
     run: str
     tool: str
-    args: Json
-    asked_at: Moment
+    args: JsonObject
+    asked_at: Timestamp
     decision: Outcome | None
-    edited: NotRequired[Json]
+    edited: NotRequired[JsonObject]
     message: NotRequired[str]
     by: str | None
-    decided_at: Moment | None
+    decided_at: Timestamp | None
 
 
-class Approvals(TypedDict):
+class ApprovalList(TypedDict):
     thread_id: str
     run_id: str | None
     pending: list[PendingCall]
@@ -171,9 +171,9 @@ class RunView(TypedDict):
     protocol: Protocol
     max_steps: int
     continues: str | None
-    started_at: Moment
-    ended_at: Moment | None
-    outcome: Json
+    started_at: Timestamp
+    ended_at: Timestamp | None
+    outcome: JsonObject
     approvals: list[DecidedCall]
     warnings: list[str]
     last_event_seq: int
@@ -213,30 +213,30 @@ class History(Attributes, Lineage):
     thread_id: str
     label: str
     source: str | None
-    createdAt: Moment
-    lastActiveAt: Moment
-    messages: list[Message]
+    createdAt: Timestamp
+    lastActiveAt: Timestamp
+    messages: list[MessageView]
     runs: list[RunView]
     steps: dict[str, list[StepView]]
     run: RunView | None
     before: str | None
 
 
-class State(TypedDict):
+class StateView(TypedDict):
     """A conversation's state, with document 000's fields."""
 
     question: str
-    messages: list[Json]
-    steps: list[Json]
+    messages: list[JsonObject]
+    steps: list[JsonObject]
     known_tables: list[Any]
-    known_schemas: Json
+    known_schemas: JsonObject
     candidate_tables: list[str]
-    known_samples: Json
-    error_history: list[Json]
-    sql_history: list[Json]
-    last_error: Json | None
+    known_samples: JsonObject
+    error_history: list[JsonObject]
+    sql_history: list[JsonObject]
+    last_error: JsonObject | None
     done: bool
-    answer: Json | None
+    answer: JsonObject | None
     max_steps: int | None
     compressed_summary: str | None
     compressed_message_count: int

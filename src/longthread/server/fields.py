@@ -32,10 +32,10 @@ def _time(value: Any) -> Any:
 
 WHOLE = BeforeValidator(_whole)
 """Reads an `int` as JSON Schema does."""
-Moment = Annotated[AwareDatetime, BeforeValidator(_time)]
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 Words = Annotated[str, StringConstraints(pattern=_INK)]
 """A text that is not blank."""
 Name = Annotated[str, StringConstraints(pattern=rf"^[^\x00]*{_INK}[^\x00]*$")]
 """A text that is not blank and holds no NUL."""
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+PlainText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 """A text without NUL."""

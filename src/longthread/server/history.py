@@ -12,8 +12,7 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
-from longthread.server.answers import Attributes, DecidedCall, History, PendingCall, RunView, StepView
-from longthread.server.answers import Message as MessageView
+from longthread.server.answers import Attributes, DecidedCall, History, MessageView, PendingCall, RunView, StepView
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut

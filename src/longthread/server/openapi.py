@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from longthread.errors import InvalidInput, LongthreadError, StoreError
 from longthread.server.problems import MEDIA_TYPE, ProblemBody, status_of
 
-Responses = dict[int | str, dict[str, Any]]
+RouteResponses = dict[int | str, dict[str, Any]]
 
 _KINDS = {
     "str": {"type": "string"},
@@ -31,7 +31,7 @@ _PLAIN = {
     500: ("internal_error", "An error of the server's own, which its log explains."),
 }
 """The problems that are no `LongthreadError`, by status: their codes, and what they mean."""
-STREAM: Responses = {
+STREAM: RouteResponses = {
     200: {
         "description": "The events of a run, each with its `id`",
         "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/ServerSentEvent"}}},
@@ -44,7 +44,7 @@ _BODY = (400, 415)
 _REF = "#/components/schemas/{model}"
 
 
-def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = False) -> Responses:
+def problems(*kinds: type[LongthreadError], body: bool = False, reads: bool = False) -> RouteResponses:
     """The `responses` of a route that raises errors of these kinds, besides those that every route may raise.
 
     Args:

@@ -19,7 +19,7 @@ from longthread.errors import (
     ThreadNotFound,
     ToolInvalid,
 )
-from longthread.server.answers import Accepted, Approvals, Json
+from longthread.server.answers import Accepted, ApprovalList, JsonObject
 from longthread.server.history import decided_call, events_path, waiting_call
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -42,10 +42,10 @@ _DECIDES = (
     ToolInvalid,
 )
 """What may be wrong when somebody decides."""
-_PART: dict[int | str, dict[str, Any]] = {200: {"model": Approvals, "description": "Other calls still wait"}}
+_PART: dict[int | str, dict[str, Any]] = {200: {"model": ApprovalList, "description": "Other calls still wait"}}
 
 
-class Approve(BaseModel):
+class ApproveDecision(BaseModel):
     """The call is made."""
 
     model_config = ConfigDict(extra="forbid")
@@ -59,10 +59,10 @@ class EditedAction(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str | None = None
-    args: Json
+    args: JsonObject
 
 
-class Edit(BaseModel):
+class EditDecision(BaseModel):
     """The call is made with other arguments."""
 
     model_config = ConfigDict(extra="forbid")
@@ -71,7 +71,7 @@ class Edit(BaseModel):
     edited_action: EditedAction
 
 
-class Reject(BaseModel):
+class RejectDecision(BaseModel):
     """The call is not made; the model reads the `message`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -80,20 +80,23 @@ class Reject(BaseModel):
     message: str | None = None
 
 
+_Decision = Annotated[ApproveDecision | EditDecision | RejectDecision, Field(discriminator="type")]
+
+
 class Decisions(BaseModel):
     """A decision for each call, by the call's id."""
 
     model_config = ConfigDict(extra="forbid")
 
-    decisions: dict[str, Annotated[Approve | Edit | Reject, Field(discriminator="type")]] = Field(
-        min_length=1, max_length=1000
+    decisions: dict[str, Annotated[ApproveDecision | EditDecision | RejectDecision, Field(discriminator="type")]] = (
+        Field(min_length=1, max_length=1000)
     )
 
 
 # The API also has these routes by the name of threads.
 @router.get("/threads/{thread_id}/approvals", include_in_schema=False)
 @router.get("/conversations/{thread_id}/approvals", responses=problems(ThreadNotFound, reads=True))
-async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> Approvals:
+async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> ApprovalList:
     """The calls of the last run that wait for a decision, and those that were decided: by whom, when and why."""
     async with served.analyst.store.reading() as tx:
         await log.find_thread(tx, thread_id, user_id=user)
@@ -112,7 +115,7 @@ async def approvals(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
 @router.post("/conversations/{thread_id}/approvals", status_code=202, responses=problems(*_DECIDES, body=True) | _PART)
 async def decide(
     served: ServedDep, user: Caller, thread_id: PathSegment, body: Decisions, response: Response
-) -> Accepted | Approvals:
+) -> Accepted | ApprovalList:
     """Store all decisions or none. After the last one the run goes on under its id (202); else 200 and those that
     wait."""
     decisions = {call: decision.model_dump() for call, decision in body.decisions.items()}

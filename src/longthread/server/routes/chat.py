@@ -32,7 +32,7 @@ from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
 from longthread.server.answers import Accepted, StepView
-from longthread.server.fields import WHOLE, Text, Words
+from longthread.server.fields import WHOLE, PlainText, Words
 from longthread.server.history import events_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
@@ -65,8 +65,8 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: Text | None = Field(default=None, min_length=1, max_length=4096)
-    model: Text | None = Field(default=None, min_length=1, max_length=200)
+    source: PlainText | None = Field(default=None, min_length=1, max_length=4096)
+    model: PlainText | None = Field(default=None, min_length=1, max_length=200)
     max_steps: Annotated[int, Field(ge=1, le=1000), WHOLE] | None = None
 
 
@@ -74,9 +74,9 @@ class QuestionBody(Options):
     """A question. Without a `thread_id` it begins a conversation."""
 
     question: Words
-    thread_id: Text | None = Field(default=None, min_length=1, max_length=1000)
+    thread_id: PlainText | None = Field(default=None, min_length=1, max_length=1000)
     protocol: Protocol = "auto"
-    agent: Text | None = Field(default=None, min_length=1, max_length=100)
+    agent: PlainText | None = Field(default=None, min_length=1, max_length=100)
 
 
 @router.post("/chat", status_code=202, responses=problems(*BEGINS, QuestionTooLong, body=True))

@@ -23,16 +23,16 @@ from longthread.model.run import ShownStatus
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
 from longthread.server.answers import (
-    Conversation,
     ConversationList,
+    ConversationView,
     History,
-    Json,
+    JsonObject,
     MessageMetadata,
-    State,
+    StateView,
     Stopped,
 )
 from longthread.server.cursor import thread_page
-from longthread.server.fields import WHOLE, Moment, Name
+from longthread.server.fields import WHOLE, Name, Time
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -61,8 +61,8 @@ class Changes(BaseModel):
 
     label: Annotated[Name, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     tags: Annotated[list[Tag], Field(max_length=attributes.MOST_TAGS)] | None = None
-    metadata: Json | None = None
-    expires_at: Moment | None = None
+    metadata: JsonObject | None = None
+    expires_at: Time | None = None
     ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class MessageChanges(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    metadata: Json
+    metadata: JsonObject
 
 
 @router.get("/conversations", responses=problems(ThreadNotFound, CursorUnknown, reads=True))
@@ -117,7 +117,7 @@ async def list_conversations(
 
 
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
-async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> Conversation:
+async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> ConversationView:
     """Give a conversation another label, tags, metadata, or a time when it expires."""
     async with served.analyst.store.writing() as tx:
         if body.label is not None:
@@ -182,9 +182,9 @@ async def chat_history(
 
 
 @router.get("/state", responses=problems(ThreadNotFound, reads=True))
-async def state(served: ServedDep, user: Caller, thread_id: str) -> State:
+async def state(served: ServedDep, user: Caller, thread_id: str) -> StateView:
     """A conversation's state with document 000's fields."""
-    return cast(State, await served.analyst.threads.state(thread_id, user_id=user))
+    return cast(StateView, await served.analyst.threads.state(thread_id, user_id=user))
 
 
 async def _stop(served: Served, user: str, thread_id: str) -> None:
@@ -193,7 +193,7 @@ async def _stop(served: Served, user: str, thread_id: str) -> None:
         await served.analyst.runs.stop(thread_id, user_id=user)
 
 
-async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[Conversation]:
+async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[ConversationView]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
@@ -203,7 +203,7 @@ async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[
 
 def _item(
     thread: Thread, status: ShownStatus | None, waiting_below: Sequence[str], agents: Mapping[str, str]
-) -> Conversation:
+) -> ConversationView:
     agent, noted = thread.agent_id, attributes_json(thread)
     return {
         "id": thread.id,

@@ -12,7 +12,7 @@ from longthread import __version__, metrics
 from longthread.errors import StoreError
 from longthread.llm.models import DEMO, model_name
 from longthread.server.answers import Health, Info, NotReady, Ready
-from longthread.server.openapi import Responses, problems
+from longthread.server.openapi import RouteResponses, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import leases, log
@@ -23,7 +23,7 @@ STREAM_SECONDS = 0.25
 _READY = problems(reads=True)
 _READY[503]["model"] = NotReady
 _SENT = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
-_NUMBERS: Responses = {200: {"description": "Three numbers", "content": {EVENT_STREAM: {"schema": _SENT}}}}
+_NUMBERS: RouteResponses = {200: {"description": "Three numbers", "content": {EVENT_STREAM: {"schema": _SENT}}}}
 
 router = APIRouter(tags=["health"])
 
