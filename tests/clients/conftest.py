@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.server.conftest import serve  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="session")
