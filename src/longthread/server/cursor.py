@@ -55,4 +55,4 @@ def _sane(value: Any) -> bool:
     """Whether a store accepts a value: cursors come from outside."""
     if isinstance(value, int):
         return 0 <= value <= _LARGEST
-    return not any("\ud800" <= character <= "\udfff" for character in value)
+    return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value)

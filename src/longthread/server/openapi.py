@@ -71,10 +71,23 @@ def install(app: FastAPI) -> None:
             components = made.setdefault("components", {}).setdefault("schemas", {})
             problem = TypeAdapter(ProblemBody).json_schema(ref_template=_REF)
             components |= {**problem.pop("$defs"), "Problem": problem, **_referred(made), **_events()}
+            _require_tags(made, components)
             app.openapi_schema = made
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]
+
+
+def _require_tags(node: Any, schemas: dict[str, Any]) -> None:
+    """Require, below `node`, what tells kinds of objects apart: the models have a default for it."""
+    if isinstance(node, dict):
+        if isinstance(told := node.get("discriminator"), dict):
+            for ref in told.get("mapping", {}).values():
+                schema = schemas[ref.rsplit("/", 1)[-1]]
+                schema["required"] = sorted({*schema.get("required", ()), told["propertyName"]})
+        node = list(node.values())
+    for each in node if isinstance(node, list) else ():
+        _require_tags(each, schemas)
 
 
 def _events() -> dict[str, Any]:

@@ -9,7 +9,17 @@ from fastapi import Path
 from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-PathSegment = Annotated[str, Path(), AfterValidator(unquote)]
+_WITHOUT_NUL = r"^[^\x00]*$"
+
+
+def _decoded(segment: str) -> str:
+    text = unquote(segment)
+    if "\0" in text:
+        raise ValueError("an id holds no NUL")
+    return text
+
+
+PathSegment = Annotated[str, Path(pattern=_WITHOUT_NUL), AfterValidator(_decoded)]
 """One decoded segment of a path."""
 
 

@@ -32,7 +32,7 @@ from longthread.server.answers import (
     Stopped,
 )
 from longthread.server.cursor import thread_page
-from longthread.server.fields import WHOLE, Name, Time
+from longthread.server.fields import WHOLE, Name, PlainText, Time
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -88,9 +88,9 @@ async def list_conversations(
     user: Caller,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
-    q: Annotated[str, Query(max_length=200)] = "",
+    q: Annotated[PlainText, Query(max_length=200)] = "",
     children: bool = False,
-    parent: str | None = None,
+    parent: PlainText | None = None,
 ) -> ConversationList:
     """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
@@ -172,7 +172,7 @@ async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> Stopp
 async def chat_history(
     served: ServedDep,
     user: Caller,
-    thread_id: str,
+    thread_id: PlainText,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
 ) -> History:
@@ -182,7 +182,7 @@ async def chat_history(
 
 
 @router.get("/state", responses=problems(ThreadNotFound, reads=True))
-async def state(served: ServedDep, user: Caller, thread_id: str) -> StateView:
+async def state(served: ServedDep, user: Caller, thread_id: PlainText) -> StateView:
     """A conversation's state with document 000's fields."""
     return cast(StateView, await served.analyst.threads.state(thread_id, user_id=user))
 

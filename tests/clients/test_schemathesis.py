@@ -1,0 +1,25 @@
+"""Schemathesis at the server over a socket: it asks what the OpenAPI description allows and what it forbids."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.apps import define_clerk
+from tests.server.test_chat import ANSWER, LOOK
+
+pytestmark = [pytest.mark.clients, pytest.mark.one_backend]
+
+PHASES = "examples,coverage,fuzzing,stateful"
+SECONDS = 900.0
+
+
+def test_it_finds_nothing(serve: Any, store_address: str, tmp_path: Path, installed: Path) -> None:
+    define_clerk(store_address)
+    running = serve([LOOK, ANSWER])
+    command = [installed / "schemathesis" / "bin" / "schemathesis", "run", f"{running.url}/api/openapi.json"]
+    options = ["--phases", PHASES, "--checks", "all", "--max-examples", "30"]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stdout[-8000:]
