@@ -15,6 +15,10 @@ class CursorUnknown(InvalidInput):
     message = "This cursor is not one that was given out. Leave it out to begin at the start."
 
 
+class PositionUnknown(InvalidInput):
+    message = "Last-Event-ID and `after` take the `id` of an event of a stream of the same runs in order."
+
+
 class QuestionTooLong(InvalidInput):
     message = """The question has {size} characters, and the limit is {limit}. Put the data into a file and give that as
     a --source, or raise LONGTHREAD_MAX_QUESTION."""

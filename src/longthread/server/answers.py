@@ -148,7 +148,7 @@ class ApprovalList(TypedDict):
     decided: list[DecidedCall]
 
 
-class AskedRun(TypedDict):
+class DelegatedRun(TypedDict):
     """A run of another agent that answers a call."""
 
     thread_id: str
@@ -167,7 +167,7 @@ class RunView(TypedDict):
     source: str | None
     model: str
     agent: AgentVersion | None
-    asked: list[AskedRun]
+    asked: list[DelegatedRun]
     protocol: Protocol
     max_steps: int
     continues: str | None

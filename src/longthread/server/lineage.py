@@ -9,7 +9,7 @@ from longthread.model.memory import ANALYST
 from longthread.model.run import Run
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
-from longthread.server.answers import AgentName, AgentVersion, AskedRun, Lineage
+from longthread.server.answers import AgentName, AgentVersion, DelegatedRun, Lineage
 from longthread.store import approvals, catalog, log, runs
 from longthread.store.driver import Transaction
 
@@ -31,12 +31,12 @@ async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     }
 
 
-async def asked_by(tx: Transaction, run: Run) -> list[AskedRun]:
+async def asked_by(tx: Transaction, run: Run) -> list[DelegatedRun]:
     """The runs of other agents that a run called, each with its call and its thread."""
     return [await _asked(tx, each) for each in await runs.answers(tx, run.thread_id, run.id)]
 
 
-async def _asked(tx: Transaction, run: Run) -> AskedRun:
+async def _asked(tx: Transaction, run: Run) -> DelegatedRun:
     agent = await ran(tx, run)
     return {
         "thread_id": run.thread_id,

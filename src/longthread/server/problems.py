@@ -32,6 +32,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.NothingAsked: 409,
     errors.NotSupported: 409,
     errors.CursorUnknown: 404,
+    errors.PositionUnknown: 404,
     errors.QuestionTooLong: 413,
     errors.InvalidInput: 422,
     errors.SourceNotAllowed: 403,

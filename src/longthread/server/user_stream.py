@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from ag_ui.core import CustomEvent
 
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, PositionUnknown
 from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.server.events import INTERRUPTED
 from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader
@@ -22,6 +22,8 @@ MOST_RUNS = 50
 _WAITING_FRAMES = 16
 """Frames that wait for a slow client. More are read again from the store."""
 
+RUN_PATTERN = r"^[^\x00]+/[^/:\x00]+(:([0-9]{1,15}(\.[0-9]{1,6})?)?)?$"
+"""A run that a client watches, as `AskedRun` reads it."""
 _ASKED = re.compile(r"(?P<thread>.+)/(?P<run>[^/:]+)(?::(?P<read>[0-9.]*))?", re.DOTALL)
 _LIST = re.compile(r"[0-9A-Za-z-]{1,40}\.[0-9]{1,15}|")
 
@@ -53,14 +55,13 @@ class Positions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None, asked: Sequence[AskedRun]) -> Positions:
-        """Read an `id:`; without one, the runs' positions are those of the request. Raises InvalidInput."""
+        """Read an `id:`; without one, the runs' positions are those of the request. Raises InvalidInput, or
+        PositionUnknown for the `id` of a stream of other runs."""
         if not text:
             return cls("", tuple(run.read for run in asked))
         listed, *read = text.split(",")
         if len(read) != len(asked) or _LIST.fullmatch(listed) is None:
-            raise InvalidInput(
-                reason="Last-Event-ID and `after` take the `id` of an event of a stream of the same runs in order."
-            )
+            raise PositionUnknown
         return cls(listed, tuple(Position.parse(each) for each in read))
 
     def __str__(self) -> str:

@@ -7,25 +7,29 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
+from pydantic import Field
 
-from longthread.errors import ThreadNotFound
+from longthread.errors import PositionUnknown, ThreadNotFound
 from longthread.runs.streams.hub import RunPlace
+from longthread.server.openapi import STREAM, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep
-from longthread.server.user_stream import MOST_RUNS, AskedRun, Positions, UserStream
+from longthread.server.user_stream import MOST_RUNS, RUN_PATTERN, AskedRun, Positions, UserStream
 from longthread.store import log, runs
 
 router = APIRouter(prefix="/api", tags=["events"])
 
+AskedText = Annotated[str, Field(pattern=RUN_PATTERN)]
 
-@router.get("/events")
+
+@router.get("/events", response_class=StreamingResponse, responses=problems(PositionUnknown, reads=True) | STREAM)
 async def user_events(
     served: ServedDep,
     user: Caller,
-    run: Annotated[list[str], Query(max_length=MOST_RUNS)] = [],  # noqa: B006 - FastAPI copies it
-    after: str | None = None,
-    last_event_id: Annotated[str | None, Header()] = None,
+    run: Annotated[list[AskedText], Query(max_length=MOST_RUNS)] = [],  # noqa: B006 - FastAPI copies it
+    after: str = "",
+    last_event_id: Annotated[str, Header()] = "",
 ) -> StreamingResponse:
     """The changes of the user's conversations, the waiting approvals, and the events of each `run` (`THREAD/RUN`, with
     `:POSITION` if some was read), over server-sent events; all from the start or after the `id` last read."""
