@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,11 @@ class Running:
         asked = self.ask(question, **options)
         assert self.client.get(asked["events"]).status_code == 200
         return asked
+
+    def warm(self) -> None:
+        """Wait until the server is warm: one that stops before leaves what it was starting to the garbage collector."""
+        while self.client.get("/ready").status_code != 200:
+            time.sleep(0.01)
 
     def history(self, thread_id: str, **options: Any) -> dict[str, Any]:
         """A conversation's history."""

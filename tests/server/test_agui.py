@@ -246,6 +246,7 @@ def test_a_text_that_was_withdrawn_is_not_among_the_messages_at_the_end(serve: A
 )
 def test_a_wrong_input_is_a_problem(serve: Any, body: dict[str, Any], status: int, code: str) -> None:
     running = serve(["Never asked."])
+    running.warm()
     answer = running.client.post("/ag-ui/analyst", json={"threadId": "t", "runId": "r", **body})
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert running.client.get("/api/conversations").json()["conversations"] == []

@@ -43,6 +43,7 @@ def test_a_request_that_no_route_takes_is_a_problem(
     serve: Any, method: str, path: str, sent: dict[str, Any], status: int, code: str
 ) -> None:
     running = serve(["Never asked."])
+    running.warm()
     answer = running.client.request(method, path, **sent)
     assert (answer.status_code, answer.json()["code"]) == (status, code or "bad_request")
     assert answer.headers["content-type"] == "application/problem+json"
