@@ -31,6 +31,13 @@ _PLAIN = {
     500: ("internal_error", "An error of the server's own, which its log explains."),
 }
 """The problems that are no `LongthreadError`, by status: their codes, and what they mean."""
+EVENTS: RouteResponses = {
+    200: {
+        "description": "Changes, each with its `event` and its `id`",
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/UserEvent"}}},
+    }
+}
+"""The response of the route that sends all that a user watches."""
 STREAM: RouteResponses = {
     200: {
         "description": "The events of a run, each with its `id`",
@@ -98,8 +105,11 @@ def _events() -> dict[str, Any]:
         "contentMediaType": "application/json",
         "contentSchema": {"$ref": _REF.format(model="Event")},
     }
-    sent = {"type": "object", "properties": {"id": {"type": "string"}, "data": data}, "required": ["data"]}
-    return {**event.pop("$defs"), "Event": event, "ServerSentEvent": sent}
+    text = {"type": "string"}
+    sent = {"type": "object", "properties": {"id": text, "data": data}, "required": ["data"]}
+    data = {"type": "string", "contentMediaType": "application/json"}
+    change = {"type": "object", "properties": {"id": text, "event": text, "data": data}, "required": ["event", "data"]}
+    return {**event.pop("$defs"), "Event": event, "ServerSentEvent": sent, "UserEvent": change}
 
 
 def _response(names: list[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from longthread.errors import PositionUnknown, ThreadNotFound
 from longthread.runs.streams.hub import RunPlace
-from longthread.server.openapi import STREAM, problems
+from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api", tags=["events"])
 AskedText = Annotated[str, Field(pattern=RUN_PATTERN)]
 
 
-@router.get("/events", response_class=StreamingResponse, responses=problems(PositionUnknown, reads=True) | STREAM)
+@router.get("/events", response_class=StreamingResponse, responses=problems(PositionUnknown, reads=True) | EVENTS)
 async def user_events(
     served: ServedDep,
     user: Caller,
