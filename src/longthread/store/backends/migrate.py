@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import StoreTooNew, StoreUnavailable
-from longthread.store.old_bundles import TAKE, insertion, unpacked
+from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.schema import schema
 
 if TYPE_CHECKING:

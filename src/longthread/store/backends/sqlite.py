@@ -20,7 +20,7 @@ from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_o
 from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, READ, OffLoopTransaction
 from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction, rows_of
 from longthread.store.completion import to_the_end
-from longthread.store.old_bundles import TAKE, insertion, unpacked
+from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.schema import schema
 
 READERS = 3

@@ -1,2 +1,2 @@
--- From version 33 to version 34. What was in this table has been unpacked before (longthread.store.old_bundles).
+-- From version 33 to version 34. What was in this table has been unpacked before (longthread.store.backends.old_bundles).
 DROP TABLE run_bundles;
