@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,6 +64,33 @@ def test_a_question_is_answered_over_a_stream(serve: Any) -> None:
     assert told[-1][1]["type"] == "RUN_FINISHED"
     assert told[-1][1]["result"]["answer"] == "There are **41** rockets [q1]."
     assert [each["toolCallName"] for _, each in told if each["type"] == "TOOL_CALL_START"] == ["list_tables", "run_sql"]
+
+
+def test_a_question_is_asked_once_under_its_key(serve: Any) -> None:
+    running = serve([{"finish": "41."}, {"finish": "Never said."}])
+    question, key = {"question": "How many rockets are there?"}, {"Idempotency-Key": "a-key-of-one-question"}
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: running.client.post("/api/chat", json=question, headers=key), range(4)))
+    asked = answers[0].json()
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(202, asked)] * 4
+    assert frames(running.client.get(asked["events"]).text)[-1][1]["result"]["answer"] == "41."
+    assert running.client.post("/api/chat", json=question, headers=key).json() == asked  # also when it has ended
+    assert [each["id"] for each in running.client.get("/api/conversations").json()["conversations"]] == [
+        asked["thread_id"]
+    ]
+
+
+def test_a_key_is_not_taken_for_another_question(serve: Any) -> None:
+    running = serve([{"finish": "41."}, {"finish": "Again."}])
+    key = {"Idempotency-Key": "a key"}
+    asked = running.client.post("/api/chat", json={"question": "How many?"}, headers=key).json()
+    running.client.get(asked["events"])
+    refused = running.client.post("/api/chat", json={"question": "How many more?"}, headers=key)
+    assert (refused.status_code, refused.json()["code"]) == (422, "key_reused")
+    assert running.client.delete(f"/api/conversations/{asked['thread_id']}").is_success
+    again = running.client.post("/api/chat", json={"question": "How many more?"}, headers=key)  # gone with its thread
+    assert again.status_code == 202
+    assert again.json()["thread_id"] != asked["thread_id"]
 
 
 def test_an_agent_of_the_catalog_is_asked(serve: Any) -> None:

@@ -100,6 +100,7 @@ from longthread.errors.store import (
 )
 from longthread.errors.threads import (
     EntryNotFound,
+    KeyReused,
     LeaseLost,
     MemoryNotFound,
     NothingAsked,
@@ -165,6 +166,7 @@ __all__ = [
     "InvalidInput",
     "ItemNotStorable",
     "JsonParseFailed",
+    "KeyReused",
     "LeaseLost",
     "LongthreadError",
     "McpFailed",

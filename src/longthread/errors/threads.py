@@ -102,6 +102,12 @@ class RunRepeated(RunInProgress):
     message = "Run {run} on thread {thread} answers this question already: it was sent before. Watch that run."
 
 
+class KeyReused(LongthreadError, exit_code=2):
+    message = """The Idempotency-Key {key} was sent with another request within the last day. Use a new key for each
+    question, and the same one only to send the same request again."""
+    key: str
+
+
 class NothingToResume(LongthreadError, exit_code=2):
     message = """Thread {thread} has no paused, stopped or interrupted run to resume. Ask a question with `longthread
     ask --thread {thread}`."""

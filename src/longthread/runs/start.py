@@ -29,8 +29,9 @@ from longthread.runs.delegation_scope import DelegatingCall
 from longthread.runs.process import may_be_alive
 from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
-from longthread.store import approvals, log, runs
+from longthread.store import approvals, idempotency, log, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.store.idempotency import QuestionKey
 from longthread.store.runs import NewRun
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
@@ -40,7 +41,7 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 class RunRequest:
     """A user's message and how to work on it. `source` and `fingerprint` are those of the opened source; None if the
     agent has none. `caller` is the agent's call that asks, if any. `place` is where a client that holds
-    the conversation itself puts the question."""
+    the conversation itself puts the question. `key` is a client's, under which it may send the question again."""
 
     thread_id: str
     user_id: str
@@ -53,6 +54,7 @@ class RunRequest:
     agent: AgentRun = _ANALYST
     caller: DelegatingCall | None = None
     place: ClientBranch | None = None
+    key: QuestionKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
         RunWaiting: the run waits for decisions, and the message only asks to continue, or is another agent's.
         RunInProgress: the thread's run is being executed.
         RunRepeated: a client's question is stored already.
+        KeyReused: the key stands for another request.
         ThreadNotFound: the thread is another user's.
         LeaseLost: the agent that asks has lost its run to another process.
     """
@@ -122,6 +125,8 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
         added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
         facts = await known(tx, thread, window, added)
         past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
+        if ask.key is not None:
+            await idempotency.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     hold, spots = worker.hold(lease), _whole_units([*found.spots, *spots_of(added)])

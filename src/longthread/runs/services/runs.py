@@ -13,7 +13,7 @@ from longthread.llm.models import RunModels
 from longthread.llm.summarizer import summarizer_of
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
-from longthread.model.run import Protocol
+from longthread.model.run import Protocol, Run
 from longthread.model.thread import Thread
 from longthread.runs.assignment import Assignment
 from longthread.runs.delegation import SubAgents
@@ -29,8 +29,9 @@ from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.thread_agent import role_for
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold
-from longthread.store import log, runs
+from longthread.store import idempotency, log, runs
 from longthread.store.completion import to_the_end
+from longthread.store.idempotency import QuestionKey
 from longthread.store.index.recall import Scope
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
@@ -66,6 +67,7 @@ class Runs:
         agent: str | None = None,
         scope: DelegationScope | None = None,
         place: ClientBranch | None = None,
+        key: QuestionKey | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
 
@@ -77,13 +79,15 @@ class Runs:
             agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
             scope: limits of a run that another agent asked for.
             place: where a client puts the question that holds the conversation itself.
+            key: a client's, stored with the question. `asked` finds the run by it for a day.
 
         Raises:
             InvalidInput: the question is empty or too long, there is no source, or the thread is another agent's.
             SourceError: the source cannot be opened. Nothing was written.
             DefinitionNotFound: there is no such agent.
             ToolInvalid: the agent needs a tool that cannot be used.
-            RunInProgress: the thread's run is being executed.
+            RunInProgress: the thread's run is being executed; RunRepeated where it answers this question.
+            KeyReused: the key stands for another request.
         """
         question = self._checked(question)
         thread = await self._threads.find_existing(thread_id, user_id=user_id)
@@ -108,10 +112,17 @@ class Runs:
                 agent=role.asked(question),
                 caller=caller,
                 place=place,
+                key=key,
             )
             return await begin(self._store, request, self._services.window_cache, self._services.worker)
 
         return await self._start(begun, role, models, source, thread or thread_id, user_id, scope)
+
+    async def asked(self, key: QuestionKey, *, user_id: str) -> Run | None:
+        """Return the run of the user's question with this key; None if there is none. Raises KeyReused."""
+        async with self._store.reading() as tx:
+            found = await idempotency.find(tx, user_id, key)
+            return await runs.find_run(tx, *found) if found is not None else None
 
     async def resume(
         self,

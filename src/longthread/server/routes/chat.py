@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -16,6 +17,7 @@ from longthread.errors import (
     AgentOfThread,
     DefinitionNotFound,
     EntryNotFound,
+    KeyReused,
     ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
@@ -40,6 +42,7 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
+from longthread.store.idempotency import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
@@ -79,22 +82,25 @@ class QuestionBody(Options):
     agent: PlainText | None = Field(default=None, min_length=1, max_length=100)
 
 
-@router.post("/chat", status_code=202, responses=problems(*BEGINS, QuestionTooLong, body=True))
-async def ask(served: ServedDep, user: Caller, body: QuestionBody) -> Accepted:
-    """Start a run. When this answers, the question is in the log."""
-    source = served.sources.chosen(body.source)
-    with named(body.model):
-        handle = await served.analyst.ask(
-            body.question,
-            thread_id=body.thread_id,
-            source=source,
-            model=body.model,
-            protocol=body.protocol,
-            max_steps=body.max_steps,
-            agent=body.agent,
-            user_id=user,
-        )
-    return _accepted(handle)
+@router.post("/chat", status_code=202, responses=problems(*BEGINS, KeyReused, QuestionTooLong, body=True))
+async def ask(
+    served: ServedDep,
+    user: Caller,
+    body: QuestionBody,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
+) -> Accepted:
+    """Start a run. When this answers, the question is in the log. Sent again with its `Idempotency-Key`, the question
+    is not asked again."""
+    key = _key(idempotency_key, body)
+    if key is not None and (run := await served.analyst.runs.asked(key, user_id=user)) is not None:
+        return _accepted(run)
+    try:
+        return _accepted((await _begin(served, user, body, key)).run)
+    except RunInProgress:
+        # The same request may have come twice at once.
+        if key is not None and (run := await served.analyst.runs.asked(key, user_id=user)) is not None:
+            return _accepted(run)
+        raise
 
 
 @router.post(
@@ -108,7 +114,7 @@ async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
         handle = await served.analyst.runs.resume(
             thread_id, user_id=user, model=body.model, max_steps=body.max_steps, source=source
         )
-    return _accepted(handle)
+    return _accepted(handle.run)
 
 
 @router.get(
@@ -174,6 +180,27 @@ async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
     return run
 
 
+def _key(sent: str | None, body: QuestionBody) -> QuestionKey | None:
+    """A client's key, with a hash of what it asks under it."""
+    return QuestionKey(sent, sha256(body.model_dump_json().encode()).hexdigest()) if sent is not None else None
+
+
+async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle:
+    source = served.sources.chosen(body.source)
+    with named(body.model):
+        return await served.analyst.ask(
+            body.question,
+            thread_id=body.thread_id,
+            source=source,
+            model=body.model,
+            protocol=body.protocol,
+            max_steps=body.max_steps,
+            agent=body.agent,
+            user_id=user,
+            key=key,
+        )
+
+
 @contextmanager
 def named(model: str | None) -> Iterator[None]:
     """Raise ModelNotUsable where the caller named the model that is unavailable."""
@@ -185,5 +212,5 @@ def named(model: str | None) -> Iterator[None]:
         raise ModelNotUsable(model=error.model, reason=error.reason) from error
 
 
-def _accepted(handle: RunHandle) -> Accepted:
-    return {"thread_id": handle.thread_id, "run_id": handle.run.id, "events": events_path(handle.run)}
+def _accepted(run: Run) -> Accepted:
+    return {"thread_id": run.thread_id, "run_id": run.id, "events": events_path(run)}

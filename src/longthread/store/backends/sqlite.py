@@ -15,12 +15,12 @@ from typing import Any
 from longthread.errors import StoreError, StoreUnavailable
 from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.migrate import BUNDLED, pending
+from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
 from longthread.store.backends.sqlite_off_loop import LONGEST_PAUSE, READ, OffLoopTransaction
 from longthread.store.backends.sqlite_transaction import FAILED, SqliteTransaction, rows_of
 from longthread.store.completion import to_the_end
-from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.schema import schema
 
 READERS = 3

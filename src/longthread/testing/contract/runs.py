@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from longthread.errors import LeaseLost, RunInProgress, StoreError
+from longthread.errors import KeyReused, LeaseLost, RunInProgress, RunRepeated, StoreError
 from longthread.model.entry import Draft
 from longthread.model.event import Event, Mark
 from longthread.model.run import Run, RunStatus
-from longthread.store import leases, log, runs
+from longthread.store import idempotency, leases, log, runs
 from longthread.store.driver import Driver
+from longthread.store.idempotency import QuestionKey
 from longthread.store.listing import RunState, latest_runs, run_states
 from longthread.store.runs import Lease, NewRun
 from longthread.testing.contract.base import USER, Contract, OpenStore, registered
@@ -312,6 +313,33 @@ class RunContract(Contract):
             threads = await log.list_threads(tx, user_id=USER)
             said = await latest_runs(tx, threads, user_id=USER, alive=lambda owner: owner == "held")
         assert said == {"ended": "paused", "held": "running", "left": "interrupted"}
+
+    async def test_a_key_stands_for_one_question(self, store: Driver) -> None:
+        key = QuestionKey("k", "a hash")
+        lease = await begun(store)
+        async with store.writing() as tx:
+            assert await idempotency.find(tx, USER, key) is None
+            await idempotency.save(tx, USER, key, thread_id="t", run_id=lease.run_id)
+        async with store.writing() as tx:
+            assert await idempotency.find(tx, USER, key) == ("t", lease.run_id)
+            assert await idempotency.find(tx, "another", key) is None
+            with pytest.raises(RunRepeated):
+                await idempotency.save(tx, USER, key, thread_id="t", run_id="r2")
+            with pytest.raises(KeyReused):
+                await idempotency.find(tx, USER, QuestionKey("k", "another hash"))
+
+    async def test_a_key_is_free_after_a_day(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await idempotency.save(tx, USER, QuestionKey("k", "a hash"), thread_id="t", run_id=lease.run_id)
+        another = QuestionKey("k", "another hash")
+        with monkeypatch.context() as patched:
+            patched.setattr(idempotency, "KNOWN_FOR", -timedelta(hours=1))
+            async with store.writing() as tx:
+                assert await idempotency.find(tx, USER, another) is None
+                await idempotency.save(tx, USER, another, thread_id="t", run_id="r2")
+        async with store.reading() as tx:
+            assert await idempotency.find(tx, USER, another) == ("t", "r2")
 
 
 def _event(seq: int, data: dict[str, object] | None = None) -> Event:

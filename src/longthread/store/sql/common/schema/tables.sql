@@ -143,6 +143,19 @@ CREATE TABLE workers (
     renewed_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 
+-- A user's question that a client may send again under the same key, without asking twice. It is known for a day.
+CREATE TABLE idempotency_keys (
+    user_id    TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    -- A hash of the request: a key stands for one.
+    request    TEXT NOT NULL,
+    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    run_id     TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (user_id, key)
+) WITHOUT ROWID;
+CREATE INDEX idempotency_keys_of_thread ON idempotency_keys (thread_id);
+
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
