@@ -397,12 +397,13 @@ async def test_a_process_that_dies_with_a_decided_run_leaves_it_to_others(
 ) -> None:
     """Neither taken over nor given back: as after kill -9."""
     run_id, [asked] = await waiting(await open_analyst(scripted(MAIL)))
-    monkeypatch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
     analyst = await open_analyst([])
-    monkeypatch.setattr(RunWorker, "release", dies)
-    monkeypatch.setattr(analyst.runs, "resume", dies)
-    with pytest.raises(RuntimeError, match="killed"):
-        await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
+    with monkeypatch.context() as patch:
+        patch.setattr("longthread.runs.workers.worker.new_worker", lambda: f"{here()}/{2**22 + 1}/gone")
+        patch.setattr(RunWorker, "release", dies)
+        patch.setattr(analyst.runs, "resume", dies)
+        with pytest.raises(RuntimeError, match="killed"):
+            await analyst.approvals.decide("t1", {asked.call_id: APPROVE}, user_id=analyst.settings.user)
     other = await open_analyst(scripted(finish("Sent.")))
     async with other.store.reading() as tx:
         assert (await run_json(tx, await last_run(other)))["status"] == "interrupted"

@@ -54,6 +54,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
             finally:
                 for task in background:
                     task.cancel()
+                await asyncio.gather(*background, return_exceptions=True)  # they may hold a source's worker
                 await served.close()
                 await served.gateway.close()  # behind its last request
 

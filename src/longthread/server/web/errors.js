@@ -6,6 +6,7 @@ import { currentLanguage } from "./i18n.js";
 export const SENTENCES = {
   en: {
     agent_off: "The agent {name} is switched off. Choose another one.",
+    crashed: "The server's process ended {count} times in a row while it worked on this answer. Whoever runs it can look into its log. Continue tries again.",
     extra_missing: "{what} is not installed on this server. Whoever runs it can install the package {package}.",
     internal_error: "The server met an error of its own. Nothing that was answered before is lost; try again.",
     invalid_request: "The server did not understand this page. Reload the page and try again.",
@@ -44,6 +45,7 @@ export const SENTENCES = {
   },
   zh: {
     agent_off: "智能体 {name} 已停用，请选择别的智能体。",
+    crashed: "服务器进程在处理这个回答时连续 {count} 次意外退出，运行者可以查看日志。点“继续”重试。",
     extra_missing: "这台服务器没有安装{what}，运行者可以安装软件包 {package}。",
     internal_error: "服务器自身出错。之前的回答都没有丢失，请重试。",
     invalid_request: "服务器没有看懂这个页面的请求。请刷新页面后再试。",
