@@ -126,9 +126,9 @@ async def test_watchers_of_runs_elsewhere_live_on_signals(
                 looked.clear()
                 await looked.wait()
         before = len(looks)
-        for number in range(2, 5):
+        for number in range(2, 8):
             await stream.publish("warning", message="m")
             assert numbers(await read(watch, 1)) == [number]
-        assert len(looks) == before
+        assert len(looks) <= before + 1  # one was due when it began to listen
     await there.close()
     await here.close()
