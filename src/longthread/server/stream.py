@@ -196,6 +196,11 @@ def frame(data: str, place: object = None) -> str:
     return f"id: {place}\ndata: {data}\n\n" if place else f"data: {data}\n\n"
 
 
+def interrupted() -> str:
+    """The last event of a stream whose run nobody executes, as JSON."""
+    return CustomEvent(name=INTERRUPTED, value={}).model_dump_json(by_alias=True)
+
+
 class RunStream:
     """One client's stream of a run, from what it has not read yet to the run's end.
 
@@ -215,4 +220,4 @@ class RunStream:
             while (read := await reader.read(patience=HEARTBEAT_SECONDS)) != []:
                 yield ": beat\n\n" if read is None else "".join(frame(data, place) for place, data in read)
             if not reader.halts and not self._closing.is_set():
-                yield frame(CustomEvent(name=INTERRUPTED, value={}).model_dump_json(by_alias=True))
+                yield frame(interrupted())

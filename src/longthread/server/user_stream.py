@@ -9,12 +9,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from ag_ui.core import CustomEvent
-
 from longthread.errors import InvalidInput, PositionUnknown
 from longthread.runs.streams.hub import Hub, RunPlace
-from longthread.server.events import INTERRUPTED
-from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader
+from longthread.server.stream import HEARTBEAT_SECONDS, RETRY_MS, Encoders, Position, RunReader, interrupted
 from longthread.server.user_list import UserList
 
 MOST_RUNS = 50
@@ -165,5 +162,4 @@ class UserStream:
                 for position, data in made:
                     await self._put(index, position, "run", f"{head}{data}}}")
             if not reader.halts and not self._closing.is_set():
-                event = CustomEvent(name=INTERRUPTED, value={}).model_dump_json(by_alias=True)
-                await self._put(index, None, "run", f"{head}{event}}}")
+                await self._put(index, None, "run", f"{head}{interrupted()}}}")

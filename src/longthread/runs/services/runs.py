@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 
 from longthread.context.client_branch import ClientBranch
 from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
@@ -255,11 +255,11 @@ class Runs:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
             started = await begun(sources.own)
-            try:
-                return self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
-            except BaseException:  # nobody executes it: the worker gives it back
-                self._services.worker.drop(started.hold)
-                raise
+            with ExitStack() as undoing:
+                undoing.callback(self._services.worker.drop, started.hold)  # nobody executes it: it is given back
+                handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
+                undoing.pop_all()
+            return handle
 
     def _execute(self, started: StartedRun, assignment: Assignment) -> RunHandle:
         context = run_context(self._services, started, assignment)

@@ -96,7 +96,7 @@ class Claims:
         except asyncio.CancelledError:
             await to_the_end(self._worker.release(hold))
             raise
-        except Exception:
+        except Exception:  # no caller waits for the task; the run stays, for whoever resumes it
             _logger.exception("Run %s was claimed, and could not go on", hold.lease.run_id)
             await self._worker.release(hold, claimable=False)
 

@@ -14,8 +14,8 @@ from longthread.model.event import Event
 from longthread.model.run import Run
 from longthread.runs.streams.hub import Hub
 from longthread.server.agui.messages import messages_of
-from longthread.server.events import INTERRUPTED, WITHDRAWN, Encoder
-from longthread.server.stream import HEARTBEAT_SECONDS, frame
+from longthread.server.events import WITHDRAWN, Encoder
+from longthread.server.stream import HEARTBEAT_SECONDS, frame, interrupted
 from longthread.store import log, runs
 from longthread.store.driver import Driver
 
@@ -69,7 +69,7 @@ class AgUiStream:
                         yield text
                 ended = watch.halts
         if not ended and not self._closing.is_set():
-            yield frame(_json(agui.CustomEvent(name=INTERRUPTED, value={})))
+            yield frame(interrupted())
 
     async def _told(self, encoder: Encoder, event: Event) -> AsyncIterator[str]:
         """The events of an event, as JSON."""
