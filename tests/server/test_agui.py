@@ -89,7 +89,6 @@ def test_the_same_run_is_watched_again_and_never_runs_twice(serve: Any) -> None:
     assert shown(running) == [("user", "How many?"), ("assistant", ANSWER["finish"])]
 
 
-@pytest.mark.slow
 def test_a_client_that_comes_back_in_the_middle_sees_the_rest_as_it_happens(serve: Any) -> None:
     running = serve([LOOK, ANSWER])
     running.model.shut.set()
@@ -105,7 +104,6 @@ def test_a_client_that_comes_back_in_the_middle_sees_the_rest_as_it_happens(serv
     assert len(running.model.calls) == 2
 
 
-@pytest.mark.slow
 def test_the_same_run_sent_twice_at_once_runs_once(serve: Any) -> None:
     running = serve([LOOK, ANSWER])
     running.model.shut.set()
