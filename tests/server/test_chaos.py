@@ -138,8 +138,8 @@ async def _all_is_stored_once(address: str, talkers: list[Talker]) -> None:
                     assert own[-1].text == ANSWER
                 else:
                     assert run.outcome["error"]["type"] == "crashed", run
-    # How many crash three times depends on how long a run takes here.
-    assert ends.count("finished") >= len(talkers), Counter(ends)
+    # How many are in the same step for three deaths of their processes depends on the machine.
+    assert ends.count("finished") > 0.9 * len(ends), Counter(ends)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

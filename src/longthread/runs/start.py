@@ -158,7 +158,7 @@ async def take_over(
         else:
             lease = claim.lease
             await runs.check(tx, lease)
-        await runs.set_model(tx, lease, model)
+        await runs.go_on(tx, lease, model)
         run = replace(run, model=model)
         thread = await log.find_thread(tx, thread.id, user_id=thread.user_id)
         found = await cache.read(tx, thread)

@@ -111,9 +111,10 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive) ->
     return Lease(run.thread_id, run.id, owner, int(row["attempt"]))
 
 
-async def set_model(tx: Transaction, lease: Lease, model: str) -> None:
-    """Store which model the run goes on with. The caller has checked the lease."""
-    await tx.run("set_run_model", thread_id=lease.thread_id, id=lease.run_id, model=model)
+async def go_on(tx: Transaction, lease: Lease, model: str) -> None:
+    """Store that an execution goes on with the run, and with which model. A claim whose process died before that does
+    not count as a crash. The caller has checked the lease."""
+    await tx.run("begin_execution", thread_id=lease.thread_id, id=lease.run_id, model=model)
 
 
 async def give_back(tx: Transaction, lease: Lease, *, claimable: bool = True) -> None:

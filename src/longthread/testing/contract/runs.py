@@ -112,7 +112,7 @@ class RunContract(Contract):
         async with store.writing() as tx:
             await runs.give_back(tx, first)
             second = await runs.take_over(tx, await run_of(store), owner="first", alive=alive)
-            await runs.set_model(tx, second, "another")
+            await runs.go_on(tx, second, "another")
             with pytest.raises(LeaseLost):
                 await runs.check(tx, first)
         assert (second.owner, second.attempt, (await run_of(store)).model) == ("first", 2, "another")

@@ -27,6 +27,11 @@ async def died(store: Driver, worker: str) -> None:
         await leases.remove(tx, worker)
 
 
+async def gone_on(store: Driver, lease: Lease) -> None:
+    async with store.writing() as tx:
+        await runs.go_on(tx, lease, "a model")
+
+
 async def step(tx: Transaction, lease: Lease) -> None:
     done = Step(lease.thread_id, 0, lease.run_id, "model", "done", datetime.now(UTC))
     await runs.add_step(tx, lease, done)
@@ -95,11 +100,23 @@ class WorkerContract(Contract):
             [got] = await claimed(store, f"w{expected}")
             assert got.crashes == expected
             lease = got.lease
+            await gone_on(store, lease)
         async with store.writing() as tx:
             await step(tx, lease)
         await died(store, lease.owner)
         [got] = await claimed(store, "last")
         assert (got.crashes, got.lease.attempt) == (1, 4)
+
+    async def test_a_claim_that_died_before_it_went_on_is_not_counted(self, store: Driver) -> None:
+        lease = await begun(store)
+        for attempt in (2, 3, 4):
+            await died(store, lease.owner)
+            [got] = await claimed(store, f"w{attempt}")
+            assert (got.crashes, got.lease.attempt) == (1, attempt)
+            lease = got.lease
+        await gone_on(store, lease)
+        await died(store, lease.owner)
+        assert [each.crashes for each in await claimed(store, "last")] == [2]
 
     async def test_a_run_that_is_given_back_did_not_die(self, store: Driver) -> None:
         lease = await begun(store)
@@ -107,9 +124,19 @@ class WorkerContract(Contract):
             await runs.give_back(tx, lease)
         [got] = await claimed(store, "second")
         assert (got.crashes, got.lease.attempt) == (0, 2)
+        await gone_on(store, got.lease)
+        await died(store, "second")
+        [got] = await claimed(store, "third")
+        assert got.crashes == 1
+        await gone_on(store, got.lease)
+        async with store.writing() as tx:
+            await step(tx, got.lease)
+            await runs.give_back(tx, got.lease)
+        [got] = await claimed(store, "fourth")
+        assert got.crashes == 0, "it made progress"
         async with store.writing() as tx:
             await runs.give_back(tx, got.lease, claimable=False)
-        assert await claimed(store, "third") == [], "a person is to resume it"
+        assert await claimed(store, "fifth") == [], "a person is to resume it"
 
     async def test_a_stop_is_told_to_the_worker_or_to_who_claims_next(self, store: Driver) -> None:
         await begun(store)

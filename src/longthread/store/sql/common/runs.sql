@@ -59,8 +59,11 @@ UPDATE runs SET owner = :owner, attempt = attempt + 1, claimable = TRUE, crashes
 WHERE thread_id = :thread_id AND id = :id
 RETURNING attempt;
 
--- name: set_run_model quick
-UPDATE runs SET model = :model WHERE thread_id = :thread_id AND id = :id;
+-- name: begin_execution quick
+UPDATE runs SET model = :model, steps_before = (SELECT count(*) FROM steps s
+                                                WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id
+                                                  AND s.idx >= runs.first_step AND s.status = 'done')
+WHERE thread_id = :thread_id AND id = :id;
 
 -- name: drop_lease
 UPDATE runs SET owner = NULL, claimable = (:claimable = 1)

@@ -26,12 +26,14 @@ ON CONFLICT (thread_id, run_id, seq) DO NOTHING;
 -- Gives a worker runs that nobody executes, the oldest first, each with what to do with it. Both rows are locked, as whoever
 -- writes a run does; those that another worker looks at are skipped.
 UPDATE runs
-SET owner = :owner, attempt = attempt + 1, steps_before = free.done,
-    crashes = CASE WHEN owner IS NULL THEN crashes WHEN free.done > steps_before THEN 1 ELSE crashes + 1 END
+SET owner = :owner, attempt = attempt + 1, steps_before = -1,
+    crashes = CASE WHEN steps_before >= 0
+                        AND (SELECT count(*) FROM steps s WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id
+                             AND s.idx >= runs.first_step AND s.status = 'done') > steps_before
+                   THEN 0 ELSE crashes END
+              + CASE WHEN owner IS NULL OR steps_before < 0 THEN 0 ELSE 1 END
 FROM (
-    SELECT r.thread_id, r.id, (SELECT count(*) FROM steps s
-                               WHERE s.thread_id = r.thread_id AND s.run_id = r.id AND s.status = 'done') AS done
-    FROM runs r JOIN threads t ON t.id = r.thread_id
+    SELECT r.thread_id, r.id FROM runs r JOIN threads t ON t.id = r.thread_id
     WHERE r.status = 'running' AND r.waiting_since IS NULL AND r.claimable
       AND (r.owner IS NULL OR r.owner NOT IN (SELECT id FROM living_workers))
       AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.thread_id = t.parent_thread_id AND p.id = r.parent_run_id

@@ -14,13 +14,12 @@ ON CONFLICT (thread_id, run_id, seq) DO NOTHING;
 -- name: claim_runs
 -- Gives a worker runs that nobody executes, the oldest first, each with what to do with it.
 UPDATE runs
-SET owner = :owner, attempt = attempt + 1,
-    steps_before = (SELECT count(*) FROM steps s
-                    WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id AND s.status = 'done'),
-    crashes = CASE WHEN owner IS NULL THEN crashes
-                   WHEN (SELECT count(*) FROM steps s
-                         WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id AND s.status = 'done') > steps_before
-                   THEN 1 ELSE crashes + 1 END
+SET owner = :owner, attempt = attempt + 1, steps_before = -1,
+    crashes = CASE WHEN steps_before >= 0
+                        AND (SELECT count(*) FROM steps s WHERE s.thread_id = runs.thread_id AND s.run_id = runs.id
+                             AND s.idx >= runs.first_step AND s.status = 'done') > steps_before
+                   THEN 0 ELSE crashes END
+              + CASE WHEN owner IS NULL OR steps_before < 0 THEN 0 ELSE 1 END
 WHERE (thread_id, id) IN (
     SELECT r.thread_id, r.id FROM runs r JOIN threads t ON t.id = r.thread_id
     WHERE r.status = 'running' AND r.waiting_since IS NULL AND r.claimable

@@ -123,7 +123,8 @@ CREATE TABLE runs (
     -- dies, another worker claims the run, unless a person is to resume it, as one of an older version or another store.
     attempt        BIGINT NOT NULL DEFAULT 0,
     claimable      BOOLEAN NOT NULL DEFAULT FALSE,
-    -- Executions in a row that died without a finished step, and how many steps were finished when the last one began.
+    -- Executions in a row that died without a finished step, and how many steps were finished when the last one began;
+    -- -1 while it was claimed and has not begun.
     crashes        BIGINT NOT NULL DEFAULT 0,
     steps_before   BIGINT NOT NULL DEFAULT 0,
     -- The user who stopped the run; its worker, or the next one, obeys.
