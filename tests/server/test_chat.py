@@ -86,7 +86,7 @@ def test_a_key_is_not_taken_for_another_question(serve: Any) -> None:
     asked = running.client.post("/api/chat", json={"question": "How many?"}, headers=key).json()
     running.client.get(asked["events"])
     refused = running.client.post("/api/chat", json={"question": "How many more?"}, headers=key)
-    assert (refused.status_code, refused.json()["code"]) == (422, "key_reused")
+    assert (refused.status_code, refused.json()["code"]) == (409, "key_reused")
     assert running.client.delete(f"/api/conversations/{asked['thread_id']}").is_success
     again = running.client.post("/api/chat", json={"question": "How many more?"}, headers=key)  # gone with its thread
     assert again.status_code == 202

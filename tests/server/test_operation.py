@@ -71,6 +71,8 @@ def test_metrics_count_without_a_word_of_what_was_said(serve: Any) -> None:
     assert after["longthread_workers"] >= 1
     while found()["longthread_live_runs"]:
         pass
+    ended = 'longthread_run_seconds_count{status="finished"}'
+    assert found()[ended] - before.get(ended, 0) == 1
     assert SECRET not in text and asked["run_id"] not in text
     for line in text.splitlines():
         assert re.fullmatch(r'# (HELP|TYPE) .+|longthread_\w+(\{(\w+="[^"\\]*",?)+\})? [-+.\de]+', line), line
@@ -123,6 +125,19 @@ def test_a_request_is_logged_with_its_ids(serve: Any, caplog: pytest.LogCaptureF
     [streamed] = [each for each in lines if each.get("run_id")]
     assert (streamed["thread_id"], streamed["run_id"]) == (asked["thread_id"], asked["run_id"])
     assert (streamed["method"], streamed["status"]) == ("GET", 200)
+    assert SECRET not in json.dumps(lines)
+
+
+def test_a_run_is_logged_when_it_begins_and_ends(serve: Any, caplog: pytest.LogCaptureFixture) -> None:
+    running = serve(SCRIPT)
+    with caplog.at_level(logging.INFO, "longthread.runs.execute"):
+        asked = running.answer(f"What is {SECRET}?")
+        running.stop()
+    lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records if each.name.endswith("execute")]
+    assert [line["event"] for line in lines] == ["run begins", "run ends"]
+    assert {(line["thread_id"], line["run_id"]) for line in lines} == {(asked["thread_id"], asked["run_id"])}
+    assert (lines[0]["attempt"], lines[1]["status"]) == (1, "finished")
+    assert lines[1]["ms"] > 0
     assert SECRET not in json.dumps(lines)
 
 

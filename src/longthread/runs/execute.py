@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from longthread.context.source_facts import KnownFacts, keep
 from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreDisconnected, StoreError
 from longthread.llm.models import RunModels, failure_reason
+from longthread.metrics import RUNS
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
 from longthread.runs.loop import drive
@@ -19,6 +22,8 @@ from longthread.runs.run_context import RunContext
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
 
+_logger = logging.getLogger(__name__)
+
 
 async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
     """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains.
@@ -27,6 +32,27 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> 
         LeaseLost: the run is no longer this worker's.
         StoreDisconnected: it ends here without an end. A worker goes on with it when the store is back.
     """
+    began, left = perf_counter(), "lost"
+    _log(context, "run begins", attempt=context.lease.attempt)
+    try:
+        status = await _until_left(context, models, known)
+        left = "given_back" if status == "running" else status
+        return status
+    except asyncio.CancelledError:
+        left = "paused"
+        raise
+    finally:
+        seconds = perf_counter() - began
+        RUNS.note(left, seconds=seconds)
+        _log(context, "run ends", status=left, ms=round(1000 * seconds, 1))
+
+
+def _log(context: RunContext, event: str, **fields: Any) -> None:
+    ids = {"thread_id": context.lease.thread_id, "run_id": context.lease.run_id}
+    _logger.info(event, extra={"fields": {**ids, **fields}})
+
+
+async def _until_left(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
     hold, work = context.hold, asyncio.ensure_future(_work(context, models))
     try:
         either: set[asyncio.Future[Any]] = {hold.lost, work}

@@ -24,7 +24,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.DefinitionNotFound: 404,
     errors.RunNotFound: 404,
     errors.RunInProgress: 409,
-    errors.KeyReused: 422,
+    errors.KeyReused: 409,
     errors.ThreadConflict: 409,
     errors.ThreadTaken: 409,
     errors.LeaseLost: 409,
