@@ -100,6 +100,7 @@ from longthread.errors.store import (
 )
 from longthread.errors.threads import (
     EntryNotFound,
+    JobLost,
     KeyReused,
     LeaseLost,
     MemoryNotFound,
@@ -165,6 +166,7 @@ __all__ = [
     "ImportedUnreadable",
     "InvalidInput",
     "ItemNotStorable",
+    "JobLost",
     "JsonParseFailed",
     "KeyReused",
     "LeaseLost",

@@ -70,6 +70,12 @@ class LeaseLost(LongthreadError, exit_code=4):
     thread: str
 
 
+class JobLost(LongthreadError, exit_code=4):
+    message = """The work ({kind}) was broken off: this process could not renew its row in the table workers, so others
+    took it for dead. What was done is kept, and another process goes on with the rest; a command can be given again."""
+    kind: str
+
+
 class RunNotFound(LongthreadError, exit_code=2):
     message = "Thread {thread} has no run {run}."
     thread: str

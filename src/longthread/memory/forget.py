@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from longthread.errors import ThreadNotFound
 from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance import jobs
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.maintenance.space import Say, silently
 from longthread.store.queries import Sql
@@ -84,6 +85,7 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
             gone.rows[table.name] += await tx.run(
                 Sql(f'DELETE FROM "{table.name}" WHERE "{_USER}" = :user_id'), user_id=user_id
             )
+        await jobs.forget_user(tx, user_id)
         signed = await catalog.forget_maker(tx, user_id)
     gone.rows += Counter()
     changed = {*_concerned(tables, gone, anew=anew), *_beside(tables), *(("catalog_versions",) if signed else ())}

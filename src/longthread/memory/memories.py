@@ -30,6 +30,7 @@ from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index.pgvector import require_vectors
+from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.memories import Candidate, MemoryTerms, Owner
 
 LONGEST = 2000
@@ -74,8 +75,9 @@ class FoundMemories:
 class Memories:
     """The memories of a store. Safe to share between tasks."""
 
-    def __init__(self, store: Driver, asker: Asker | None = None) -> None:
+    def __init__(self, store: Driver, asker: Asker | None = None, jobs: JobClaims | None = None) -> None:
         self._store = store
+        self._jobs = jobs or JobClaims(store)
         self._asker = asker or Asker(None)
         self._background = Background()
 
@@ -128,26 +130,52 @@ class Memories:
             return [await memories.find(tx, one, user_id=owner.user_id) for one in chosen]
 
     async def embed(self, user_id: str) -> list[str]:
-        """Embed a user's memories that have no vector; return a warning if the embedder fails. Raises StoreError."""
+        """Embed a user's memories that have no vector, unless another process does it; return a warning if the embedder
+        fails. Raises StoreError."""
         embedder = self._asker.embedder
-        if embedder is None or not self._asker.may_make():
+        if embedder is None:
+            return []
+        if not self._asker.may_make():
+            if await self._without(embedder, user_id):
+                await self._jobs.later(Job("memories", user_id), self._asker.seconds_left)
             return self._asker.rests()
-        after = ""
-        await require_vectors(self._store)
         try:
-            while rows := await self._without(embedder, user_id, after):
-                contents = [content for _, content in rows]
-                made = await made_by(partial(embedder.documents, contents), TIMEOUT, (len(rows),))
-                async with self._store.writing() as tx:
-                    vectors = [(one, content, made[at]) for at, (one, content) in enumerate(rows)]
-                    await memories.put_vectors(tx, embedder.name, vectors)
-                after = rows[-1][0]
+            await self._embed(embedder, user_id)
         except EmbedderFailed as error:
             return [self._asker.did_not_make("Memories of a user", error)]
         self._asker.making.worked()
         return []
 
-    async def _without(self, embedder: Embedder, user_id: str, after: str) -> list[tuple[str, str]]:
+    async def make_up(self, user_id: str) -> None:
+        """Embed the memories of a user that another process left. Raises StoreError, or EmbedderFailed."""
+        if self._asker.embedder is not None:
+            try:
+                await self._embed(self._asker.embedder, user_id)
+            except EmbedderFailed as error:
+                self._asker.did_not_make("Memories of a user", error)
+                raise
+            self._asker.making.worked()
+
+    async def _embed(self, embedder: Embedder, user_id: str) -> None:
+        while await self._without(embedder, user_id):
+            async with self._jobs.claimed(Job("memories", user_id)) as ours:
+                if not ours or not await self._embed_all(embedder, user_id):
+                    break
+            # Who remembered something meanwhile found the job claimed: look again.
+
+    async def _embed_all(self, embedder: Embedder, user_id: str) -> int:
+        done, after = 0, ""
+        await require_vectors(self._store)
+        while rows := await self._without(embedder, user_id, after):
+            contents = [content for _, content in rows]
+            made = await made_by(partial(embedder.documents, contents), TIMEOUT, (len(rows),))
+            async with self._store.writing() as tx:
+                vectors = [(one, content, made[at]) for at, (one, content) in enumerate(rows)]
+                await memories.put_vectors(tx, embedder.name, vectors)
+            done, after = done + len(rows), rows[-1][0]
+        return done
+
+    async def _without(self, embedder: Embedder, user_id: str, after: str = "") -> list[tuple[str, str]]:
         async with self._store.reading() as tx:
             return await memories.without_vector(tx, embedder.name, user_id=user_id, after=after, limit=BATCH)
 

@@ -9,21 +9,25 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.manifest import Segment
+from longthread.store import summaries
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
+from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.summaries import ThreadSummary
 
 
 class Pruner:
-    """Runs one pass at a time on each thread. Safe to share between tasks; close it when done.
+    """Runs one pass at a time on each thread, also beside other processes. Safe to share between tasks; close it when
+    done.
 
-    A pass cut short by closing or by a database failure is due again with the thread's next turn.
+    A pass cut short is left to others, if it was claimed. Otherwise it is due again with the thread's next turn.
     """
 
-    def __init__(self, store: Driver, policy: PruningPolicy, recaller: Recaller) -> None:
+    def __init__(self, store: Driver, policy: PruningPolicy, recaller: Recaller, jobs: JobClaims | None = None) -> None:
         self.policy = policy
         self._store = store
         self._recaller = recaller
+        self._jobs = jobs or JobClaims(store)
         self._background = Background()
 
     def keep_up(
@@ -55,15 +59,25 @@ class Pruner:
             failing=f"Thread {thread_id} could not be pruned",
         )
 
-    async def _pass(self, scope: Scope, view: Sequence[Segment], summarizer: Summarizer | None) -> None:
-        await prune_thread(
-            self._store,
-            scope.thread_id or "",
-            self.policy,
-            view=view,
-            summarizer=summarizer,
-            prepare=lambda: self._recaller.prepare(scope),
-        )
+    async def make_up(self, thread_id: str, summarizer: Summarizer | None) -> None:
+        """Do the pass that another process left. Raises StoreError."""
+        async with self._store.reading() as tx:
+            thread = await summaries.find_thread(tx, thread_id)
+        if thread is not None:
+            await self._pass(Scope(thread.user_id, thread_id), None, summarizer)
+
+    async def _pass(self, scope: Scope, view: Sequence[Segment] | None, summarizer: Summarizer | None) -> None:
+        thread_id = scope.thread_id or ""
+        async with self._jobs.claimed(Job("summary", thread_id)) as ours:
+            if ours:
+                await prune_thread(
+                    self._store,
+                    thread_id,
+                    self.policy,
+                    view=view,
+                    summarizer=summarizer,
+                    prepare=lambda: self._recaller.prepare(scope),
+                )
 
     @property
     def is_busy(self) -> bool:
@@ -74,6 +88,6 @@ class Pruner:
         await self._background.settle(thread_id)
 
     async def close(self) -> None:
-        """Wait briefly for the passes, then cancel them. A summary that a model owes is written later: the digest is
-        stored."""
+        """Wait briefly for the passes, then cancel them. A summary that a model owes is written later, by another
+        process or with the next turn: the digest is stored."""
         await self._background.close()

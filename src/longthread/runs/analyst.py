@@ -28,6 +28,7 @@ from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.maintenance.jobs import JobClaims
 from longthread.store.open import open_store
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
 
@@ -41,7 +42,7 @@ class Analyst:
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
         recaller, memories: old messages and facts.
-        claims: a server's claims of runs that nobody executes; `claims.start()` begins.
+        claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.
     """
@@ -51,9 +52,10 @@ class Analyst:
         self.settings = settings
         self.worker = RunWorker(store)
         self.hub, self.teller = Hub(store, wake=self.worker.wake), Teller(store)
-        self.recaller = Recaller(store, embedder_of(settings))
-        self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller)
-        self.memories = Memories(store, self.recaller.asker)
+        jobs = JobClaims(store, self.worker)
+        self.recaller = Recaller(store, embedder_of(settings), jobs)
+        self.pruner = Pruner(store, PruningPolicy.of(settings), self.recaller, jobs)
+        self.memories = Memories(store, self.recaller.asker, jobs)
         cache, windows = WindowCache(settings.memory_max_messages_per_thread), ContextWindows(store, settings)
         services = RunServices(
             store,
@@ -66,6 +68,7 @@ class Analyst:
             cache,
             windows,
             self.worker,
+            jobs,
         )
         self.threads = Threads(store, cache, self.worker)
         self.sources = Sources(store, settings, self.threads)

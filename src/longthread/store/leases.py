@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longthread.store.driver import Row, Transaction, one
+from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.log import now
+from longthread.store.maintenance import jobs
 
 IsAlive = Callable[[str], bool]
 """Whether an owner may be at work. False only if that is certain."""
@@ -80,6 +81,13 @@ async def look(tx: Transaction) -> tuple[dict[str, bool], bool]:
     """Return all workers, each with whether it renewed its row lately; and whether a run waits for one of them."""
     rows, found = await tx.fetch_all(("select_workers", {}), ("select_claimable", {}), last=True)
     return {row["id"]: bool(row["lives"]) for row in rows}, bool(found)
+
+
+async def look_for_work(tx: Transaction) -> tuple[dict[str, bool], bool, bool]:
+    """Return what `look` does, and whether a background job waits too."""
+    asked: list[QueryCall] = [("select_workers", {}), ("select_claimable", {}), jobs.waits()]
+    rows, found, waiting = await tx.fetch_all(*asked, last=True)
+    return {row["id"]: bool(row["lives"]) for row in rows}, bool(found), bool(waiting)
 
 
 async def held(tx: Transaction, worker: str) -> list[HeldRun]:

@@ -82,8 +82,13 @@ class Asker:
                 return found, []
         return None, [f"The embedder {called(embedder)} does not work: found by keywords alone."]
 
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until it may make vectors of documents."""
+        return max(self.making.seconds_left, self._asking.seconds_left)
+
     def may_make(self) -> bool:
-        return self.embedder is not None and not self.making.seconds_left and not self._asking.seconds_left
+        return self.embedder is not None and not self.seconds_left
 
     def did_not_make(self, what: str, error: EmbedderFailed) -> str:
         """Note a failure to embed `what`; return the warning."""

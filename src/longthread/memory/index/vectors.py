@@ -81,6 +81,14 @@ async def embed_thread(
     return Embedded(done, refused)
 
 
+async def is_behind(store: Driver, embedder: Embedder, thread_id: str) -> bool:
+    """Return whether `embed_thread` has something to do. It reads one small row. Raises as `embed_thread` does."""
+    model = await model_of(embedder)
+    async with store.reading() as tx:
+        mark = await vectors.find_mark(tx, thread_id, model)
+    return mark is not None and (mark.is_behind or mark.is_untidy)
+
+
 async def model_of(embedder: Embedder) -> str:
     """Return the key of an embedder's vectors: model and dimensions. Probes it once; raises EmbedderFailed."""
     if embedder not in _models:

@@ -22,7 +22,7 @@ from longthread.memory.index.postings import FORM, places_between
 from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.shards import SearchArea, ShardIndex
 from longthread.memory.index.signature_index import Ranges
-from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, named, sign_thread
+from longthread.memory.index.vectors import Embedded, VectorProgress, embed_thread, is_behind, named, sign_thread
 from longthread.memory.search.keywords import EntryPlace, by_keywords
 from longthread.memory.search.nearest import Guess, Nearest, Sought
 from longthread.memory.search.surroundings import Surroundings, Tips
@@ -33,6 +33,7 @@ from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall, vectors
 from longthread.store.index.pgvector import require_vectors
 from longthread.store.index.recall import Scope, Searched
+from longthread.store.maintenance.jobs import Job, JobClaims
 
 _CANDIDATES = 4
 """How many times as many places are looked at as entries are wanted, for some hold nothing that can be returned."""
@@ -122,8 +123,9 @@ class Recaller:
     """Searches entries by keywords, and by meaning when there is an embedder. Safe to share between tasks.
     Close it when done."""
 
-    def __init__(self, store: Driver, embedder: Embedder | None = None) -> None:
+    def __init__(self, store: Driver, embedder: Embedder | None = None, jobs: JobClaims | None = None) -> None:
         self._store = store
+        self._jobs = jobs or JobClaims(store)
         self._embedder = embedder
         self._nearest = Nearest(unsigned=self._sign)
         self._library = ShardIndex()
@@ -269,15 +271,40 @@ class Recaller:
         if self._embedder is None:
             return []
         if not self.asker.may_make():
+            for thread_id in thread_ids:
+                await self._jobs.later(Job("vectors", thread_id), self.asker.seconds_left)
             return self.asker.rests()
         refused = 0
         for thread_id in thread_ids:
             try:
-                refused += (await embed_thread(self._store, self._embedder, thread_id, progress)).refused
+                refused += await self._embed_thread(self._embedder, thread_id, progress)
             except EmbedderFailed as error:
                 return [self.asker.did_not_make(f"Thread {thread_id}", error)]
         self.asker.making.worked()
         return Embedded(refused=refused).warning(self._embedder)
+
+    async def _embed_thread(self, embedder: Embedder, thread_id: str, progress: VectorProgress | None = None) -> int:
+        """Embed a thread unless another process does; return how many entries were refused. Raises EmbedderFailed."""
+        refused = 0
+        while await is_behind(self._store, embedder, thread_id):
+            async with self._jobs.claimed(Job("vectors", thread_id)) as ours:
+                if not ours:
+                    break
+                done = await embed_thread(self._store, embedder, thread_id, progress)
+            refused += done.refused
+            if not done.entries:
+                break  # else look again: who wrote entries meanwhile found the job claimed
+        return refused
+
+    async def make_up(self, thread_id: str) -> None:
+        """Embed a thread that another process left. Raises StoreError, or EmbedderFailed."""
+        if self._embedder is not None:
+            try:
+                await self._embed_thread(self._embedder, thread_id)
+            except EmbedderFailed as error:
+                self.asker.did_not_make(f"Thread {thread_id}", error)
+                raise
+            self.asker.making.worked()
 
     def _embed_rest(self, scope: Scope, model: str) -> None:
         """Embed threads older than the embedder, once for each scope: others are embedded after their turns."""

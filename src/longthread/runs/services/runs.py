@@ -11,6 +11,7 @@ from longthread.errors import InvalidInput, NothingToResume, NothingToStop, Ques
 from longthread.llm.model_cache import ModelCache, ModelFactory
 from longthread.llm.models import RunModels
 from longthread.llm.summarizer import summarizer_of
+from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
 from longthread.model.language import is_chinese
 from longthread.model.run import Protocol, Run
@@ -204,6 +205,17 @@ class Runs:
     def live(self) -> int:
         """How many runs this process executes."""
         return len(self._running)
+
+    async def summarizer(self, thread_id: str) -> Summarizer | None:
+        """Return what writes a thread's summary: the model of its last run. None if there is none, or a model that only
+        answers. Raises as `resume` does for an agent or a model that cannot be used."""
+        async with self._store.reading() as tx:
+            run = await runs.last_run(tx, thread_id)
+            role = await role_of_run(tx, run.agent) if run is not None else None
+        if run is None or role is None:
+            return None
+        models = self._models.models(run.model, role.agent.config)
+        return summarizer_of(models.name, models.model)
 
     def make_model(self) -> None:
         """Make the settings' model, which loads its modules. Raises ModelUnavailable."""

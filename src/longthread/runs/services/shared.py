@@ -14,6 +14,7 @@ from longthread.runs.streams.teller import Teller
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store.driver import Driver
+from longthread.store.maintenance.jobs import JobClaims
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +31,5 @@ class RunServices:
     window_cache: WindowCache
     context_windows: ContextWindows
     worker: RunWorker
+    jobs: JobClaims
     factors: dict[str, float] = field(default_factory=dict)

@@ -1,9 +1,10 @@
-"""A server claims the runs that nobody executes, and goes on with them."""
+"""A server claims the runs that nobody executes, and goes on with them; and the jobs that others left."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
@@ -11,6 +12,7 @@ from longthread.metrics import CLAIMS
 from longthread.runs.process import may_be_alive
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
+from longthread.runs.workers.jobs import WaitingJobs
 from longthread.runs.workers.stop import fail_run, stop_run
 from longthread.runs.workers.worker import Hold
 from longthread.store import leases, log
@@ -33,6 +35,7 @@ class Claims:
         self._services = services
         self._worker = services.worker
         self._runs = runs
+        self._jobs = WaitingJobs(services, runs)
         self._woken = services.worker.waking()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.Task[None] | None = None
@@ -41,6 +44,7 @@ class Claims:
         """Begin to claim."""
         if self._loop is None:
             self._services.hub.expect_claims()
+            self._jobs.start()
             self._loop = asyncio.get_running_loop().create_task(self._claim_all(), name="the claims of runs")
 
     async def close(self) -> None:
@@ -50,6 +54,7 @@ class Claims:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._jobs.close()
 
     async def _claim_all(self) -> None:
         while True:
@@ -67,20 +72,23 @@ class Claims:
         """Claim some runs and begin to work on them; return how many."""
         own, store = await self._worker.id(), self._services.store
         async with store.reading() as tx:
-            known, waits = await leases.look(tx)
+            known, waits, job_waits = await leases.look_for_work(tx)
         dead = [worker for worker, lives in known.items() if worker != own and not (lives and may_be_alive(worker))]
-        if not waits and not dead:
-            return 0
-        async with store.writing() as tx:
-            for worker in dead:
-                await leases.remove(tx, worker)
-            claimed = await leases.claim(tx, own, limit=_AT_ONCE)
+        claimed = await self._claimed(own, dead) if waits or dead else []
+        if job_waits or dead:
+            self._jobs.wake()
         for run in claimed:
             task = asyncio.get_running_loop().create_task(self._take(run, self._worker.hold(run.lease)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         CLAIMS.add(by=len(claimed))
         return len(claimed)
+
+    async def _claimed(self, own: str, dead: Sequence[str]) -> Sequence[ClaimedRun]:
+        async with self._services.store.writing() as tx:
+            for worker in dead:
+                await leases.remove(tx, worker)
+            return await leases.claim(tx, own, limit=_AT_ONCE)
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
         """Work on a claimed run. A run that cannot go on fails, and a failing store leaves it to the next claim."""

@@ -66,6 +66,7 @@ class RunWorker:
     _registering: asyncio.Lock = field(default_factory=asyncio.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _wakes: list[asyncio.Event] = field(default_factory=list)
+    _losses: list[Callable[[], None]] = field(default_factory=list)
 
     async def id(self) -> str:
         """Return this worker's id; it is registered now, if it was not. Raises `StoreError`."""
@@ -124,6 +125,10 @@ class RunWorker:
         """Return an event that each `wake` sets."""
         self._wakes.append(asyncio.Event())
         return self._wakes[-1]
+
+    def at_loss(self, lost: Callable[[], None]) -> None:
+        """Call `lost` when others may take this worker for dead."""
+        self._losses.append(lost)
 
     async def close(self) -> None:
         """Delete the worker's row. Executions that still run are broken off."""
@@ -209,3 +214,5 @@ class RunWorker:
         if self._alarm is not None:
             self._alarm.cancel()
         self.break_off()
+        for lost in self._losses:
+            lost()

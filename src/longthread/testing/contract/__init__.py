@@ -28,6 +28,7 @@ from longthread.testing.contract.entries import EntryContract
 from longthread.testing.contract.gateway import GatewayContract
 from longthread.testing.contract.graphs import GraphContract
 from longthread.testing.contract.items import ItemContract
+from longthread.testing.contract.jobs import JobContract
 from longthread.testing.contract.lineage import LineageContract
 from longthread.testing.contract.memories import MemoryContract
 from longthread.testing.contract.recall import RecallContract
@@ -57,6 +58,7 @@ class StoreContract(
     UserContract,
     RunContract,
     WorkerContract,
+    JobContract,
     CheckpointContract,
     TransactionContract,
     ConcurrencyContract,

@@ -144,6 +144,20 @@ CREATE TABLE workers (
     renewed_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 
+-- Background work that a worker does, or that waits for one: a dead worker left it, or it failed. It is deleted when it is
+-- done. `subject` is a thread's id, a user's, or empty for the whole store. Nobody claims it before `due_at`, in
+-- milliseconds since 1970.
+CREATE TABLE background_jobs (
+    kind      TEXT NOT NULL,
+    subject   TEXT NOT NULL,
+    thread_id TEXT REFERENCES threads (id) ON DELETE CASCADE,
+    owner     TEXT,
+    failures  BIGINT NOT NULL,
+    due_at    BIGINT NOT NULL,
+    PRIMARY KEY (kind, subject)
+) WITHOUT ROWID;
+CREATE INDEX background_jobs_of_thread ON background_jobs (thread_id) WHERE thread_id IS NOT NULL;
+
 -- A user's question that a client may send again under the same key, without asking twice. It is known for a day.
 CREATE TABLE idempotency_keys (
     user_id    TEXT NOT NULL,

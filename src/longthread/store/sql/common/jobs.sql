@@ -1,0 +1,57 @@
+-- name: claim_job
+-- Takes a job that nobody does, or that a dead worker left. The second worker that dies of one makes the third wait.
+INSERT INTO background_jobs (kind, subject, thread_id, owner, failures, due_at)
+SELECT CAST(:kind AS TEXT), CAST(:subject AS TEXT), CAST(:thread_id AS TEXT), CAST(:owner AS TEXT), 0, 0
+WHERE CAST(:thread_id AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM threads WHERE id = :thread_id)
+ON CONFLICT (kind, subject) DO UPDATE SET
+    owner = excluded.owner,
+    failures = background_jobs.failures
+             + CASE WHEN background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner THEN 0 ELSE 1 END,
+    due_at = CASE WHEN background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner THEN background_jobs.due_at
+                  WHEN background_jobs.failures < 9
+                  THEN :now + 10000 * (1 << CAST(background_jobs.failures AS INTEGER))
+                  ELSE :now + 3600000 END
+WHERE background_jobs.due_at <= :now
+  AND (background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner
+       OR background_jobs.owner NOT IN (SELECT id FROM living_workers))
+RETURNING failures;
+
+-- name: note_job
+-- A job for whoever claims it, unless it is known.
+INSERT INTO background_jobs (kind, subject, thread_id, owner, failures, due_at)
+SELECT CAST(:kind AS TEXT), CAST(:subject AS TEXT), CAST(:thread_id AS TEXT), NULL, 0, CAST(:due_at AS BIGINT)
+WHERE CAST(:thread_id AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM threads WHERE id = :thread_id)
+ON CONFLICT DO NOTHING;
+
+-- name: delete_job
+DELETE FROM background_jobs WHERE kind = :kind AND subject = :subject AND owner = :owner;
+
+-- name: give_back_job
+UPDATE background_jobs SET owner = NULL, due_at = 0
+WHERE kind = :kind AND subject = :subject AND owner = :owner;
+
+-- name: fail_job
+-- The waits are 10 seconds, 20, 40 and so on, at most an hour.
+UPDATE background_jobs
+SET owner = NULL, failures = failures + 1,
+    due_at = :now + CASE WHEN failures < 9 THEN 10000 * (1 << CAST(failures AS INTEGER)) ELSE 3600000 END
+WHERE kind = :kind AND subject = :subject AND owner = :owner;
+
+-- name: select_waiting_jobs
+SELECT kind, subject FROM background_jobs
+WHERE kind AMONG_TEXTS[:kinds] AND due_at <= :now AND (owner IS NULL OR owner NOT IN (SELECT id FROM living_workers))
+ORDER BY due_at, kind, subject LIMIT :limit;
+
+-- name: select_job_owner
+SELECT owner FROM background_jobs
+WHERE kind = :kind AND subject = :subject AND owner IN (SELECT id FROM living_workers);
+
+-- name: delete_jobs_of_user
+DELETE FROM background_jobs WHERE kind = :kind AND subject = :user_id;
+
+-- name: select_unwritten_summaries
+-- Digests that a model is to replace, of threads with a run that tells which.
+SELECT s.thread_id FROM conversation_summaries s
+WHERE s.digest LIKE '%"unwritten":%' AND EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = s.thread_id)
+  AND NOT EXISTS (SELECT 1 FROM background_jobs j WHERE j.kind = :kind AND j.subject = s.thread_id)
+ORDER BY s.thread_id LIMIT :limit;
