@@ -31,7 +31,7 @@ from longthread.langgraph import LongthreadSaver, LongthreadStore
 from longthread.langgraph.items import item_batch
 from longthread.store.backends import postgres
 from longthread.store.driver import Driver
-from longthread.store.items import Within, page
+from longthread.store.items import ItemScope, page
 from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 from longthread.testing import ScriptedChatModel
@@ -352,7 +352,7 @@ async def test_reading_renews_a_time_to_live_unless_told_not_to(store: Driver, m
 
 async def kept(store: Driver) -> list[Any]:
     async with store.reading() as tx:
-        return await page(tx, Within("default"), None, limit=100)
+        return await page(tx, ItemScope("default"), None, limit=100)
 
 
 async def test_the_sweeper_sweeps_in_the_background_until_it_is_stopped(store_address: str) -> None:

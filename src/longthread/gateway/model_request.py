@@ -72,7 +72,7 @@ class Resources:
     """Those that know no such fields: nothing is put in for them. After a restart they are asked once more."""
 
 
-class NotKept(Exception):
+class StoreFailed(Exception):
     """The store failed, and requests that cannot be kept are refused."""
 
 
@@ -110,7 +110,7 @@ class GatewayRequest:
         """Ask the provider and return its answer.
 
         Raises:
-            NotKept: the store failed, and nothing is asked without it.
+            StoreFailed: the store failed, and nothing is asked without it.
             StateUnknown: the request names a response that is not kept, and the provider holds none.
             aiohttp.ClientError: the provider cannot be reached.
         """
@@ -120,7 +120,7 @@ class GatewayRequest:
         except LongthreadError as error:
             self._not_kept(error)
             if self._shared.strict:
-                raise NotKept(str(error)) from error
+                raise StoreFailed(str(error)) from error
         response, refused = await self._first()
         if refused is None and response.status in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
             response, refused = await self._again(response)
@@ -167,7 +167,7 @@ class GatewayRequest:
         self._problem = "The provider alone knows what this goes on from."
         self._shared.counts.not_kept += 1
         if self._shared.strict:
-            raise NotKept(self._problem)
+            raise StoreFailed(self._problem)
         return None
 
     async def _restored(self, tx: Transaction, decides: GatewayCall) -> SentRequest | None:
@@ -341,7 +341,7 @@ class GatewayRequest:
         except LongthreadError as error:
             self._not_kept(error)
             if self._shared.strict:
-                raise NotKept(str(error)) from error
+                raise StoreFailed(str(error)) from error
 
     def _not_kept(self, error: LongthreadError) -> None:
         self._problem = " ".join(str(error).split())

@@ -18,7 +18,7 @@ from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
-from longthread.gateway.model_request import Counts, GatewayRequest, NotKept, Resources
+from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.raw_json import spelled
 from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
@@ -83,7 +83,7 @@ class Gateway:
         exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
         try:
             return await exchange.run()
-        except NotKept as error:
+        except StoreFailed as error:
             return refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
         except StateUnknown as error:
             return refused(dialect, error.status, error.code, str(error))

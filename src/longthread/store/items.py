@@ -29,7 +29,7 @@ _ALL = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class ItemScope:
     """A user's items whose namespace begins with `prefix`; with `alive_at`, a time as text, those not expired then."""
 
     user_id: str
@@ -101,20 +101,20 @@ async def find_all(
     return {item.place: item for item in map(_item, rows)}
 
 
-async def page(tx: Transaction, within: Within, after: Item | None, *, limit: int) -> list[Item]:
+async def page(tx: Transaction, scope: ItemScope, after: Item | None, *, limit: int) -> list[Item]:
     """Return the next items after `after`, newest first."""
     behind = {
         "updated_at": after.updated_at if after else _LATEST,
         "after_namespace": after.namespace if after else "",
         "after_key": after.key if after else "",
     }
-    rows = await tx.fetch("select_items", **within.values, **behind, alive_at=within.alive_at, limit=limit)
+    rows = await tx.fetch("select_items", **scope.values, **behind, alive_at=scope.alive_at, limit=limit)
     return [_item(row) for row in rows]
 
 
-async def namespaces(tx: Transaction, within: Within) -> list[str]:
+async def namespaces(tx: Transaction, scope: ItemScope) -> list[str]:
     """Return a user's namespaces that hold items."""
-    rows = await tx.fetch("select_item_namespaces", user_id=within.user_id, alive_at=within.alive_at)
+    rows = await tx.fetch("select_item_namespaces", user_id=scope.user_id, alive_at=scope.alive_at)
     return [row["namespace"] for row in rows]
 
 
@@ -168,15 +168,15 @@ async def delete_expired(tx: Transaction, user_id: str, places: Iterable[ItemPla
     return sum(rows)
 
 
-async def stale(tx: Transaction, within: Within, *, form: int, embedded: str | None, limit: int) -> list[Item]:
+async def stale(tx: Transaction, scope: ItemScope, *, form: int, embedded: str | None, limit: int) -> list[Item]:
     """Return items whose terms have another form, or, with `embedded`, whose vectors have another index."""
-    rows = await tx.fetch("select_stale_items", **within.values, form=form, embedded=embedded, limit=limit)
+    rows = await tx.fetch("select_stale_items", **scope.values, form=form, embedded=embedded, limit=limit)
     return [_item(row) for row in rows]
 
 
-async def postings(tx: Transaction, within: Within, terms: Iterable[int]) -> list[Posting]:
+async def postings(tx: Transaction, scope: ItemScope, terms: Iterable[int]) -> list[Posting]:
     """Return the postings of these terms."""
-    rows = await tx.fetch("select_item_terms", **within.values, terms=json.dumps(sorted(terms)))
+    rows = await tx.fetch("select_item_terms", **scope.values, terms=json.dumps(sorted(terms)))
     return [Posting((r["namespace"], r["key"]), int(r["term"]), int(r["count"]), int(r["words"])) for r in rows]
 
 
@@ -186,15 +186,15 @@ async def number(tx: Transaction, user_id: str) -> int:
     return int(row["items"])
 
 
-async def extent(tx: Transaction, within: Within) -> tuple[int, int]:
+async def extent(tx: Transaction, scope: ItemScope) -> tuple[int, int]:
     """Return the numbers of searchable items and of their words."""
-    [row] = await tx.fetch("count_items", **within.values)
+    [row] = await tx.fetch("count_items", **scope.values)
     return int(row["items"]), int(row["words"])
 
 
 async def near(
     tx: Transaction,
-    within: Within,
+    scope: ItemScope,
     embedded: str,
     vector: NDArray[np.float32],
     measure: VectorMeasure,
@@ -203,7 +203,7 @@ async def near(
     """Return candidate vectors: all, or enough to contain the nearest `limit` items."""
     asked = {"embedded": embedded, "dims": len(vector), "numbers": vector_text(vector), "measure": measure}
     most = _ALL if limit is None else limit + _MORE
-    rows = await tx.fetch("select_item_vectors", **within.values, **asked, limit=most)
+    rows = await tx.fetch("select_item_vectors", **scope.values, **asked, limit=most)
     return [((row["namespace"], row["key"]), numbers_of(row)) for row in rows]
 
 

@@ -34,7 +34,7 @@ from longthread.errors import ExportIncomplete, ExtraMissing, NotAnExportTarget
 from longthread.langgraph import LongthreadSaver, LongthreadStore, export_langgraph, import_langgraph
 from longthread.langgraph.imports.checkpoints import CheckpointProgress
 from longthread.store import items
-from longthread.store.items import Within
+from longthread.store.items import ItemScope
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -223,7 +223,7 @@ async def test_an_export_that_was_broken_off_is_finished_by_the_next(
 
 async def stored_items(saver: LongthreadSaver, user_id: str) -> list[items.Item]:
     async with saver.backing.store.reading() as tx:
-        return [replace(item, fields="") for item in await items.page(tx, Within(user_id), None, limit=9)]
+        return [replace(item, fields="") for item in await items.page(tx, ItemScope(user_id), None, limit=9)]
 
 
 @pytest.mark.sampled(2)

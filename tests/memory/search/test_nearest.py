@@ -230,7 +230,7 @@ async def test_a_guess_holds_only_as_long_as_nothing_has_changed(store: Driver) 
         assert await (await using.begin(tx, sought, [], using.guess(sought)))() == []
     known = using._kept.get((MINE, MODEL))
     assert known is not None
-    assert known.shelf.heads == []
+    assert known.signatures.heads == []
 
 
 async def test_scopes_and_users(store: Driver) -> None:

@@ -15,7 +15,7 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store import items
 from longthread.store.driver import one
 from longthread.store.imports.foreign import Foreign, change_foreign, export_errors
-from longthread.store.items import Item, Within
+from longthread.store.items import Item, ItemScope
 from longthread.store.queries import Sql
 from longthread.store.tables import StoreTable
 from longthread.store.transfer.rows import update_row, write_rows
@@ -47,7 +47,7 @@ async def export(
     done, after = WrittenItems(), None
     with export_errors():
         async with saver._store.reading() as tx, change_foreign(target.address) as foreign:
-            while some := await items.page(tx, Within(saver._user_id), after, limit=PAGE):
+            while some := await items.page(tx, ItemScope(saver._user_id), after, limit=PAGE):
                 for item in some:
                     await _write(foreign, item, replaces, done, failures)
                     tell(item.namespace)

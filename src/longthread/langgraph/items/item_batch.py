@@ -33,7 +33,7 @@ from longthread.memory.search.items import RankedItems, by_meaning, by_words
 from longthread.store import items
 from longthread.store.driver import Transaction
 from longthread.store.index.pgvector import require_vectors
-from longthread.store.items import SEPARATOR, ItemPlace, Within, text_of
+from longthread.store.items import SEPARATOR, ItemPlace, ItemScope, text_of
 
 PAGE = 256
 """Items that are read at a time."""
@@ -108,7 +108,7 @@ class Batches:
     async def _reading(self, ops: Sequence[Op]) -> AsyncIterator[_Read]:
         questions = [op for op in ops if isinstance(op, SearchOp) and op.query]
         for op in questions:
-            await self._make_up(self._within(op.namespace_prefix))
+            await self._make_up(self._scope(op.namespace_prefix))
         vectors = {op.query: await self._index.vector(op.query) for op in questions if op.query}
         async with self._turns, self._store.reading() as tx:
             yield _Read(tx, datetime.now(UTC), vectors)
@@ -136,41 +136,41 @@ class Batches:
     async def _search(self, read: _Read, op: SearchOp) -> list[SearchItem]:
         """Return the items that match the query, best first, then the others, newest first."""
         start, end = op.offset, op.offset + op.limit
-        within = self._within(op.namespace_prefix, read.now)
+        scope = self._scope(op.namespace_prefix, read.now)
         found: list[tuple[items.Item, float | None]] = []
-        ranked = await self._ranked(read, within, op, end) if op.query else []
+        ranked = await self._ranked(read, scope, op, end) if op.query else []
         for at in range(0, len(ranked), PAGE):
             some = ranked[at : at + PAGE]
             places = [place for _, place in some]
-            there = await items.find_all(read.tx, self._user_id, places, alive_at=within.alive_at)
+            there = await items.find_all(read.tx, self._user_id, places, alive_at=scope.alive_at)
             known = [(there[place], score) for score, place in some if place in there]
             found += [(item, score) for item, score in known if self._passes(item, op)]
             if len(found) >= end:
                 break
         if len(found) < end:
             seen = {place for _, place in ranked}
-            found += [(item, None) async for item in self._others(read, within, op, seen, end - len(found))]
+            found += [(item, None) async for item in self._others(read, scope, op, seen, end - len(found))]
         shown = found[start:end]
         if op.refresh_ttl:
             read.refreshed += [item for item, _ in shown]
         return [SearchItem(**_told(item), score=score) for item, score in shown]
 
-    async def _ranked(self, read: _Read, within: Within, op: SearchOp, end: int) -> RankedItems:
+    async def _ranked(self, read: _Read, scope: ItemScope, op: SearchOp, end: int) -> RankedItems:
         assert op.query is not None
         vector = read.vectors[op.query]
         if vector is None or self._index.embedded is None:
-            return await by_words(read.tx, within, op.query)
+            return await by_words(read.tx, scope, op.query)
         # A filter or the expiry may remove any of them.
         limit = None if op.filter or self._omits else end
-        return await by_meaning(read.tx, within, self._index.embedded, vector, self._index.measure, limit)
+        return await by_meaning(read.tx, scope, self._index.embedded, vector, self._index.measure, limit)
 
     async def _others(
-        self, read: _Read, within: Within, op: SearchOp, seen: set[ItemPlace], count: int
+        self, read: _Read, scope: ItemScope, op: SearchOp, seen: set[ItemPlace], count: int
     ) -> AsyncIterator[items.Item]:
         after: items.Item | None = None
         size = PAGE if op.filter or seen else min(PAGE, count)
         while count:
-            some = await items.page(read.tx, within, after, limit=size)
+            some = await items.page(read.tx, scope, after, limit=size)
             for item in some:
                 if count and item.place not in seen and self._passes(item, op):
                     count -= 1
@@ -183,7 +183,7 @@ class Batches:
         return not op.filter or matches(json.loads(item.value), op.filter)
 
     async def _namespaces(self, read: _Read, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        known = await items.namespaces(read.tx, self._within((), read.now))
+        known = await items.namespaces(read.tx, self._scope((), read.now))
         parts = [tuple(name.split(SEPARATOR)) if name else () for name in known]
         chosen = {each for each in parts if all(_agrees(each, wanted) for wanted in op.match_conditions or ())}
         ordered = sorted({each[: op.max_depth] for each in chosen} if op.max_depth is not None else chosen)
@@ -211,11 +211,11 @@ class Batches:
                 item = items.Item(*place, values[place], json.dumps(_fields(op)), at, at, expires, op.ttl)
                 await items.put(tx, self._user_id, item, made[place])
 
-    async def _make_up(self, within: Within) -> None:
+    async def _make_up(self, scope: ItemScope) -> None:
         """Index items again whose index has another form, or another configuration."""
         for _ in range(MADE_UP // BATCH):
             async with self._turns, self._store.reading() as tx:
-                some = await items.stale(tx, within, form=FORM, embedded=self._index.embedded, limit=BATCH)
+                some = await items.stale(tx, scope, form=FORM, embedded=self._index.embedded, limit=BATCH)
             if not some:
                 return
             wanted = [IndexedItem(item.key, json.loads(item.value), json.loads(item.fields)) for item in some]
@@ -226,8 +226,8 @@ class Batches:
             if any(index.embedded != (self._index.embedded or "") for index in made):
                 return  # the embedder does not work
 
-    def _within(self, prefix: Sequence[str], now: datetime | None = None) -> Within:
-        return Within(self._user_id, SEPARATOR.join(prefix), self._alive_at(now) if now else "")
+    def _scope(self, prefix: Sequence[str], now: datetime | None = None) -> ItemScope:
+        return ItemScope(self._user_id, SEPARATOR.join(prefix), self._alive_at(now) if now else "")
 
     def _alive_at(self, now: datetime) -> str:
         return text_of(now) if self._omits else ""

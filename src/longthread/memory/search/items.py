@@ -17,7 +17,7 @@ from longthread.memory.index.terms import asked_characters, characters, terms
 from longthread.model.bm25 import occurrence, rarity
 from longthread.store import items
 from longthread.store.driver import Transaction
-from longthread.store.items import ItemPlace, Posting, VectorMeasure, Within
+from longthread.store.items import ItemPlace, ItemScope, Posting, VectorMeasure
 
 RankedItems = list[tuple[float, ItemPlace]]
 """Items with their scores, the best first."""
@@ -41,14 +41,14 @@ def counted(texts: Iterable[str]) -> dict[int, int]:
     return dict(Counter(hash_of(term) - _HALF for text in texts for term in [*terms(text), *characters(text)]))
 
 
-async def by_words(tx: Transaction, within: Within, question: str) -> RankedItems:
+async def by_words(tx: Transaction, scope: ItemScope, question: str) -> RankedItems:
     wanted = dict.fromkeys(terms(question), 1.0)
     wanted |= {char: CHARACTER for char in asked_characters(question, COMMON) if char not in wanted}
     asked = {hash_of(term) - _HALF: weight for term, weight in list(wanted.items())[:_MOST_TERMS]}
-    found = await items.postings(tx, within, list(asked)) if asked else []
+    found = await items.postings(tx, scope, list(asked)) if asked else []
     if not found:
         return []
-    count, words = await items.extent(tx, within)
+    count, words = await items.extent(tx, scope)
     return _ranked(_scores(found, asked, count, words / max(1, count)))
 
 
@@ -62,10 +62,10 @@ def _scores(found: Sequence[Posting], asked: Mapping[int, float], count: int, av
 
 
 async def by_meaning(
-    tx: Transaction, within: Within, embedded: str, vector: Vectors, measure: VectorMeasure, limit: int | None
+    tx: Transaction, scope: ItemScope, embedded: str, vector: Vectors, measure: VectorMeasure, limit: int | None
 ) -> RankedItems:
     """Rank items by the nearest of their vectors."""
-    found = await items.near(tx, within, embedded, vector, measure, limit)
+    found = await items.near(tx, scope, embedded, vector, measure, limit)
     scores: dict[ItemPlace, float] = {}
     if found:
         values = _likeness(np.array([numbers for _, numbers in found]), vector, measure)

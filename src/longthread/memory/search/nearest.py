@@ -51,15 +51,15 @@ class KnownScope:
     """A cached scope: its signatures, and the stamps that tell whether they are current."""
 
     stamps: str
-    shelf: SignatureIndex
+    signatures: SignatureIndex
 
     @property
     def size(self) -> int:
-        return len(self.stamps) + self.shelf.size
+        return len(self.stamps) + self.signatures.size
 
     @cached_property
     def signed(self) -> set[tuple[str, int]]:
-        return {(head.thread_id, head.block) for head in self.shelf.heads}
+        return {(head.thread_id, head.block) for head in self.signatures.heads}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Nearest:
     def guess(self, sought: Sought) -> Guess | None:
         """Predict the choice of `begin` from the cache, while a server is at work."""
         known = self._kept.get((sought.scope, sought.model))
-        return Guess(known, _chosen(known.shelf, sought)) if known else None
+        return Guess(known, _chosen(known.signatures, sought)) if known else None
 
     async def begin(
         self, tx: Transaction, sought: Sought, threads: Sequence[Searched], guess: Guess | None = None
@@ -114,7 +114,7 @@ class Nearest:
             if found is not None:
                 return partial(_at_once, _ranked([found], sought))
         known = await self._known(tx, sought.scope, sought.model)
-        places = guess.places if guess and guess.known is known else _chosen(known.shelf, sought)
+        places = guess.places if guess and guess.known is known else _chosen(known.signatures, sought)
         asked = vectors.at_asked(sought.model, places)
         await tx.ahead(*asked)
         return partial(self._read, tx, sought, known, asked, threads)
@@ -140,7 +140,7 @@ class Nearest:
         known = self._kept.get((scope, model))
         if known is None or known.stamps != stamps:
             heads = await vectors.heads(tx, scope, model)
-            before = known.shelf if known else None
+            before = known.signatures if known else None
             there = set(before.heads) if before else set()
             blocks = await _fetched(tx, scope, model, [head for head in heads if head not in there])
             known = KnownScope(stamps, put_together(heads, blocks, before))
@@ -164,22 +164,22 @@ async def _fetched(
     return found
 
 
-def _chosen(shelf: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
-    return short_list(shelf, sought.vector, sought.count, sought.ranges)
+def _chosen(signatures: SignatureIndex, sought: Sought) -> Sequence[tuple[str, int]]:
+    return short_list(signatures, sought.vector, sought.count, sought.ranges)
 
 
-def short_list(shelf: SignatureIndex, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
+def short_list(signatures: SignatureIndex, vector: Vectors, count: int, ranges: Ranges | None) -> list[tuple[str, int]]:
     """Return the threads and numbers of the entries whose vectors to read, in order."""
-    rows: Sequence[_Numbers] = [slab.rows_in(ranges) for slab in shelf.slabs]
+    rows: Sequence[_Numbers] = [slab.rows_in(ranges) for slab in signatures.slabs]
     if rows and sum(map(len, rows)) > count + MORE:
-        asked = QuestionSignature.of(vector, shelf)
-        rows = _best(rows, partial(_by_signs, shelf, asked), LONG_LIST)
-        rows = _best(rows, partial(by_both, shelf.slabs, asked), count + MORE)
-    return [place for slab, some in zip(shelf.slabs, rows, strict=True) for place in slab.places(some)]
+        asked = QuestionSignature.of(vector, signatures)
+        rows = _best(rows, partial(_by_signs, signatures, asked), LONG_LIST)
+        rows = _best(rows, partial(by_both, signatures.slabs, asked), count + MORE)
+    return [place for slab, some in zip(signatures.slabs, rows, strict=True) for place in slab.places(some)]
 
 
-def _by_signs(shelf: SignatureIndex, asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
-    return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(shelf.slabs, rows, strict=True)])
+def _by_signs(signatures: SignatureIndex, asked: QuestionSignature, rows: Sequence[_Numbers]) -> Vectors:
+    return np.concatenate([slab.by_signs(asked, some) for slab, some in zip(signatures.slabs, rows, strict=True)])
 
 
 def _best(rows: Sequence[_Numbers], measure: Callable[[Sequence[_Numbers]], Vectors], most: int) -> Sequence[_Numbers]:
