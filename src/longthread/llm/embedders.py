@@ -13,7 +13,7 @@ import numpy as np
 
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
-from longthread.llm.failures import BadRequest, ProviderError
+from longthread.llm.failures import BadRequest, ProviderError, constructor_errors, first_line
 from longthread.memory.embedders.embedder import Embedder, Vectors
 from longthread.settings import Settings
 
@@ -194,9 +194,6 @@ class LangChainEmbedder:
             except ImportError as error:
                 reason = f"LangChain is not installed: `{install_command('langchain')}`."
                 raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
-            try:
+            with constructor_errors(lambda error: EmbedderUnavailable(embedder=self.name, reason=first_line(error))):
                 self._made = init_embeddings(self.name)
-            except Exception as error:  # each provider's constructor has its own errors
-                reason = f"{(str(error).strip() or type(error).__name__).splitlines()[0].rstrip('.')}."
-                raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
         return self._made

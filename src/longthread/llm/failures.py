@@ -16,11 +16,14 @@ They are no `LongthreadError`s: a run may retry, or ask another model, and repor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import inf
 from typing import Any
+
+from longthread.errors import LongthreadError
 
 _AGAIN = frozenset({408, 409, 425})
 """Statuses below 500 after which the same request may succeed."""
@@ -140,3 +143,18 @@ def status_of(error: BaseException) -> int | None:
                 return status
         at = at.__cause__
     return None
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, as one sentence; its class if it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{(lines or [type(error).__name__])[0].rstrip('.')}."
+
+
+@contextmanager
+def constructor_errors(refused: Callable[[Exception], LongthreadError]) -> Iterator[None]:
+    """Raise `refused(error)` for whatever a provider's class raises while it is made."""
+    try:
+        yield
+    except Exception as error:  # each provider's constructor has its own errors
+        raise refused(error) from error

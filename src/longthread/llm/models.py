@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
 from longthread.llm.chat import ChatModel
-from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, status_of
+from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
 from longthread.llm.known import needs_responses, window_of
 from longthread.settings import Settings
 
@@ -127,30 +127,25 @@ def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> Cha
 
 
 def _langchain_model(name: str, provider: str, model: str, options: Mapping[str, Any]) -> ChatModel:
-    try:
+    def refused(error: Exception) -> ModelUnavailable:
+        reason = _missing_package(provider, error) if isinstance(error, ImportError) else first_line(error)
+        return ModelUnavailable(model=name, reason=reason)
+
+    with constructor_errors(refused):
         from longthread.llm.langchain import langchain_model
 
         return langchain_model(model, provider, options)
-    except ImportError as error:
-        raise ModelUnavailable(model=name, reason=_missing_package(provider, error)) from error
-    except Exception as error:  # each provider's constructor has its own errors
-        raise ModelUnavailable(model=name, reason=_first_line(error)) from error
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
     if _installed(provider):
-        return _first_line(error)  # which names the package of a provider that has no extra
+        return first_line(error)  # which names the package of a provider that has no extra
     return f"Its package is not installed: `{install_command(_EXTRAS.get(provider, 'langchain'))}`."
 
 
 def _installed(provider: str) -> bool:
     packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
     return all(importlib.util.find_spec(package) is not None for package in packages)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{(lines or [type(error).__name__])[0].rstrip('.')}."
 
 
 def context_window(model: ChatModel, settings: Settings | None = None) -> int:
@@ -200,7 +195,7 @@ def failure_reason(error: BaseException, settings: Settings) -> str:
 def _said(error: BaseException) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
-    return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else _first_line(error)
+    return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else first_line(error)
 
 
 def _split(name: str, settings: Settings) -> tuple[str, str]:

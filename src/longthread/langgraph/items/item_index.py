@@ -14,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from longthread.errors import InvalidInput
+from longthread.llm.failures import constructor_errors, first_line
 from longthread.memory.embedders.batch import make_vectors
 from longthread.memory.embedders.embedder import MOST_NUMBERS, EmbedderFailed, Vectors, answer
 from longthread.memory.embedders.question_vector import ANY, is_about_the_text
@@ -153,11 +154,12 @@ def _embeddings(embed: Any) -> Embeddings:
     advice = 'Give an Embeddings object, a function of texts, or "provider:model" of a provider whose package is there.'
     if not isinstance(embed, str | Embeddings) and not callable(embed):
         raise InvalidInput(reason=f'The index\'s "embed" is of type {type(embed).__name__}. {advice}')
-    try:
+
+    def refused(error: Exception) -> InvalidInput:
+        return InvalidInput(reason=f"The index's embedder {embed!r} cannot be used: {first_line(error)} {advice}")
+
+    with constructor_errors(refused):
         return ensure_embeddings(embed)
-    except Exception as error:  # each provider's class raises what it likes while it is made
-        said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise InvalidInput(reason=f"The index's embedder {embed!r} cannot be used: {said}. {advice}") from error
 
 
 def _name(embed: Any) -> str:
