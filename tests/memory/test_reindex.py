@@ -13,10 +13,13 @@ from typer.testing import CliRunner
 
 from longthread.cli.app import app
 from longthread.memory.embedders.embedder import Vectors
+from longthread.memory.index.vectors import embed_thread
 from longthread.memory.reindex import index_all
 from longthread.memory.search.recall import Question, Recaller
+from longthread.runs.workers.worker import RunWorker
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
+from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import open_store
 from longthread.testing.embedding import HashEmbedder
 
@@ -44,6 +47,35 @@ async def test_an_embedder_that_fails_is_told_once(store: Driver) -> None:
     assert (threads, "gone" in warning) == (2, True)
     recalled = await Recaller(store).find(Question("walrus", Scope("u")))
     assert len(recalled.hits) == 2
+
+
+async def test_what_another_process_embeds_comes_last_and_is_embedded_once(store: Driver, store_address: str) -> None:
+    for name in ("a", "b"):
+        await say(store, ["one", f"the walrus of {name}"], thread_id=name)
+    told: list[str] = []
+    is_waiting = asyncio.Event()
+
+    def progress(done: int, total: int, what: str) -> None:
+        told.append(what)
+        if "waiting" in what:
+            is_waiting.set()
+
+    async with open_store(store_address) as other:
+        worker, server = RunWorker(store), RunWorker(other)
+        async with JobClaims(other, server).claimed(Job("vectors", "a")) as ours:
+            assert ours
+            indexing = asyncio.create_task(index_all(store, HashEmbedder(), progress, JobClaims(store, worker)))
+            await is_waiting.wait()
+            rows = await all_of(store, derived=True)
+            assert {row["thread_id"] for row in rows["memory_vectors"]} == {"b"}
+            await embed_thread(other, HashEmbedder(), "a")
+        assert await indexing == (2, [])
+        await worker.close()
+        await server.close()
+    assert "a: 2 of 2 entries" not in told, "the other one has embedded it"
+    rows = await all_of(store, derived=True)
+    assert len(rows["memory_vectors"]) == 4
+    assert rows["background_jobs"] == []
 
 
 def test_the_command(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -324,7 +324,7 @@ async def test_without_a_worker_nothing_is_claimed(store: Driver, caplog: pytest
 
 async def test_the_task_that_has_a_job_may_claim_it_again(store: Driver) -> None:
     worker = RunWorker(store)
-    claims, job = JobClaims(store, worker), Job("expiry")
+    claims, job = JobClaims(store, worker), Job("retention")
     async with claims.claimed(job) as ours, claims.claimed(job) as again:
         assert (ours, again) == (True, True)
         assert len(await rows(store)) == 1

@@ -9,12 +9,17 @@ from typing import Any, TypeVar
 
 from longthread.cli.screen import echo
 from longthread.errors import StoreUnavailable
+from longthread.runs.process import may_be_alive, place_of
+from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
+from longthread.store import leases
 from longthread.store.driver import Driver
+from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import is_postgres, open_store, why_none
 
 T = TypeVar("T")
 _MOST_SHOWN = 5
+_LOOK_SECONDS = 0.5
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -42,6 +47,31 @@ async def existing(settings: Settings, *, migrates: bool = True) -> AsyncIterato
     database, read_only = settings.database, settings.read_only
     async with open_store(database, creates=False, migrates=migrates, read_only=read_only) as store:
         yield store
+
+
+@asynccontextmanager
+async def alone(store: Driver, job: Job, doing: str) -> AsyncIterator[JobClaims]:
+    """Claim a job of the whole store while the block runs. If another process does it, say so, and wait for its end."""
+    worker, told = RunWorker(store), False
+    claims = JobClaims(store, worker)
+    try:
+        while True:
+            async with claims.claimed(job) as ours:
+                if ours:
+                    yield claims
+                    return
+            async with store.reading() as tx:
+                owner = await job.owner(tx)
+            if owner is not None and not may_be_alive(owner):
+                async with store.writing() as tx:
+                    await leases.remove(tx, owner)
+            elif owner is not None:
+                if not told:
+                    echo(f"{place_of(owner)} is {doing} this store: waiting until it has finished.", err=True)
+                told = True
+                await asyncio.sleep(_LOOK_SECONDS)
+    finally:
+        await worker.close()
 
 
 async def is_there(address: str) -> bool:

@@ -38,6 +38,12 @@ def may_be_alive(owner: str) -> bool:
     return True
 
 
+def place_of(owner: str) -> str:
+    """Say where a worker is, for people."""
+    name = _NAME.fullmatch(owner)
+    return f"Process {name['pid']} on {name['where'].split(':')[0]}" if name is not None else "Another process"
+
+
 def here() -> str:
     """Name the scope of a pid: the host, and on Linux its boot and its pid namespace. Containers may share a host
     name, and so may hosts."""

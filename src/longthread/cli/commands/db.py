@@ -14,10 +14,11 @@ from longthread.cli.commands.prune import prune_
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
-from longthread.cli.whole_store import existing, run, some
+from longthread.cli.whole_store import alone, existing, run, some
 from longthread.errors import NotCopied
 from longthread.settings import Settings
 from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.maintenance.jobs import Job
 from longthread.store.maintenance.status import StoreStatus, status_of
 from longthread.store.open import open_store
 from longthread.store.transfer.copy import CopyComparison, compare_stores, copy_store
@@ -136,10 +137,10 @@ def index(database: options.Database = None, as_json: options.AsJson = False) ->
     settings = Settings.load(database=database)
 
     async def work() -> tuple[int, list[str]]:
-        async with existing(settings) as store:
+        async with existing(settings) as store, alone(store, Job("index"), "indexing") as jobs:
             await rebuild_missing(store)
             with shown("indexing") as progress:
-                return await index_all(store, embedder_of(settings), progress)
+                return await index_all(store, embedder_of(settings), progress, jobs)
 
     threads, warnings = run(work())
     if as_json:

@@ -19,9 +19,11 @@ from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
 from longthread.memory.memories import Memories
 from longthread.model.memory import ANALYST, Memory, MemorySource, MemoryType, Statement
+from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import memories as memory_store
 from longthread.store.driver import Driver, Transaction
+from longthread.store.maintenance.jobs import JobClaims
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
 
@@ -170,7 +172,12 @@ def _with(database: str | None, work: MemoriesWork[T], *, creates: bool = False,
 
     async def run() -> T:
         async with open_store(settings.database, creates=creates, read_only=settings.read_only) as store:
-            return await work(Memories(store, Asker(embedder_of(settings))), store, settings.user)
+            worker = RunWorker(store)
+            try:
+                jobs = JobClaims(store, worker)
+                return await work(Memories(store, Asker(embedder_of(settings)), jobs), store, settings.user)
+            finally:
+                await worker.close()
 
     return asyncio.run(run())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -17,11 +17,12 @@ from longthread.cli.moments import age
 from longthread.cli.progress import bytes_text, counted, shown
 from longthread.cli.screen import confirm, echo
 from longthread.cli.terminal import print_line
-from longthread.cli.whole_store import existing, run
+from longthread.cli.whole_store import alone, existing, run
 from longthread.errors import InvalidInput
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
 from longthread.store.driver import Transaction
+from longthread.store.maintenance.jobs import Job
 from longthread.store.maintenance.prunable import Checkpoints, Staying, Surplus
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
@@ -97,7 +98,10 @@ def prune_(
 
 async def _prune(settings: Settings, policy: RetentionPolicy, *, apply: bool) -> _Outcome:
     retention = Retention(policy, _LangGraphCheckpoints(), may_be_alive)
-    async with existing(settings) as store:
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(existing(settings))
+        if apply:
+            await stack.enter_async_context(alone(store, Job("retention"), "pruning"))
         before = await size_of(store)
         with shown("pruning" if apply else "looking") as progress:
             found = await prune(store, retention, progress, apply=apply)

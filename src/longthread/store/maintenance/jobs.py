@@ -20,11 +20,12 @@ from longthread.metrics import JOBS
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction, one
 
-JobKind = Literal["summary", "vectors", "memories", "expiry", "retention", "index"]
+JobKind = Literal["summary", "vectors", "memories", "retention", "index"]
 """A thread's summary, its vectors, and the vectors of a user's memories; the others are of the whole store."""
 CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("summary", "vectors", "memories")
 """What servers do that others left. A job of the whole store is no more than a lock."""
 _OF_THREADS = ("summary", "vectors")
+_EVER = 2**62
 _TRIES, _AGAIN_SECONDS = 30, 1.0
 MOST_FAILURES = 12
 """A job that failed so often, or killed its workers, is given up, after about five hours."""
@@ -60,10 +61,11 @@ class Job:
     def _thread(self) -> str | None:
         return self.subject if self.kind in _OF_THREADS else None
 
-    async def claim(self, tx: Transaction, worker: str) -> int | None:
-        """Make it a worker's, if no living one has it, it is due, and its thread exists. Return how often it failed or
-        its worker died; None if it is not this worker's."""
-        row = await one(tx, "claim_job", **self._key, thread_id=self._thread, owner=worker, now=_now())
+    async def claim(self, tx: Transaction, worker: str, *, at_once: bool = False) -> int | None:
+        """Make it a worker's, if no living one has it, its thread exists, and it is due (with `at_once`, also before).
+        Return how often it failed or its worker died; None if it is not this worker's."""
+        about = {**self._key, "thread_id": self._thread, "now": _now()}
+        row = await one(tx, "claim_job", **about, owner=worker, due=_EVER if at_once else about["now"])
         return int(row["failures"]) if row is not None else None
 
     async def note(self, tx: Transaction, seconds: float = 0) -> None:
@@ -129,8 +131,10 @@ class JobClaims:
             worker.at_loss(self._lose)
 
     @asynccontextmanager
-    async def claimed(self, job: Job) -> AsyncIterator[bool]:
+    async def claimed(self, job: Job, *, at_once: bool = False) -> AsyncIterator[bool]:
         """Yield whether the job is this process's now; another has it otherwise, or it is not due yet.
+
+        With `at_once` it is done before it is due, and however often it failed. So is a job of the whole store.
 
         When the block ends, the job is deleted. A block that raises leaves it to all, after a wait; one that is
         cancelled gives it back. The task that has a job may claim it again inside the block: that does nothing.
@@ -146,7 +150,7 @@ class JobClaims:
         else:
             self._held[job] = asyncio.current_task()
             try:
-                owner = await self._claim(job, self._worker)
+                owner = await self._claim(job, self._worker, at_once=at_once or not job.subject)
                 if owner is not None:
                     async with self._ending(job, owner):
                         yield True
@@ -162,15 +166,16 @@ class JobClaims:
             async with self._store.writing() as tx:
                 await job.note(tx, seconds)
 
-    async def _claim(self, job: Job, worker: JobWorker) -> str | None:
+    async def _claim(self, job: Job, worker: JobWorker, *, at_once: bool) -> str | None:
         owner = await worker.id()
         async with self._store.writing() as tx:
-            failures = await job.claim(tx, owner)
-            if failures is not None and failures >= MOST_FAILURES:
+            failures = await job.claim(tx, owner, at_once=at_once)
+            given_up = failures is not None and failures >= MOST_FAILURES and not at_once
+            if given_up:
                 await job.done(tx, owner)
         if failures is None:
             return None
-        if failures >= MOST_FAILURES:
+        if given_up:
             _logger.error("A job (%s) failed %d times, and is given up.", job, failures)
             JOBS.add(job.kind, "given_up")
             return None

@@ -25,13 +25,14 @@ from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.log import now
+from longthread.store.maintenance.expiry import expire
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.status import status_of
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
-from longthread.testing.contract.base import USER, Contract, branch_ids, registered
+from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, registered
 from longthread.testing.contract.graphs import at, graph_on, history, turn
 from longthread.testing.contract.graphs import logged as said
 from longthread.testing.contract.graphs import turns as graph_turns
@@ -198,6 +199,17 @@ class RetentionContract(Contract):
         assert (await pruned(store, replace(ALL, now=now()))).threads == 2
         async with store.reading() as tx:
             assert [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)] == ["kept"]
+
+    async def test_expired_threads_are_deleted_once_by_two_at_once(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            async with first.writing() as tx:
+                for n in range(6):
+                    await log.create_thread(tx, f"t{n}", user_id=USER)
+                    await attributes.set_expiry(tx, f"t{n}", datetime.now(UTC), user_id=USER)
+            one, other = await asyncio.gather(expire(first), expire(second))
+            assert one.threads + other.threads == 6
+            async with first.reading() as tx:
+                assert await log.list_threads(tx, user_id=USER) == []
 
     async def test_the_newest_checkpoints_stay_with_what_they_are_made_of(self, store: Driver) -> None:
         graph = graph_on(store)

@@ -11,7 +11,7 @@ ON CONFLICT (kind, subject) DO UPDATE SET
                   WHEN background_jobs.failures < 9
                   THEN :now + 10000 * (1 << CAST(background_jobs.failures AS INTEGER))
                   ELSE :now + 3600000 END
-WHERE background_jobs.due_at <= :now
+WHERE background_jobs.due_at <= :due
   AND (background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner
        OR background_jobs.owner NOT IN (SELECT id FROM living_workers))
 RETURNING failures;
