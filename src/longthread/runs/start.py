@@ -29,9 +29,10 @@ from longthread.runs.delegation_scope import DelegatingCall
 from longthread.runs.process import may_be_alive
 from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
-from longthread.store import approvals, idempotency, log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
-from longthread.store.idempotency import QuestionKey
+from longthread.store.questions import keys
+from longthread.store.questions.keys import QuestionKey
 from longthread.store.runs import NewRun
 
 _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
@@ -126,7 +127,7 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
         facts = await known(tx, thread, window, added)
         past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
         if ask.key is not None:
-            await idempotency.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
+            await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
         run = await runs.find_run(tx, thread.id, plan.run_id)
         assert run is not None
     hold, spots = worker.hold(lease), _whole_units([*found.spots, *spots_of(added)])

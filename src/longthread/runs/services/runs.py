@@ -30,10 +30,11 @@ from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.thread_agent import role_for
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold
-from longthread.store import idempotency, log, runs
+from longthread.store import log, runs
 from longthread.store.completion import to_the_end
-from longthread.store.idempotency import QuestionKey
 from longthread.store.index.recall import Scope
+from longthread.store.questions import keys
+from longthread.store.questions.keys import QuestionKey
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
@@ -122,7 +123,7 @@ class Runs:
     async def asked(self, key: QuestionKey, *, user_id: str) -> Run | None:
         """Return the run of the user's question with this key; None if there is none. Raises KeyReused."""
         async with self._store.reading() as tx:
-            found = await idempotency.find(tx, user_id, key)
+            found = await keys.find(tx, user_id, key)
             return await runs.find_run(tx, *found) if found is not None else None
 
     async def resume(

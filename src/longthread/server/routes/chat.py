@@ -42,7 +42,7 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
-from longthread.store.idempotency import QuestionKey
+from longthread.store.questions.keys import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
