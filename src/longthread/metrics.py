@@ -97,6 +97,7 @@ STORE_SECONDS = Timer("longthread_store_seconds", "How long transactions took, w
 CLAIMS = Metric("longthread_claims_total", "counter", "Runs of dead or stopped processes that this one went on with.")
 RUNS = Timer("longthread_run_seconds", "How long this process executed runs, by how each was left.", ("status",))
 JOBS = Metric("longthread_jobs_total", "counter", "Background jobs by kind and by how they ended.", ("kind", "outcome"))
+QUEUE_SECONDS = Timer("longthread_queue_seconds", "How long the questions had waited that this process has begun.")
 MODEL_CALLS = Metric("longthread_model_calls_total", "counter", "Requests to models, by how they ended.", ("outcome",))
 MODEL_SECONDS = Timer("longthread_model_seconds", "How long requests to models took.")
 TOKENS = Metric("longthread_tokens_total", "counter", "Tokens that providers reported.", ("direction",))

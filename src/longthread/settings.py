@@ -219,6 +219,11 @@ class Settings(BaseModel):
     max_delegated_steps: int = _setting(
         60, "LONGTHREAD_MAX_DELEGATED_STEPS", allowed="a whole number from 1 to 100000", ge=1, le=100_000
     )
+    max_runs: int = _setting(2000, "LONGTHREAD_MAX_RUNS", allowed="a whole number of runs from 1 on", ge=1)
+    max_runs_per_user: int | None = _setting(
+        None, "LONGTHREAD_MAX_RUNS_PER_USER", allowed="a whole number of runs from 1 on", ge=1
+    )
+    max_queued: int = _setting(1000, "LONGTHREAD_MAX_QUEUED", allowed="a whole number of questions from 0 on", ge=0)
     max_question: int = _setting(
         2_000_000, "LONGTHREAD_MAX_QUESTION", allowed="a whole number of characters from 1 on", ge=1
     )

@@ -157,3 +157,29 @@ async def test_the_next_event_comes_through_another_process(servers: Cluster, ho
             while (kind := json.loads((await anext(frames))[1])["type"]) == "TEXT_MESSAGE_CONTENT":
                 pass
         assert kind not in ("RUN_FINISHED", "RUN_ERROR")
+
+
+async def test_a_queue_goes_on_when_the_process_that_executes_is_killed(servers: Cluster) -> None:
+    async with httpx.AsyncClient(timeout=httpx.Timeout(60, connect=5), trust_env=False) as http:
+        body = {"question": "Question killed.0: which names?", "model": "openai:lean-10x500"}
+        asked = (await http.post(f"{servers.urls[0]}/api/chat", json=body)).json()
+        frames = aiter(watched(http, servers.urls[1] + asked["events"]))
+        while "word1" not in (await anext(frames))[1]:
+            pass
+        queued = []
+        for number in (1, 2):
+            body = {"question": f"Question killed.{number}: and then?", "thread_id": asked["thread_id"]}
+            answer = await http.post(f"{servers.urls[number]}/api/chat", json={**body, "when_busy": "enqueue"})
+            queued.append(answer.json())
+        assert [each["position"] for each in queued] == [1, 2]
+        servers.processes[0].kill()
+        async with asyncio.timeout(60):
+            for each in queued:
+                path, last = f"{servers.urls[2]}{each['events']}", ""
+                async for _, last in watched(http, path):
+                    if json.loads(last)["type"] in ("RUN_FINISHED", "RUN_ERROR"):
+                        break
+                assert json.loads(last)["type"] == "RUN_FINISHED"
+        history = (await http.get(f"{servers.urls[1]}/api/chat/history?thread_id={asked['thread_id']}")).json()
+    said = [message["content"][:18] for message in history["messages"] if message["role"] == "user"]
+    assert said == [f"Question killed.{number}:" for number in range(3)]

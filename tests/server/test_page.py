@@ -103,6 +103,30 @@ def test_a_run_is_stopped_and_continued(serve: Any, open_page: Any) -> None:
     assert page.locator(".go").count() == 0, "only the newest turn can be gone on with"
 
 
+def test_questions_wait_below_the_answer_under_way_and_can_be_removed(serve: Any, open_page: Any) -> None:
+    running = serve([{"finish": "The **first**."}, {"finish": "The **second**."}])
+    page = open_page(running)
+    running.model.shut.set()
+    ask(page, "One?")
+    page.wait_for_selector(".turn .working")
+    for n, question in enumerate(("Two?", "Three?"), 1):
+        ask(page, question)
+        page.wait_for_selector(f".queue li >> nth={n - 1}")
+    page.reload()
+    page.wait_for_selector(".queue li >> nth=1")
+    assert [each.split()[-1] for each in page.locator(".queue .question").all_inner_texts()] == ["Two?", "Three?"]
+    page.click(".queue li:last-child button")
+    page.wait_for_selector(".queue li >> nth=1", state="detached")
+    running.model.shut.clear()
+    page.wait_for_selector(".turn:nth-child(2) .answer strong")
+    assert page.locator(".answer strong").all_inner_texts() == ["first", "second"]
+    assert page.locator(".queue li").count() == 0
+    before = shape(page)
+    page.reload()
+    page.wait_for_selector(".turn:nth-child(2) .answer strong")
+    assert shape(page) == before
+
+
 def test_a_failed_run_shows_what_to_do(serve: Any, open_page: Any) -> None:
     page = open_page(serve([RuntimeError("no luck")], retry_attempts=0))
     ask(page, "How many?")

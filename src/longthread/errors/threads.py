@@ -50,6 +50,25 @@ class RunInProgress(LongthreadError, exit_code=4):
     run: str
 
 
+class QuestionsWait(RunInProgress):
+    message = """Questions wait on thread {thread}, the next one is {run}. Wait for them, remove them, or ask with
+    `when_busy` enqueue."""
+
+
+class QueueFull(LongthreadError, exit_code=4):
+    message = """{count} questions wait already, and a user may have {limit}. Wait until some of them are answered, or
+    remove some. The operator of the server can raise LONGTHREAD_MAX_QUEUED."""
+    count: int
+    limit: int
+
+
+class QuestionNotFound(LongthreadError, exit_code=2):
+    message = """No question {question} waits on thread {thread}: it has begun, it was removed, or there never was
+    one."""
+    thread: str
+    question: str
+
+
 class RunWaiting(RunInProgress):
     message = """Run {run} on thread {thread} waits until somebody has decided about its calls. See `longthread approve
     {thread}` and `longthread reject {thread}`."""

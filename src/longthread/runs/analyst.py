@@ -17,6 +17,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
+from longthread.runs.services.queue import Queue
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
@@ -39,6 +40,7 @@ class Analyst:
     Attributes:
         threads: finds, reads and deletes threads.
         runs: asks, resumes and stops.
+        queue: questions that wait for their turn.
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
         recaller, memories: old messages and facts.
@@ -73,6 +75,7 @@ class Analyst:
         self.threads = Threads(store, cache, self.worker)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
+        self.queue = Queue(services)
         self.approvals = Approvals(services, self.threads, self.runs)
         self.claims = Claims(services, self.runs)
         self.ask = self.runs.ask

@@ -31,6 +31,7 @@ from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
 from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.store.leases import Lease
 from longthread.store.questions import keys
 from longthread.store.questions.keys import QuestionKey
 from longthread.store.runs import NewRun
@@ -42,7 +43,8 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 class RunRequest:
     """A user's message and how to work on it. `source` and `fingerprint` are those of the opened source; None if the
     agent has none. `caller` is the agent's call that asks, if any. `place` is where a client that holds
-    the conversation itself puts the question. `key` is a client's, under which it may send the question again."""
+    the conversation itself puts the question. `key` is a client's, under which it may send the question again.
+    `rolls_back` is a run that the question replaces, if that is still the thread's last one."""
 
     thread_id: str
     user_id: str
@@ -56,6 +58,7 @@ class RunRequest:
     caller: DelegatingCall | None = None
     place: ClientBranch | None = None
     key: QuestionKey | None = None
+    rolls_back: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,26 @@ class StartedRun:
         return spots[-1].entry.seq - max(self.cached.mark, self.thread.first_seq - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """A run that is stored when its transaction commits."""
+
+    thread: Thread
+    run: Run
+    lease: Lease
+    window: Window
+    known: KnownFacts
+    cached: CachedWindow
+    past: PreviousCall | None
+
+    def held(self, worker: RunWorker) -> StartedRun:
+        """Return the run as this worker executes it, after the commit."""
+        hold = worker.hold(self.lease)
+        return StartedRun(
+            self.thread, self.run, hold, self.window, self.known, self.cached, last_event=1, past=self.past
+        )
+
+
 async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunWorker) -> StartedRun:
     """Store the user's message and start a run on it. When this returns, both survive a crash. Calls that waited for a
     decision are superseded.
@@ -104,34 +127,44 @@ async def begin(store: Driver, ask: RunRequest, cache: WindowCache, worker: RunW
     async with store.writing() as tx:
         if ask.caller is not None:
             await runs.check(tx, ask.caller.lease)
-        thread = await _thread(tx, ask)
-        left = thread.tip
-        if ask.place is not None:
-            thread = await follow(tx, thread, ask.place)
-        before = await runs.last_run(tx, thread.id)
-        here = before if thread.tip == left else None  # else it may be of a branch that the client left
-        # Another question from a person supersedes the calls that wait; an agent cannot do that.
-        goes_on = ask.caller is not None or asks_to_continue(ask.question)
-        if before is not None and before.status == "waiting" and goes_on:
-            raise RunWaiting(thread=thread.id, run=before.id)
-        run_id = new_id_after(before.id if before else None)
-        ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
-        found = await cache.read(tx, thread)
-        window = [spot.entry for spot in found.spots]
-        closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
-        asked = thread.entry_count + len(closing) + 1
-        plan = _plan(ask, run_id, _continued(here, ask), asked)
-        lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
-        drafts = [*closing, _question(ask, plan)]
-        added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
-        facts = await known(tx, thread, window, added)
-        past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
-        if ask.key is not None:
-            await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
-        run = await runs.find_run(tx, thread.id, plan.run_id)
-        assert run is not None
-    hold, spots = worker.hold(lease), _whole_units([*found.spots, *spots_of(added)])
-    return StartedRun(thread, run, hold, Window(spots, len(spots) - 1), facts, found, last_event=1, past=past)
+        thread = await find_or_create(tx, ask)
+        begun = await begin_on(tx, thread, ask, cache, owner)
+    return begun.held(worker)
+
+
+async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: WindowCache, owner: str) -> BegunRun:
+    """As `begin`, in a transaction that has locked the thread."""
+    if ask.source is not None and thread.source != ask.source:
+        await log.set_source(tx, thread.id, ask.source)
+    left = thread.tip
+    if ask.place is not None:
+        thread = await follow(tx, thread, ask.place)
+    before = await runs.last_run(tx, thread.id)
+    if before is not None and before.id == ask.rolls_back:
+        thread = await _rolled_back(tx, thread, before, cache)
+    here = before if thread.tip == left else None  # else it may be of a branch that was left
+    # Another question from a person supersedes the calls that wait; an agent cannot do that.
+    goes_on = ask.caller is not None or asks_to_continue(ask.question)
+    if before is not None and before.status == "waiting" and goes_on:
+        raise RunWaiting(thread=thread.id, run=before.id)
+    run_id = new_id_after(before.id if before else None)
+    ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
+    found = await cache.read(tx, thread)
+    window = [spot.entry for spot in found.spots]
+    closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
+    asked = thread.entry_count + len(closing) + 1
+    plan = _plan(ask, run_id, _continued(here, ask), asked)
+    lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
+    drafts = [*closing, _question(ask, plan)]
+    added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
+    facts = await known(tx, thread, window, added)
+    past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
+    if ask.key is not None:
+        await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
+    run = await runs.find_run(tx, thread.id, plan.run_id)
+    assert run is not None
+    spots = _whole_units([*found.spots, *spots_of(added)])
+    return BegunRun(thread, run, lease, Window(spots, len(spots) - 1), facts, found, past)
 
 
 async def take_over(
@@ -175,7 +208,12 @@ async def take_over(
     return StartedRun(thread, run, worker.hold(lease), window, facts, found, last_event=told, shown=told, **history)
 
 
-async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
+async def find_or_create(tx: Transaction, ask: RunRequest) -> Thread:
+    """Return the question's thread, created if there is none, and lock it until the transaction ends.
+
+    Raises:
+        ThreadNotFound: it is another user's.
+    """
     try:
         await log.position(tx, ask.thread_id)
         thread = await log.find_thread(tx, ask.thread_id, user_id=ask.user_id)
@@ -187,9 +225,19 @@ async def _thread(tx: Transaction, ask: RunRequest) -> Thread:
         thread = await log.create_thread(tx, ask.thread_id, user_id=ask.user_id, **about)
     if ask.agent.id != ANALYST and thread.agent_id is None:
         await log.set_agent(tx, thread.id, ask.agent.id)
-    if ask.source is not None and thread.source != ask.source:
-        await log.set_source(tx, thread.id, ask.source)
     return thread
+
+
+async def _rolled_back(tx: Transaction, thread: Thread, run: Run, cache: WindowCache) -> Thread:
+    """Return the thread as it was before the question of its last run: what followed stays, as another branch."""
+    found = await cache.read(tx, thread)
+    try:
+        spots, place = await _spots_with_start(tx, thread, run, found, cache.limit)
+    except NothingToResume:
+        return thread  # retention has deleted the question, or a client has left its branch
+    before = spots[place].entry.parent_seq
+    await log.set_tip(tx, thread.id, before if before >= thread.first_seq else 0)
+    return await log.find_thread(tx, thread.id, user_id=thread.user_id)
 
 
 async def _spots_with_start(

@@ -50,7 +50,8 @@ class Attributes(TypedDict):
 
 class ConversationView(Attributes):
     """A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are
-    the conversations below it with calls that wait, `match` is the place that a search found."""
+    the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place
+    that a search found."""
 
     id: str
     label: str
@@ -62,6 +63,7 @@ class ConversationView(Attributes):
     messageCount: int
     status: ShownStatus | None
     waitingBelow: list[str]
+    queued: int
     match: NotRequired[str]
 
 
@@ -85,6 +87,38 @@ class Accepted(TypedDict):
     thread_id: str
     run_id: str
     events: str
+
+
+class Queued(TypedDict):
+    """A question that waits for its turn; `position` counts from 1 in its conversation. `events` is the path of its
+    stream, which goes on with the events of its run."""
+
+    thread_id: str
+    queued_id: str
+    position: int
+    events: str
+
+
+class QueuedView(Queued):
+    question: str
+    queued_at: Timestamp
+
+
+class QueuedState(TypedDict):
+    """What has become of a question: its `position` while it waits, else its `run_id`."""
+
+    thread_id: str
+    queued_id: str
+    position: int | None
+    run_id: str | None
+    events: str
+
+
+class QueuedList(TypedDict):
+    """The questions that wait in a conversation, the next one first."""
+
+    thread_id: str
+    queue: list[QueuedView]
 
 
 class MessageView(TypedDict):
@@ -208,7 +242,7 @@ class Lineage(TypedDict):
 
 class History(Attributes, Lineage):
     """A conversation's last messages. `runs` are theirs, `steps` is by run, or by question outside runs; `run` is the
-    last run, `before` the cursor of the earlier messages."""
+    last run, `queue` has the questions that wait, and `before` is the cursor of the earlier messages."""
 
     thread_id: str
     label: str
@@ -219,6 +253,7 @@ class History(Attributes, Lineage):
     runs: list[RunView]
     steps: dict[str, list[StepView]]
     run: RunView | None
+    queue: list[QueuedView]
     before: str | None
 
 

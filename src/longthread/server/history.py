@@ -12,13 +12,24 @@ from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
-from longthread.server.answers import Attributes, DecidedCall, History, MessageView, PendingCall, RunView, StepView
+from longthread.server.answers import (
+    Attributes,
+    DecidedCall,
+    History,
+    MessageView,
+    PendingCall,
+    QueuedView,
+    RunView,
+    StepView,
+)
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
 from longthread.server.paths import segment
 from longthread.store import approvals, attributes, log, runs
 from longthread.store.driver import Transaction
+from longthread.store.questions import queue
+from longthread.store.questions.queue import QueuedQuestion
 
 _CHUNK = 100
 """Entries that are read at a time."""
@@ -64,6 +75,7 @@ async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, 
         "runs": [await run_json(tx, run) for run in shown],
         "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown} | _calls(page),
         "run": await run_json(tx, last) if last else None,
+        "queue": [queued_view(each) for each in await queue.of_thread(tx, thread_id)],
         "before": encode_cursor(page.before) if page.before else None,
     }
 
@@ -117,6 +129,23 @@ async def run_json(tx: Transaction, run: Run) -> RunView:
 def events_path(run: Run) -> str:
     """The path of a run's event stream."""
     return f"/api/conversations/{segment(run.thread_id)}/runs/{segment(run.id)}/events"
+
+
+def queued_path(thread_id: str, question_id: str) -> str:
+    """The path of a queued question's event stream."""
+    return f"/api/conversations/{segment(thread_id)}/queue/{segment(question_id)}/events"
+
+
+def queued_view(question: QueuedQuestion) -> QueuedView:
+    """A question that waits, as JSON."""
+    return {
+        "thread_id": question.thread_id,
+        "queued_id": question.id,
+        "position": question.position,
+        "events": queued_path(question.thread_id, question.id),
+        "question": question.plan.question,
+        "queued_at": question.queued_at.isoformat(),
+    }
 
 
 def step_json(step: Step, *, thought: str = "", whole: bool = False) -> StepView:

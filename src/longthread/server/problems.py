@@ -25,6 +25,8 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.RunNotFound: 404,
     errors.RunInProgress: 409,
     errors.KeyReused: 409,
+    errors.QueueFull: 429,
+    errors.QuestionNotFound: 404,
     errors.ThreadConflict: 409,
     errors.ThreadTaken: 409,
     errors.LeaseLost: 409,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.log import now
@@ -45,15 +45,33 @@ class ClaimedRun:
     stop_by: str | None
 
 
+class LiveRun(NamedTuple):
+    """A thread's run that has not ended. It is `held` by a process that executes it, or `waits` for a person, or, if it
+    is `claimable`, waits for a worker."""
+
+    id: str
+    held: bool
+    waits: bool
+    claimable: bool
+
+
 def is_held(row: Row, alive: IsAlive) -> bool:
     """Return whether a process executes a row's run: `held_by` is its worker, if that renewed its own row lately."""
     return row["held_by"] is not None and alive(str(row["held_by"]))
 
 
+async def live(tx: Transaction, thread_id: str, *, alive: IsAlive) -> LiveRun | None:
+    """Return the thread's run that has not ended, without reading the rest of it."""
+    row = await one(tx, "select_live_run", thread_id=thread_id)
+    if row is None:
+        return None
+    return LiveRun(row["id"], is_held(row, alive), row["waiting_since"] is not None, bool(row["claimable"]))
+
+
 async def executed(tx: Transaction, thread_id: str, *, alive: IsAlive) -> str | None:
     """Return the id of the thread's running run, without reading the rest of it."""
-    row = await one(tx, "select_live_run", thread_id=thread_id)
-    return str(row["id"]) if row is not None and is_held(row, alive) else None
+    found = await live(tx, thread_id, alive=alive)
+    return found.id if found is not None and found.held else None
 
 
 def left(row: Row) -> dict[str, Any]:
@@ -83,11 +101,27 @@ async def look(tx: Transaction) -> tuple[dict[str, bool], bool]:
     return {row["id"]: bool(row["lives"]) for row in rows}, bool(found)
 
 
-async def look_for_work(tx: Transaction) -> tuple[dict[str, bool], bool, bool]:
-    """Return what `look` does, and whether a background job waits too."""
-    asked: list[QueryCall] = [("select_workers", {}), ("select_claimable", {}), jobs.waits()]
-    rows, found, waiting = await tx.fetch_all(*asked, last=True)
-    return {row["id"]: bool(row["lives"]) for row in rows}, bool(found), bool(waiting)
+class WaitingWork(NamedTuple):
+    """All workers, each with whether it renewed its row lately; whether runs or background jobs wait for one; and how
+    many questions wait for their turn."""
+
+    workers: dict[str, bool]
+    runs: bool
+    jobs: bool
+    questions: int
+
+
+async def look_for_work(tx: Transaction) -> WaitingWork:
+    """Return what waits for a worker."""
+    asked: list[QueryCall] = [
+        *(("select_workers", {}), ("select_claimable", {})),
+        jobs.waits(),
+        ("count_queued_questions", {}),
+    ]
+    rows, found, waiting, [counted] = await tx.fetch_all(*asked, last=True)
+    return WaitingWork(
+        {row["id"]: bool(row["lives"]) for row in rows}, bool(found), bool(waiting), int(counted["queued"])
+    )
 
 
 async def held(tx: Transaction, worker: str) -> list[HeldRun]:

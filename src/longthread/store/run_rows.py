@@ -40,7 +40,7 @@ def run_of(row: Row) -> Run:
         question_seq=row["question_seq"],
         entry_seq=row["entry_seq"],
         outcome=json.loads(row["outcome"]),
-        agent=_agent_of(row),
+        agent=agent_of(row),
         answers=Answers(row["parent_run_id"], row["parent_call_id"]) if row["parent_call_id"] else None,
     )
 
@@ -56,7 +56,8 @@ def agent_values(agent: AgentRun | None) -> dict[str, Any]:
     }
 
 
-def _agent_of(row: Row) -> AgentRun | None:
+def agent_of(row: Row) -> AgentRun | None:
+    """Decode the columns of `agent_values`; None if the run's agent is not known."""
     if row["agent_version"] is None:
         return None
     parts = json.loads(row["agent_parts"]) if row["agent_parts"] else {}

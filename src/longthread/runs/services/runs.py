@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import dataclass
 
 from longthread.context.client_branch import ClientBranch
 from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
@@ -21,6 +22,7 @@ from longthread.runs.delegation import SubAgents
 from longthread.runs.delegation_scope import DelegationScope, scope_of
 from longthread.runs.execute import execute
 from longthread.runs.handle import RunHandle, report
+from longthread.runs.queue import URGENT, RunLimits, begin_or_queue
 from longthread.runs.run_context import RunContext
 from longthread.runs.run_setup import run_context
 from longthread.runs.services.shared import RunServices
@@ -28,18 +30,37 @@ from longthread.runs.services.sources import Sources
 from longthread.runs.services.threads import Threads
 from longthread.runs.start import RunRequest, StartedRun, begin, take_over
 from longthread.runs.thread_agent import role_for
+from longthread.runs.workers.slots import Slots
 from longthread.runs.workers.stop import stop_run
 from longthread.runs.workers.worker import Hold
 from longthread.store import log, runs
 from longthread.store.completion import to_the_end
 from longthread.store.index.recall import Scope
-from longthread.store.questions import keys
+from longthread.store.questions import keys, queue
 from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions.queue import QueuedQuestion, WhenBusy
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import ToolParts
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """How a question was put: see `Runs.ask` and `Runs.submit`."""
+
+    thread_id: str | None
+    user_id: str
+    source: str | None
+    model: str | None
+    protocol: Protocol
+    max_steps: int | None
+    agent: str | None
+    scope: DelegationScope | None
+    place: ClientBranch | None
+    key: QuestionKey | None
+    when_busy: WhenBusy | None = None
 
 
 class Runs:
@@ -55,6 +76,7 @@ class Runs:
         self._interpreters = Interpreters(cpython=services.settings.code_cpython)
         self._servers = Servers()
         self._running: dict[str, RunHandle] = {}
+        self.slots = Slots(services.settings.max_runs)
 
     async def ask(
         self,
@@ -91,40 +113,65 @@ class Runs:
             RunInProgress: the thread's run is being executed; RunRepeated where it answers this question.
             KeyReused: the key stands for another request.
         """
-        question = self._checked(question)
-        thread = await self._threads.find_existing(thread_id, user_id=user_id)
-        role = await role_for(self._store, agent, thread)
-        config = role.agent.config
-        if scope is None:
-            scope = await scope_of(self._store, self._settings, thread)
-        elif not config.get("model"):
-            model, protocol = scope.model, scope.protocol
-        models, caller = self._models.models(model, config), scope.caller
+        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, scope, place, key)
+        begun = await self._put(question, put)
+        assert not isinstance(begun, QueuedQuestion)  # only `submit` queues
+        return begun
 
-        async def begun(own: Source | None) -> StartedRun:
-            request = RunRequest(
-                thread_id=thread_id or new_id(),
-                user_id=user_id,
-                question=question,
-                source=own.spec if own else None,
-                fingerprint=await own.fingerprint() if own else None,
-                model=models.name,
-                protocol=protocol,
-                max_steps=max_steps or config.get("max_steps") or self._settings.max_steps,
-                agent=role.asked(question),
-                caller=caller,
-                place=place,
-                key=key,
-            )
-            return await begin(self._store, request, self._services.window_cache, self._services.worker)
+    async def submit(
+        self,
+        question: str,
+        *,
+        when_busy: WhenBusy,
+        user_id: str,
+        thread_id: str | None = None,
+        source: str | None = None,
+        model: str | None = None,
+        protocol: Protocol = "auto",
+        max_steps: int | None = None,
+        agent: str | None = None,
+        key: QuestionKey | None = None,
+    ) -> RunHandle | QueuedQuestion:
+        """As `ask`, but a question that cannot begin now waits in the queue until a server begins it: the user or this
+        process has as many runs as they may, or the thread is busy.
 
-        return await self._start(begun, role, models, source, thread or thread_id, user_id, scope)
+        Args:
+            when_busy: what becomes of a question while the thread's run is under way. `reject`: it is refused.
+                `enqueue`: it waits for its turn. `interrupt`: it stops the run, and is the next one. `rollback`: the
+                same, and the run with its question is left as another branch.
 
-    async def asked(self, key: QuestionKey, *, user_id: str) -> Run | None:
-        """Return the run of the user's question with this key; None if there is none. Raises KeyReused."""
+        Raises:
+            QueueFull: the user's queue is.
+            QuestionsWait: `reject`, and other questions wait on the thread.
+            RunInProgress: `reject`, and the thread's run is being executed.
+            and what `ask` raises.
+        """
+        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, None, None, key, when_busy)
+        begun = await self._put(question, put)
+        if isinstance(begun, QueuedQuestion):
+            self.slots.queued = True
+            if when_busy in URGENT:
+                self._services.worker.wake()  # to stop the run under way
+            self.wake_queue()
+            self._services.hub.list_changed(user_id)
+        return begun
+
+    def wake_queue(self) -> None:
+        """Let the servers look whether a queued question can begin, if any waits."""
+        if self.slots.queued:
+            self._services.worker.wake_claims()
+            self._services.hub.wake_workers()
+
+    async def asked(self, key: QuestionKey, *, user_id: str) -> Run | QueuedQuestion | None:
+        """Return the run of the user's question with this key, or the question while it waits; None if there is none.
+        Raises KeyReused."""
         async with self._store.reading() as tx:
             found = await keys.find(tx, user_id, key)
-            return await runs.find_run(tx, *found) if found is not None else None
+            if found is None:
+                return None
+            thread_id, asked = found
+            run_id = await queue.run_of(tx, thread_id, asked) or asked
+            return await runs.find_run(tx, thread_id, run_id) or await queue.find(tx, thread_id, asked)
 
     async def resume(
         self,
@@ -173,13 +220,15 @@ class Runs:
         scope = scope or await scope_of(self._store, self._settings, thread, run)
         models = self._models.models(model or run.model, role.agent.config)
 
-        async def begun(own: Source | None) -> StartedRun:
+        async def take(own: Source | None, room: bool) -> StartedRun:
             services = self._services
             return await take_over(
                 self._store, thread, services.window_cache, services.worker, claim, model=models.name
             )
 
-        return await self._start(begun, role, models, source, thread, user_id, scope)
+        handle = await self._start(take, role, models, source, thread, user_id, scope)
+        assert not isinstance(handle, QueuedQuestion)
+        return handle
 
     async def stop(self, thread_id: str, *, user_id: str) -> None:
         """Stop the thread's run: it ends as paused, and its log stays. If it waits for a person, the calls are not
@@ -198,6 +247,7 @@ class Runs:
             run = await stop_run(self._store, thread, self._services.window_cache, by=user_id)
             if run is not None:
                 self._services.hub.changed(thread_id, run.id)
+                self.wake_queue()
             else:
                 self._services.hub.wake_workers()
             self._services.hub.list_changed(user_id)
@@ -253,22 +303,70 @@ class Runs:
             raise QuestionTooLong(size=f"{len(question):,}", limit=f"{longest:,}")
         return question.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
 
+    async def _put(self, question: str, put: _Put) -> RunHandle | QueuedQuestion:
+        """Open what the question's run needs, and begin it or, if `put` says what to do then, queue the question."""
+        question = self._checked(question)
+        thread = await self._threads.find_existing(put.thread_id, user_id=put.user_id)
+        role = await role_for(self._store, put.agent, thread)
+        config, scope = role.agent.config, put.scope
+        model, protocol = put.model, put.protocol
+        if scope is None:
+            scope = await scope_of(self._store, self._settings, thread)
+        elif not config.get("model"):
+            model, protocol = scope.model, scope.protocol
+        models, caller = self._models.models(model, config), scope.caller
+
+        async def begun(own: Source | None, room: bool) -> StartedRun | QueuedQuestion:
+            request = RunRequest(
+                thread_id=put.thread_id or new_id(),
+                user_id=put.user_id,
+                question=question,
+                source=own.spec if own else None,
+                fingerprint=await own.fingerprint() if own else None,
+                model=models.name,
+                protocol=protocol,
+                max_steps=put.max_steps or config.get("max_steps") or self._settings.max_steps,
+                agent=role.asked(question),
+                caller=caller,
+                place=put.place,
+                key=put.key,
+            )
+            cache, worker = self._services.window_cache, self._services.worker
+            if put.when_busy is None:
+                return await begin(self._store, request, cache, worker)
+            busy, limits = put.when_busy, self.limits
+            return await begin_or_queue(self._store, request, cache, worker, when_busy=busy, room=room, limits=limits)
+
+        return await self._start(begun, role, models, put.source, thread or put.thread_id, put.user_id, scope)
+
+    @property
+    def limits(self) -> RunLimits:
+        """What a user may have at once."""
+        return RunLimits(self._settings.max_runs_per_user, self._settings.max_queued)
+
     async def _start(
         self,
-        begun: Callable[[Source | None], Awaitable[StartedRun]],
+        begun: Callable[[Source | None, bool], Awaitable[StartedRun | QueuedQuestion]],
         role: AgentRole,
         models: RunModels,
         source: str | None,
         thread: Thread | str | None,
         user_id: str,
         scope: DelegationScope,
-    ) -> RunHandle:
-        """Open what a run needs, begin it or take it over (`begun`), and execute it."""
+    ) -> RunHandle | QueuedQuestion:
+        """Open what a run needs, begin it or take it over (`begun`, which is told whether there is room), and execute
+        it."""
         async with self._sources.for_run(role, source, thread, user_id, scope) as sources:
             agent_tools = await role.tools(ToolParts(sources.named, self._interpreters, self._servers))
             window = await self._services.context_windows.of(*models.all)
-            started = await begun(sources.own)
             with ExitStack() as undoing:
+                room = self.slots.has_room
+                self.slots.take()
+                undoing.callback(self.slots.give)
+                started = await begun(sources.own, room)
+                if isinstance(started, QueuedQuestion):
+                    await sources.close()
+                    return started
                 undoing.callback(self._services.worker.drop, started.hold)  # nobody executes it: it is given back
                 handle = self._execute(started, Assignment(role, models, sources, agent_tools, scope, window))
                 undoing.pop_all()
@@ -291,6 +389,8 @@ class Runs:
 
         def close(_: object) -> None:
             context.stream.close()
+            self.slots.give()
+            self.wake_queue()
             self._services.hub.list_changed(started.thread.user_id)
 
         task.add_done_callback(close)

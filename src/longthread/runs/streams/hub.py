@@ -88,7 +88,7 @@ class _Feed:
 
 @dataclass(slots=True, weakref_slot=True)
 class ListChanges:
-    """Counts the changes of a user's list of threads. `bell` rings at the next one."""
+    """Counts the changes of a user's list of threads, or of a queued question. `bell` rings at the next one."""
 
     count: int = 0
     bell: asyncio.Event = field(default_factory=asyncio.Event)
@@ -167,14 +167,26 @@ class Hub:
 
     def list_changed(self, user_id: str) -> None:
         """A thread of the user's is new, deleted, or has another state or title."""
-        word = _list_word(user_id)
+        self._changed(_list_word(user_id))
+
+    def question_changed(self, question_id: str) -> None:
+        """A queued question has become a run, or was removed."""
+        self._changed(question_id)
+
+    def list_changes(self, user_id: str) -> ListChanges:
+        """Return the count of the changes of a user's list, here and, where signals arrive, elsewhere."""
+        return self._changes_of(_list_word(user_id))
+
+    def question_changes(self, question_id: str) -> ListChanges:
+        """The same of a queued question."""
+        return self._changes_of(question_id)
+
+    def _changed(self, word: str) -> None:
         self._signal(word)
         if word in self._lists:
             self._lists[word].ring()
 
-    def list_changes(self, user_id: str) -> ListChanges:
-        """Return the count of the changes of a user's list, here and, where signals arrive, elsewhere."""
-        word = _list_word(user_id)
+    def _changes_of(self, word: str) -> ListChanges:
         found = self._lists.get(word)
         if found is None:
             found = self._lists[word] = ListChanges()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
 from longthread.metrics import CLAIMS
 from longthread.runs.process import may_be_alive
+from longthread.runs.queue import begin_queued
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.workers.jobs import WaitingJobs
@@ -18,6 +19,8 @@ from longthread.runs.workers.worker import Hold
 from longthread.store import leases, log
 from longthread.store.completion import to_the_end
 from longthread.store.leases import ClaimedRun
+from longthread.store.questions import queue
+from longthread.store.questions.queue import StartableQuestion
 
 LOOK_SECONDS = 1.0
 """How often an idle server looks for runs to claim."""
@@ -29,13 +32,15 @@ _logger = logging.getLogger(__name__)
 
 
 class Claims:
-    """Claims runs until it is closed: those of dead workers, and those that a worker gave back."""
+    """Claims runs until it is closed: those of dead workers, and those that a worker gave back. It also begins with the
+    questions of the queue."""
 
     def __init__(self, services: RunServices, runs: Runs) -> None:
         self._services = services
         self._worker = services.worker
         self._runs = runs
         self._jobs = WaitingJobs(services, runs)
+        self._slots = runs.slots
         self._woken = services.worker.waking()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.Task[None] | None = None
@@ -72,23 +77,57 @@ class Claims:
         """Claim some runs and begin to work on them; return how many."""
         own, store = await self._worker.id(), self._services.store
         async with store.reading() as tx:
-            known, waits, job_waits = await leases.look_for_work(tx)
-        dead = [worker for worker, lives in known.items() if worker != own and not (lives and may_be_alive(worker))]
-        claimed = await self._claimed(own, dead) if waits or dead else []
-        if job_waits or dead:
+            found = await leases.look_for_work(tx)
+        known = found.workers.items()
+        dead = [worker for worker, lives in known if worker != own and not (lives and may_be_alive(worker))]
+        claimed = await self._claimed(own, dead) if found.runs or dead else []
+        if found.jobs or dead:
             self._jobs.wake()
         for run in claimed:
-            task = asyncio.get_running_loop().create_task(self._take(run, self._worker.hold(run.lease)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin_to_take(run, self._worker.hold(run.lease))
         CLAIMS.add(by=len(claimed))
-        return len(claimed)
+        self._slots.queued = found.questions > 0
+        return max(len(claimed), await self._begin_queued())
+
+    @property
+    def _room(self) -> int:
+        """How many more runs this process may execute."""
+        return max(0, self._slots.free - len(self._tasks))
+
+    def _begin_to_take(self, run: ClaimedRun, hold: Hold) -> None:
+        task = asyncio.get_running_loop().create_task(self._take(run, hold))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _begin_queued(self) -> int:
+        """Begin with queued questions whose turn it is, as far as there is room; return with how many."""
+        if not self._slots.queued:
+            self._slots.wanted = False
+            return 0
+        async with self._services.store.reading() as tx:
+            due = await queue.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
+        self._slots.wanted = len(due) > self._room
+        return sum([await self._begin(turn) for turn in due if self._room])
+
+    async def _begin(self, turn: StartableQuestion) -> bool:
+        """Make a queued question a run, and begin to work on it; False if that is not to be."""
+        services = self._services
+        try:
+            started = await begin_queued(services.store, turn, services.window_cache, self._worker, self._runs.limits)
+        except LongthreadError as error:
+            if not isinstance(error, ThreadNotFound):  # it was deleted
+                _logger.warning("Question %s could not be begun; trying again: %s", turn.id, error)
+            return False
+        if started is not None:
+            services.hub.question_changed(turn.id)
+            self._begin_to_take(ClaimedRun(started.hold.lease, turn.user_id, 0, None), started.hold)
+        return started is not None
 
     async def _claimed(self, own: str, dead: Sequence[str]) -> Sequence[ClaimedRun]:
         async with self._services.store.writing() as tx:
             for worker in dead:
                 await leases.remove(tx, worker)
-            return await leases.claim(tx, own, limit=_AT_ONCE)
+            return await leases.claim(tx, own, limit=min(_AT_ONCE, self._room))
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
         """Work on a claimed run. A run that cannot go on fails, and a failing store leaves it to the next claim."""
@@ -129,3 +168,4 @@ class Claims:
     def _end(self, hold: Hold) -> None:
         self._worker.drop(hold)
         self._services.hub.changed(hold.lease.thread_id, hold.lease.run_id)
+        self._woken.set()  # a question may wait for its end

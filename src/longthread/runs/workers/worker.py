@@ -121,8 +121,13 @@ class RunWorker:
         for event in (self._woken, *self._wakes):
             event.set()
 
+    def wake_claims(self) -> None:
+        """Look at once for runs and questions to begin with."""
+        for event in self._wakes:
+            event.set()
+
     def waking(self) -> asyncio.Event:
-        """Return an event that each `wake` sets."""
+        """Return an event that each `wake` and `wake_claims` sets."""
         self._wakes.append(asyncio.Event())
         return self._wakes[-1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, overload
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
@@ -22,6 +22,7 @@ from longthread.errors import (
     ModelUnavailable,
     NothingToResume,
     QuestionTooLong,
+    QueueFull,
     RunInProgress,
     RunNotFound,
     SourceError,
@@ -33,9 +34,9 @@ from longthread.errors import (
 from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
-from longthread.server.answers import Accepted, StepView
+from longthread.server.answers import Accepted, Queued, StepView
 from longthread.server.fields import WHOLE, PlainText, Words
-from longthread.server.history import events_path, step_json
+from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import EVENT_STREAM, NO_STORE
@@ -43,6 +44,7 @@ from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
 from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions.queue import QueuedQuestion, WhenBusy
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
@@ -60,7 +62,7 @@ BEGINS = (
     ToolInvalid,
 )
 """What may be wrong when a run begins."""
-_ALL_READ: dict[int | str, dict[str, Any]] = {204: {"description": "All was read, and the run has ended or waits"}}
+ALL_READ: dict[int | str, dict[str, Any]] = {204: {"description": "All was read, and the run has ended or waits"}}
 
 
 class Options(BaseModel):
@@ -80,27 +82,29 @@ class QuestionBody(Options):
     thread_id: PlainText | None = Field(default=None, min_length=1, max_length=1000)
     protocol: Protocol = "auto"
     agent: PlainText | None = Field(default=None, min_length=1, max_length=100)
+    when_busy: WhenBusy = "reject"
 
 
-@router.post("/chat", status_code=202, responses=problems(*BEGINS, KeyReused, QuestionTooLong, body=True))
+@router.post("/chat", status_code=202, responses=problems(*BEGINS, KeyReused, QuestionTooLong, QueueFull, body=True))
 async def ask(
     served: ServedDep,
     user: Caller,
     body: QuestionBody,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
-) -> Accepted:
-    """Start a run. When this answers, the question is in the log. Sent again with its `Idempotency-Key`, the question
-    is not asked again."""
+) -> Accepted | Queued:
+    """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way. When
+    this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again."""
     key = _key(idempotency_key, body)
-    if key is not None and (run := await served.analyst.runs.asked(key, user_id=user)) is not None:
-        return _accepted(run)
+    if key is not None and (asked := await served.analyst.runs.asked(key, user_id=user)) is not None:
+        return _accepted(asked)
     try:
-        return _accepted((await _begin(served, user, body, key)).run)
+        begun = await _begin(served, user, body, key)
     except RunInProgress:
         # The same request may have come twice at once.
-        if key is not None and (run := await served.analyst.runs.asked(key, user_id=user)) is not None:
-            return _accepted(run)
+        if key is not None and (asked := await served.analyst.runs.asked(key, user_id=user)) is not None:
+            return _accepted(asked)
         raise
+    return _accepted(begun.run if isinstance(begun, RunHandle) else begun)
 
 
 @router.post(
@@ -119,7 +123,7 @@ async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
 
 @router.get(
     "/conversations/{thread_id}/runs/{run_id}/events",
-    responses=problems(ThreadNotFound, RunNotFound, reads=True) | STREAM | _ALL_READ,
+    responses=problems(ThreadNotFound, RunNotFound, reads=True) | STREAM | ALL_READ,
     response_class=StreamingResponse,
 )
 async def events(
@@ -185,11 +189,12 @@ def _key(sent: str | None, body: QuestionBody) -> QuestionKey | None:
     return QuestionKey(sent, sha256(body.model_dump_json().encode()).hexdigest()) if sent is not None else None
 
 
-async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle:
+async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle | QueuedQuestion:
     source = served.sources.chosen(body.source)
     with named(body.model):
-        return await served.analyst.ask(
+        return await served.analyst.runs.submit(
             body.question,
+            when_busy=body.when_busy,
             thread_id=body.thread_id,
             source=source,
             model=body.model,
@@ -212,5 +217,16 @@ def named(model: str | None) -> Iterator[None]:
         raise ModelNotUsable(model=error.model, reason=error.reason) from error
 
 
-def _accepted(run: Run) -> Accepted:
-    return {"thread_id": run.thread_id, "run_id": run.id, "events": events_path(run)}
+@overload
+def _accepted(asked: Run) -> Accepted: ...
+
+
+@overload
+def _accepted(asked: Run | QueuedQuestion) -> Accepted | Queued: ...
+
+
+def _accepted(asked: Run | QueuedQuestion) -> Accepted | Queued:
+    if isinstance(asked, Run):
+        return {"thread_id": asked.thread_id, "run_id": asked.id, "events": events_path(asked)}
+    path = queued_path(asked.thread_id, asked.id)
+    return {"thread_id": asked.thread_id, "queued_id": asked.id, "position": asked.position, "events": path}

@@ -39,6 +39,7 @@ from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
+from longthread.store.questions import queue
 
 _log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -151,8 +152,10 @@ async def change_message(
 
 @router.delete("/conversations/{thread_id}", status_code=204, responses=problems(ThreadNotFound))
 async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Response:
-    """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first."""
+    """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first, and its queue is
+    cleared, so that no other run begins."""
     with suppress(RowDamaged):
+        await served.analyst.queue.clear(thread_id, user_id=user)
         await _stop(served, user, thread_id)
     await served.analyst.threads.delete(thread_id, user_id=user)
     served.analyst.hub.list_changed(user)
@@ -196,13 +199,17 @@ async def _stop(served: Served, user: str, thread_id: str) -> None:
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[ConversationView]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
+    queued = await queue.counts(tx, [thread.id for thread in threads])
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
     named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
-    return [_item(thread, statuses.get(thread.id), below.get(thread.id, ()), named) for thread in threads]
+    return [
+        _item(thread, statuses.get(thread.id), below.get(thread.id, ()), queued.get(thread.id, 0), named)
+        for thread in threads
+    ]
 
 
 def _item(
-    thread: Thread, status: ShownStatus | None, waiting_below: Sequence[str], agents: Mapping[str, str]
+    thread: Thread, status: ShownStatus | None, waiting_below: Sequence[str], queued: int, agents: Mapping[str, str]
 ) -> ConversationView:
     agent, noted = thread.agent_id, attributes_json(thread)
     return {
@@ -219,6 +226,7 @@ def _item(
         "expiresAt": noted["expiresAt"],
         "status": status,
         "waitingBelow": list(waiting_below),
+        "queued": queued,
     }
 
 

@@ -72,11 +72,13 @@ async def _shared(served: Served) -> str:
     """Return what is known of all processes on the store; nothing while it does not answer."""
     try:
         async with served.analyst.store.reading() as tx:
-            workers, waits = await leases.look(tx)
+            work = await leases.look_for_work(tx)
     except StoreError:
         return ""
-    living = metrics.gauge("longthread_workers", "Processes that live and execute runs.", sum(workers.values()))
-    return living + metrics.gauge("longthread_runs_wait", "Whether runs wait for a process.", int(waits))
+    living = metrics.gauge("longthread_workers", "Processes that live and execute runs.", sum(work.workers.values()))
+    waiting = metrics.gauge("longthread_runs_wait", "Whether runs wait for a process.", int(work.runs))
+    queue = metrics.gauge("longthread_queued_questions", "Questions that wait for their turn.", work.questions)
+    return living + waiting + queue
 
 
 @router.get("/api/info", responses=problems(reads=True))

@@ -44,7 +44,8 @@ export const conversations = (cursor, q) => call("GET", `/api/conversations?${qu
 export const rename = (id, label) => call("PATCH", at(id), { label });
 export const remove = (id) => call("DELETE", at(id));
 export const history = (id, { before = null, limit = 20 } = {}) => call("GET", `/api/chat/history?${query({ thread_id: id, limit, before })}`);
-export const ask = (question) => call("POST", "/api/chat", question);
+export const ask = (question) => call("POST", "/api/chat", { ...question, when_busy: "enqueue" });
+export const unqueue = (id, question) => call("DELETE", at(id, `/queue/${encodeURIComponent(question)}`));
 export const resume = (id) => call("POST", at(id, "/resume"), {});
 export const decide = (id, decisions) => call("POST", at(id, "/approvals"), { decisions });
 export const stop = (id) => call("POST", at(id, "/stop"));

@@ -96,7 +96,6 @@ function refresh() {
   byId("title").textContent = label || list.label(id) || (id ? "" : t("newConversation"));
   document.title = id && byId("title").textContent ? `${byId("title").textContent} · Longthread` : "Longthread";
   byId("stop").hidden = !(running || waits);
-  byId("send").hidden = running;
   byId("model").textContent = info.model;
   document.body.classList.toggle("demo", info.demo);
   byId("demo-badge").hidden = !info.demo;
@@ -138,7 +137,7 @@ function chosenSource() {
 }
 
 async function submit(text) {
-  if (!text.trim() || conversation.running || submit.busy) return;
+  if (!text.trim() || submit.busy) return;
   submit.busy = true;
   trouble(null);
   const source = conversation.source ?? chosenSource();

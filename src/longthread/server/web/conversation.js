@@ -5,6 +5,7 @@ import { waitingCards } from "./below.js";
 import { byId, el } from "./dom.js";
 import { t } from "./i18n.js";
 import { watch } from "./stream.js";
+import { queuedItem } from "./queue.js";
 import { TurnView } from "./turn.js";
 
 export class Conversation {
@@ -32,6 +33,8 @@ export class Conversation {
     this.agent = null;
     this.parent = null;
     this.below = el("div.below");
+    this.queue = [];
+    this.waiting = el("ol.queue");
     this.turns = [];
     this.lastRun = null;
     this.earlier = null;
@@ -60,11 +63,14 @@ export class Conversation {
     this.lastActiveAt = history.lastActiveAt;
     const views = this.views(history);
     this.turns = views;
-    this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node), this.below);
+    this.box.replaceChildren(...this.earlierButton(history.before), ...views.map((view) => view.node), this.below, this.waiting);
     this.lastRun = history.run;
     this.retireOld();
     const last = history.run;
+    this.queue = history.queue;
     if (last?.status === "running" && views.length) this.follow(last.events, views.at(-1));
+    else this.next();
+    this.showQueue();
     this.toBottom();
   }
 
@@ -175,19 +181,51 @@ export class Conversation {
   async ask(question, options) {
     const { wanted } = this;
     const given = this.id ? { question, thread_id: this.id } : { question, ...options };
-    const { thread_id: id, run_id: run, events } = await api.ask(given);
+    const answer = await api.ask(given);
+    const { thread_id: id, run_id: run, queued_id: queued, events } = answer;
     this.changes += 1;
     if (this.wanted !== wanted) return null;
-    if (run === this.lastRun?.id) return false;  // loaded meanwhile
+    if (queued && this.id !== null) {
+      if (!this.queue.some((each) => each.queued_id === queued)) this.queue.push({ ...answer, question });
+      this.next();
+      this.showQueue();
+      return false;
+    }
+    if (run && run === this.lastRun?.id) return false;  // loaded meanwhile
     const isNew = this.id === null;
     if (isNew) {
       this.clear();
-      this.box.replaceChildren(this.below);
+      this.box.replaceChildren(this.below, this.waiting);
     }
     this.id = this.wanted = id;
     this.lastRun = { id: run };
     this.add(question, events);
     return isNew;
+  }
+
+  /** Watches the next question that waits, when nothing is under way before it. */
+  next() {
+    if (this.running || this.waits || !this.queue.length) return;
+    const { question, events } = this.queue.shift();
+    this.add(question, events);
+    this.showQueue();
+  }
+
+  showQueue() {
+    this.waiting.replaceChildren(...this.queue.map((each) => queuedItem(each, () => this.unqueue(each))));
+    if (this.following) this.toBottom();
+  }
+
+  async unqueue(question) {
+    try {
+      await api.unqueue(this.id, question.queued_id);
+    } catch (error) {
+      // It has begun: it will be seen when what is before it has ended.
+      if (error.code !== "question_not_found") this.trouble(error);
+      return;
+    }
+    this.queue = this.queue.filter((each) => each !== question);
+    this.showQueue();
   }
 
   async goOn(turn) {
@@ -250,11 +288,13 @@ export class Conversation {
   follow(events, view) {
     this.unwatch?.();
     this.unwatch = watch(events, view, {
-      onEnd: () => {
+      onEnd: (removed) => {
         this.unwatch = null;
         this.trouble(null);
+        if (removed) return this.again().then(() => this.changed(), this.trouble);
         if (view.hasAsked || this.below.hasChildNodes()) this.lookAround().catch(this.trouble);
         if (view.status === "running") this.again().catch(this.trouble);
+        else this.next();
         this.changed(view);
       },
       onTrouble: (broken) => this.trouble(broken ? new Error(t("reconnecting")) : null),

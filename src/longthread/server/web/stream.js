@@ -2,7 +2,8 @@
 
 /**
  * Watches a run from its first event to its last and tells `view` what happens. The browser connects again by itself
- * and says which event it read last, so that nothing is told twice. Returns a function that stops watching.
+ * and says which event it read last, so that nothing is told twice. `onEnd(removed)` is told whether the question was
+ * removed from the queue. Returns a function that stops watching.
  */
 export function watch(path, view, { onEnd, onTrouble }) {
   const source = new EventSource(path);
@@ -10,9 +11,9 @@ export function watch(path, view, { onEnd, onTrouble }) {
   const steps = new Map();
   let thought = "";
 
-  const finish = () => {
+  const finish = (removed = false) => {
     source.close();
-    onEnd();
+    onEnd(removed);
   };
 
   const handlers = {
@@ -42,6 +43,7 @@ export function watch(path, view, { onEnd, onTrouble }) {
       if (event.name === "longthread.warning") view.warn(event.value.message);
       if (event.name === "longthread.text_withdrawn") view.withdrawText(event.value.messageId);
       if (event.name === "longthread.decided") view.decide(event.value.calls);
+      if (event.name === "longthread.question_removed") finish(true);
       if (event.name === "longthread.interrupted") {
         view.end({ status: "interrupted", outcome: {} });
         finish();

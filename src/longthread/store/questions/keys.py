@@ -23,7 +23,8 @@ class QuestionKey:
 
 
 async def find(tx: Transaction, user_id: str, key: QuestionKey) -> tuple[str, str] | None:
-    """Return the ids of the thread and the run of the user's question under this key; None if there is none.
+    """Return the ids of the thread and the run of the user's question under this key, or of the queued question, which
+    may have become a run since; None if there is none.
 
     Raises:
         KeyReused: the key stands for another request.
@@ -37,7 +38,8 @@ async def find(tx: Transaction, user_id: str, key: QuestionKey) -> tuple[str, st
 
 
 async def save(tx: Transaction, user_id: str, key: QuestionKey, *, thread_id: str, run_id: str) -> None:
-    """Store a key, in the transaction that stores its question. The user's keys of the day before are deleted.
+    """Store a key, in the transaction that stores its question, with the id of its run or of the queued question. The
+    user's keys of the day before are deleted.
 
     Raises:
         RunRepeated: another transaction has stored the same question. Roll this one back.
@@ -50,6 +52,11 @@ async def save(tx: Transaction, user_id: str, key: QuestionKey, *, thread_id: st
     found = await find(tx, user_id, key)
     thread, run = found or (thread_id, run_id)
     raise RunRepeated(thread=thread, run=run)
+
+
+async def remove(tx: Transaction, thread_id: str, run_id: str) -> None:
+    """Delete the key of a run or of a queued question, if it has one."""
+    await tx.run("delete_idempotency_key", thread_id=thread_id, run_id=run_id)
 
 
 def _since() -> str:

@@ -31,6 +31,7 @@ from longthread.testing.contract.items import ItemContract
 from longthread.testing.contract.jobs import JobContract
 from longthread.testing.contract.lineage import LineageContract
 from longthread.testing.contract.memories import MemoryContract
+from longthread.testing.contract.queue import QueueContract
 from longthread.testing.contract.recall import RecallContract
 from longthread.testing.contract.retention import RetentionContract
 from longthread.testing.contract.runs import RunContract
@@ -59,6 +60,7 @@ class StoreContract(
     RunContract,
     WorkerContract,
     JobContract,
+    QueueContract,
     CheckpointContract,
     TransactionContract,
     ConcurrencyContract,

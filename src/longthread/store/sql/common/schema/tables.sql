@@ -158,6 +158,27 @@ CREATE TABLE background_jobs (
 ) WITHOUT ROWID;
 CREATE INDEX background_jobs_of_thread ON background_jobs (thread_id) WHERE thread_id IS NOT NULL;
 
+-- A question that waits for the end of its thread's run, or for room. When it is its turn, it becomes an entry with its id, and
+-- a run. `place` is the order in the thread.
+CREATE TABLE queued_questions (
+    thread_id     TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id            TEXT NOT NULL,
+    place         BIGINT NOT NULL,
+    question      TEXT NOT NULL,
+    source        TEXT,
+    fingerprint   TEXT,
+    model         TEXT NOT NULL,
+    protocol      TEXT NOT NULL,
+    max_steps     BIGINT NOT NULL,
+    agent_id      TEXT,
+    agent_version BIGINT,
+    agent_parts   TEXT,
+    -- The run that the question replaces, if that is still the thread's last one: it follows what was before.
+    rolls_back    TEXT,
+    queued_at     TIMESTAMPTZ NOT NULL DEFAULT now(),
+    PRIMARY KEY (thread_id, id)
+) WITHOUT ROWID;
+
 -- A user's question that a client may send again under the same key, without asking twice. It is known for a day.
 CREATE TABLE idempotency_keys (
     user_id    TEXT NOT NULL,

@@ -1,0 +1,160 @@
+"""Questions that wait for the end of their thread's run, or for room. Whoever has room makes the next one a run.
+
+A question that waits is no run yet: the ids of runs are read as their order. It becomes the entry with its own id, so
+that its run can always be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from longthread.errors import QueueFull
+from longthread.model.run import AgentRun, Protocol
+from longthread.store import log
+from longthread.store.decoding import decoder
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.encoding import dump
+from longthread.store.run_rows import agent_of, agent_values, time_of
+
+WhenBusy = Literal["reject", "enqueue", "interrupt", "rollback"]
+"""What becomes of a question while its thread's run is under way."""
+
+_ENDLESS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPlan:
+    """A question and how to work on it, as a run will store it. `rolls_back` is the run that it replaces, if any."""
+
+    question: str
+    source: str | None
+    fingerprint: str | None
+    model: str
+    protocol: Protocol
+    max_steps: int
+    agent: AgentRun | None
+    rolls_back: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedQuestion:
+    """A question that waits. `position` counts from 1 in its thread."""
+
+    thread_id: str
+    id: str
+    position: int
+    queued_at: datetime
+    plan: QuestionPlan
+
+
+class StartableQuestion(NamedTuple):
+    """A question whose turn it is."""
+
+    thread_id: str
+    id: str
+    user_id: str
+
+
+class UserLoad(NamedTuple):
+    """A user's `live` runs: processes execute them, or will. `due` questions wait for nothing but room."""
+
+    live: int
+    due: int
+
+
+async def add(
+    tx: Transaction, thread_id: str, question_id: str, plan: QuestionPlan, *, user_id: str, first: bool, most: int
+) -> QueuedQuestion:
+    """Queue a question on a locked thread, behind what waits there, or `first`.
+
+    Raises:
+        QueueFull: the user has `most` questions that wait.
+    """
+    counted = await one(tx, "count_queued_questions_of_user", user_id=user_id)
+    if counted is not None and counted["queued"] >= most:
+        raise QueueFull(count=int(counted["queued"]), limit=most)
+    await tx.run(
+        "insert_queued_question",
+        thread_id=thread_id,
+        id=question_id,
+        first=int(first),
+        question=plan.question,
+        source=plan.source,
+        fingerprint=plan.fingerprint,
+        model=plan.model,
+        protocol=plan.protocol,
+        max_steps=plan.max_steps,
+        rolls_back=plan.rolls_back,
+        **agent_values(plan.agent),
+    )
+    return next(each for each in await of_thread(tx, thread_id) if each.id == question_id)
+
+
+async def of_thread(tx: Transaction, thread_id: str) -> list[QueuedQuestion]:
+    """Return the questions that wait on a thread, the next one first."""
+    rows = await tx.fetch("select_queued_questions", thread_id=thread_id)
+    return [_question_of(row, position) for position, row in enumerate(rows, 1)]
+
+
+async def find(tx: Transaction, thread_id: str, question_id: str) -> QueuedQuestion | None:
+    """Return a question that waits; None if there is none with this id (any more)."""
+    return next((each for each in await of_thread(tx, thread_id) if each.id == question_id), None)
+
+
+async def run_of(tx: Transaction, thread_id: str, question_id: str) -> str | None:
+    """Return the id of the run that a question has become; None if it has not."""
+    found = await log.find_entries(tx, thread_id, [question_id])
+    return found[question_id].run_id if found else None
+
+
+async def remove(tx: Transaction, thread_id: str, question_id: str) -> bool:
+    """Delete a question that waits; False if there is none. The caller has locked the thread."""
+    return await tx.run("delete_queued_question", thread_id=thread_id, id=question_id) > 0
+
+
+async def counts(tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
+    """Count the questions that wait by thread; threads without any are absent."""
+    rows = await tx.fetch("count_queued_questions_of_threads", threads=dump(list(thread_ids)))
+    return {row["thread_id"]: int(row["queued"]) for row in rows}
+
+
+async def startable(tx: Transaction, *, most: int | None, limit: int) -> list[StartableQuestion]:
+    """Return questions whose turn it is, in the order in which they are to start: first those of the users with the
+    fewest live runs, then the oldest. No user gets more than `most` live runs, if given."""
+    rows = await tx.fetch("select_startable_questions", most=most or _ENDLESS, limit=limit)
+    return [StartableQuestion(row["thread_id"], row["id"], row["user_id"]) for row in rows]
+
+
+async def lock_user(tx: Transaction, user_id: str) -> None:
+    """Let no other transaction that locks the user begin a run of theirs until this one ends. Lock the user before a
+    thread, never behind it."""
+    await tx.fetch("lock_user", user_id=user_id)
+
+
+async def load(tx: Transaction, user_id: str) -> UserLoad:
+    """Return what a user has under way."""
+    [row] = await tx.fetch("select_load_of_user", user_id=user_id)
+    return UserLoad(int(row["live"]), int(row["due"]))
+
+
+@decoder
+def _decoded(row: Row) -> tuple[QuestionPlan, datetime]:
+    plan = QuestionPlan(
+        question=row["question"],
+        source=row["source"],
+        fingerprint=row["fingerprint"],
+        model=row["model"],
+        protocol=row["protocol"],
+        max_steps=row["max_steps"],
+        agent=agent_of(row),
+        rolls_back=row["rolls_back"],
+    )
+    return plan, time_of(row["queued_at"])
+
+
+def _question_of(row: Row, position: int) -> QueuedQuestion:
+    plan, queued_at = _decoded(row)
+    return QueuedQuestion(row["thread_id"], row["id"], position, queued_at, plan)

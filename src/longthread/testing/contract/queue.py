@@ -1,0 +1,164 @@
+"""Questions that wait: their order in a thread, whose turn it is, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from longthread.errors import QueueFull
+from longthread.model.run import AgentRun, Answers
+from longthread.store import leases, log, runs
+from longthread.store.driver import Driver, Transaction
+from longthread.store.leases import LiveRun
+from longthread.store.queries import Sql
+from longthread.store.questions import keys, queue
+from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions.queue import QuestionPlan, UserLoad
+from longthread.store.runs import NewRun
+from longthread.testing.contract.base import USER, Contract, OpenStore, draft, registered
+from longthread.testing.contract.runs import alive, begun
+
+PLAN = QuestionPlan("How many?", "demo", "f", "m", "auto", 5, AgentRun("clerk", 3, {"skill": {"s": 1}}), "r0")
+
+
+async def queued(
+    store: Driver, *ids: str, thread_id: str = "t", user_id: str = USER, first: bool = False, most: int = 9
+) -> None:
+    async with store.writing() as tx:
+        await log.create_thread(tx, thread_id, user_id=user_id)
+        for each in ids:
+            await queue.add(tx, thread_id, each, PLAN, user_id=user_id, first=first, most=most)
+
+
+async def order(store: Driver, thread_id: str = "t") -> list[tuple[int, str]]:
+    async with store.reading() as tx:
+        return [(each.position, each.id) for each in await queue.of_thread(tx, thread_id)]
+
+
+async def due(store: Driver, *, most: int | None = None, limit: int = 9) -> list[str]:
+    async with store.reading() as tx:
+        return [each.id for each in await queue.startable(tx, most=most, limit=limit)]
+
+
+async def ended(store: Driver, lease: runs.Lease) -> None:
+    async with store.writing() as tx:
+        await runs.end(tx, lease, "finished", {})
+
+
+async def aged(tx: Transaction, question_id: str) -> None:
+    """Let a question have waited longer than the others."""
+    old = "2020-01-01T00:00:00.000000+00:00"
+    await tx.run(Sql("UPDATE queued_questions SET queued_at = :old WHERE id = :id"), old=old, id=question_id)
+
+
+class QueueContract(Contract):
+    """The queue of questions."""
+
+    async def test_questions_wait_in_order_and_urgent_ones_come_first(self, store: Driver) -> None:
+        await queued(store, "a", "b")
+        await queued(store, "c", first=True)
+        assert await order(store) == [(1, "c"), (2, "a"), (3, "b")]
+        async with store.writing() as tx:
+            found = await queue.find(tx, "t", "a")
+            assert found is not None
+            assert (found.thread_id, found.position, found.plan) == ("t", 2, PLAN)
+            assert await queue.counts(tx, ["t", "other"]) == {"t": 3}
+            assert (await leases.look_for_work(tx)).questions == 3
+        async with store.writing() as tx:
+            assert await queue.remove(tx, "t", "c")
+            assert not await queue.remove(tx, "t", "c")
+        assert await order(store) == [(1, "a"), (2, "b")]
+
+    async def test_a_question_keeps_its_agent_or_has_none(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            await log.create_thread(tx, "t", user_id=USER)
+            bare = replace(PLAN, agent=None, source=None, fingerprint=None, rolls_back=None)
+            await queue.add(tx, "t", "a", bare, user_id=USER, first=False, most=9)
+            found = await queue.find(tx, "t", "a")
+        assert found is not None
+        assert found.plan == bare
+
+    async def test_a_users_queue_has_an_end(self, store: Driver) -> None:
+        await queued(store, "a", most=1)
+        with pytest.raises(QueueFull):
+            await queued(store, "b", thread_id="t2", most=1)
+        await queued(store, "c", thread_id="t3", user_id="another", most=1)
+        assert await order(store, "t") == [(1, "a")]
+
+    async def test_the_first_question_of_a_free_thread_is_due(self, store: Driver) -> None:
+        lease = await begun(store)
+        await queued(store, "a", "b")
+        assert await due(store) == []
+        async with store.reading() as tx:
+            assert await leases.live(tx, "t", alive=alive) == LiveRun(lease.run_id, True, False, True)
+            assert await queue.load(tx, USER) == UserLoad(1, 0)
+        await ended(store, lease)
+        assert await due(store) == ["a"]
+        async with store.reading() as tx:
+            assert await leases.live(tx, "t", alive=alive) is None
+            assert await queue.load(tx, USER) == UserLoad(0, 1)
+
+    async def test_users_with_fewer_runs_come_first_and_then_the_oldest(self, store: Driver) -> None:
+        await begun(store, thread_id="busy")
+        for each in ("a", "b"):
+            await queued(store, each, thread_id=f"t-{each}")
+        await queued(store, "x", thread_id="t-x", user_id="another")
+        await queued(store, "y", thread_id="t-y", user_id="another")
+        async with store.writing() as tx:
+            await aged(tx, "a")
+        assert await due(store) == ["x", "a", "y", "b"]
+        assert await due(store, limit=2) == ["x", "a"]
+        assert await due(store, most=1) == ["x"]
+        assert await due(store, most=2) == ["x", "a", "y"]
+
+    async def test_an_agents_run_for_another_is_none_of_the_users(self, store: Driver) -> None:
+        above = await begun(store, thread_id="above")
+        async with store.writing() as tx:
+            await log.create_thread(tx, "below", user_id=USER, parent="above")
+            plan = NewRun("r1", "q", None, "m", "auto", 5, answers=Answers(above.run_id, "c1"))
+            await runs.begin(tx, "below", plan, owner="first", alive=alive)
+            assert await queue.load(tx, USER) == UserLoad(1, 0)
+
+    async def test_a_question_becomes_the_entry_of_its_run(self, store: Driver) -> None:
+        await queued(store, "a")
+        async with store.writing() as tx:
+            assert await queue.run_of(tx, "t", "a") is None
+            await queue.remove(tx, "t", "a")
+            await log.extend(tx, "t", [draft("a", run_id="r1")])
+        async with store.reading() as tx:
+            assert await queue.find(tx, "t", "a") is None
+            assert await queue.run_of(tx, "t", "a") == "r1"
+
+    async def test_of_many_that_begin_at_once_no_more_do_than_a_user_may(self, open_store: OpenStore) -> None:
+        async with open_store() as first, open_store() as second:
+            async with first.writing() as tx:
+                await registered(tx, "w")
+
+            async def begin(store: Driver, thread_id: str) -> bool:
+                async with store.writing() as tx:
+                    await queue.lock_user(tx, USER)
+                    await log.create_thread(tx, thread_id, user_id=USER)
+                    if (await queue.load(tx, USER)).live >= 2:
+                        return False
+                    await runs.begin(tx, thread_id, NewRun("r1", "q", None, "m", "auto", 5), owner="w", alive=alive)
+                    return True
+
+            got = await asyncio.gather(*(begin(store, f"t{n}") for n, store in enumerate([first, second] * 4)))
+            assert sum(got) == 2
+
+    async def test_a_removed_question_gives_its_key_back(self, store: Driver) -> None:
+        await queued(store, "a")
+        key = QuestionKey("k", "a hash")
+        async with store.writing() as tx:
+            await keys.save(tx, USER, key, thread_id="t", run_id="a")
+            assert await keys.find(tx, USER, key) == ("t", "a")
+            await keys.remove(tx, "t", "a")
+            assert await keys.find(tx, USER, key) is None
+
+    async def test_a_question_goes_with_its_thread(self, store: Driver) -> None:
+        await queued(store, "a")
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+            assert (await leases.look_for_work(tx)).questions == 0

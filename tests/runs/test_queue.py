@@ -1,0 +1,146 @@
+"""Queued questions: who begins them, in which order, and what happens to one whose process dies meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.analysts import OpenAnalyst
+from tests.runs.test_workers import Gated, dead_worker, ended, last_run, until
+from tests.script import finish
+
+from longthread.model.ids import new_id
+from longthread.runs.analyst import Analyst
+from longthread.runs.handle import RunHandle
+from longthread.runs.queue import RunLimits, begin_queued
+from longthread.runs.workers import worker as working
+from longthread.store import leases, log, runs
+from longthread.store.driver import Driver
+from longthread.store.questions import queue
+from longthread.store.questions.queue import QueuedQuestion
+
+NO_LIMITS = RunLimits(None, 1000)
+
+
+async def put(analyst: Analyst, question: str, *, thread_id: str, user_id: str = "default") -> QueuedQuestion:
+    asked = await analyst.runs.submit(question, when_busy="enqueue", thread_id=thread_id, user_id=user_id)
+    assert isinstance(asked, QueuedQuestion)
+    return asked
+
+
+async def begun(analyst: Analyst, question: str, *, thread_id: str, user_id: str = "default") -> RunHandle:
+    asked = await analyst.runs.submit(question, when_busy="enqueue", thread_id=thread_id, user_id=user_id)
+    assert isinstance(asked, RunHandle)
+    return asked
+
+
+async def test_no_user_waits_behind_the_many_questions_of_another(open_analyst: OpenAnalyst, store: Driver) -> None:
+    model = Gated([finish("Done.")] * 6)
+    analyst = await open_analyst(model, source="demo", max_runs=2)
+    for n in range(2):
+        await begun(analyst, "Ada's?", thread_id=f"ada-{n}", user_id="ada")
+    asked = [await put(analyst, "Ada's?", thread_id=f"ada-{n}", user_id="ada") for n in (2, 3)]
+    asked.append(await put(analyst, "Bob's?", thread_id="bob", user_id="bob"))
+    analyst.claims.start()
+    (model.metadata or {})["gate"].set()
+
+    async def begun_by_now() -> bool:
+        async with store.reading() as tx:
+            return all([await runs.last_run(tx, each.thread_id) for each in asked])
+
+    await until(begun_by_now)
+    starts = {each.thread_id: (await ended(store, each.thread_id)).started_at for each in asked}
+    assert starts["bob"] < starts["ada-3"]
+    assert starts["ada-2"] < starts["ada-3"]
+
+
+async def test_of_two_processes_one_begins_a_question(open_analyst: OpenAnalyst, store: Driver) -> None:
+    gated = Gated([finish("One.")])
+    first, second = await open_analyst(gated, source="demo"), await open_analyst([], source="demo")
+    handle = await begun(first, "One?", thread_id="t")
+    queued = await put(second, "Two?", thread_id="t")
+    await handle.stop()
+    async with store.reading() as tx:
+        [turn] = await queue.startable(tx, most=None, limit=9)
+    tried = await asyncio.gather(
+        *(
+            begin_queued(each.store, turn, each.runs._services.window_cache, each.worker, NO_LIMITS)
+            for each in (first, second)
+        )
+    )
+    assert sorted(each is None for each in tried) == [False, True]
+    async with store.reading() as tx:
+        assert await queue.run_of(tx, "t", queued.id) == (await last_run(store)).id
+        assert len(await runs.list_runs(tx, "t", limit=9)) == 2
+
+
+async def test_a_question_whose_process_dies_as_it_begins_goes_on_elsewhere(
+    open_analyst: OpenAnalyst, store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await open_analyst(Gated([]), source="demo")
+    handle = await begun(first, "One?", thread_id="t")
+    queued = await put(first, "Two?", thread_id="t")
+    await handle.stop()
+    async with store.reading() as tx:
+        [turn] = await queue.startable(tx, most=None, limit=9)
+    monkeypatch.setattr(working, "new_worker", dead_worker)
+    dying = working.RunWorker(store)
+    assert await begin_queued(store, turn, first.runs._services.window_cache, dying, NO_LIMITS) is not None
+    monkeypatch.undo()
+    second = await open_analyst([finish("Two.")], source="demo")
+    second.claims.start()
+    last = await ended(store)  # of the second question: the first run was stopped
+    assert (last.question, last.status, last.outcome["answer"]) == ("Two?", "finished", "Two.")
+    async with store.reading() as tx:
+        assert await queue.run_of(tx, "t", queued.id) == last.id
+        thread = await log.find_thread(tx, "t", user_id="default")
+        asked = [each.text for each in await log.branch(tx, "t", thread.tip, limit=9) if each.role == "user"]
+    assert asked == ["One?", "Two?"]
+
+
+async def test_a_question_replaces_only_the_run_that_it_was_to_replace(
+    open_analyst: OpenAnalyst, store: Driver
+) -> None:
+    first = await open_analyst(Gated([]), source="demo")
+    handle = await begun(first, "One?", thread_id="t")
+    asked = await first.runs.submit("Better?", when_busy="rollback", thread_id="t", user_id="default")
+    assert isinstance(asked, QueuedQuestion)
+    async with store.writing() as tx:  # as when it comes before the run has obeyed
+        plan = replace(asked.plan, question="Best?")
+        await queue.add(tx, "t", new_id(), plan, user_id="default", first=True, most=9)
+    await handle.wait()
+    second = await open_analyst([finish("The best."), finish("Better.")], source="demo")
+    second.claims.start()
+
+    async def all_begun() -> bool:
+        async with store.reading() as tx:
+            return len(await runs.list_runs(tx, "t", limit=9)) == 3
+
+    await until(all_begun)
+    await ended(store)
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, "t", user_id="default")
+        branch = await log.branch(tx, "t", thread.tip, limit=9)
+    assert [each.text for each in branch] == ["Best?", "The best.", "Better?", "Better."]
+
+
+async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, store: Driver) -> None:
+    first = await open_analyst(Gated([]), source="demo")
+    for n in range(3):
+        await begun(first, "How many?", thread_id=f"t{n}")
+    first.worker.drain()
+    await first.runs.leave(0.1, asyncio.Event())
+    model = Gated([finish("Done.")] * 3)
+    second = await open_analyst(model, source="demo", max_runs=1)
+    second.claims.start()
+    await asyncio.wait_for(model.asked.wait(), 60)
+    assert second.runs.live == 1
+    (model.metadata or {})["gate"].set()
+
+    async def all_ended() -> bool:
+        return {(await last_run(store, f"t{n}")).status for n in range(3)} == {"finished"}
+
+    await until(all_ended)
+    async with store.reading() as tx:
+        assert not (await leases.look(tx))[1]
