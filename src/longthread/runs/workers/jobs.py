@@ -15,7 +15,6 @@ from longthread.store.maintenance.jobs import Job, JobKind
 
 _AT_ONCE = 4
 """So many jobs of others are done at once: each may ask a model."""
-_NOTED_AT_ONCE = 1000
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +52,8 @@ class WaitingJobs:
             self._woken.clear()
             try:
                 if not noted:
-                    noted = await jobs.note_unwritten(self._services.store, limit=_NOTED_AT_ONCE) < _NOTED_AT_ONCE
+                    await jobs.note_unwritten(self._services.store)
+                    noted = True
                 await self._begin_some()
             except StoreError as error:
                 _logger.warning("Background jobs could not be looked for; trying again: %s", error)

@@ -107,16 +107,19 @@ async def forget_user(tx: Transaction, user_id: str) -> None:
     await tx.run("delete_jobs_of_user", kind="memories", user_id=user_id)
 
 
-async def note_unwritten(store: Driver, *, limit: int = 1000) -> int:
+async def note_unwritten(store: Driver, *, at_once: int = 500) -> int:
     """Note the summaries that a model is to write, and that are no job: of an earlier version, or imported. Return how
     many. Raises StoreError."""
-    async with store.reading() as tx:
-        found = await tx.fetch("select_unwritten_summaries", kind="summary", limit=limit)
-    if found:
+    count, after = 0, ""
+    while True:
+        async with store.reading() as tx:
+            found = await tx.fetch("select_unwritten_summaries", kind="summary", after=after, limit=at_once)
+        if not found:
+            return count
         async with store.writing() as tx:
             for row in found:
                 await Job("summary", row["thread_id"]).note(tx)
-    return len(found)
+        count, after = count + len(found), found[-1]["thread_id"]
 
 
 class JobClaims:

@@ -136,15 +136,18 @@ class JobContract(Contract):
 
     async def test_summaries_that_a_model_owes_are_noted(self, store: Driver) -> None:
         lease = await begun(store)
+        also = await begun(store, thread_id="u")
         await thread_with(store, "b", thread_id="without a run")
         async with store.writing() as tx:
             await runs.end(tx, lease, "finished", {})
-            for thread_id in ("t", "without a run"):
+            await runs.end(tx, also, "finished", {})
+            for thread_id in ("t", "u", "without a run"):
                 owed = ThreadSummary("digest", 1, "hash", 1, 1, None, {UNWRITTEN: {}})
                 await summaries.save(tx, thread_id, owed)
-        assert [await jobs.note_unwritten(store), await jobs.note_unwritten(store)] == [1, 0]
-        assert await waiting(store) == [JOB]
+        assert [await jobs.note_unwritten(store, at_once=1), await jobs.note_unwritten(store)] == [2, 0]
+        assert await waiting(store) == [JOB, Job("summary", "u")]
         async with store.writing() as tx:
             await tx.run(Sql("DELETE FROM background_jobs"))
-            await summaries.save(tx, "t", ThreadSummary("a model's", 1, "hash", 1, 1, "m", {}))
+            for thread_id in ("t", "u"):
+                await summaries.save(tx, thread_id, ThreadSummary("a model's", 1, "hash", 1, 1, "m", {}))
         assert await jobs.note_unwritten(store) == 0

@@ -52,6 +52,6 @@ DELETE FROM background_jobs WHERE kind = :kind AND subject = :user_id;
 -- name: select_unwritten_summaries
 -- Digests that a model is to replace, of threads with a run that tells which.
 SELECT s.thread_id FROM conversation_summaries s
-WHERE s.digest LIKE '%"unwritten":%' AND EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = s.thread_id)
+WHERE s.thread_id > :after AND s.digest LIKE '%"unwritten":%' AND EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = s.thread_id)
   AND NOT EXISTS (SELECT 1 FROM background_jobs j WHERE j.kind = :kind AND j.subject = s.thread_id)
 ORDER BY s.thread_id LIMIT :limit;
