@@ -150,11 +150,11 @@ async def _run_call(
         refused = rejected(approval) if approval.decision == "reject" else None
     label = _next_label(context, call["name"])
     started, clock = datetime.now(UTC), time.monotonic()
-    async with context.stream.writing() as (tx, _):
+    async with context.stream.writing() as (tx, held):
         await context.stream.flush_with(tx)
         marks = [Mark(context.stream.number(), "step_started", 0)]
         about = {"action": call["name"], "args": call["args"], "call_id": call["id"]}
-        index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, **about)
+        index = await runs.start_step(tx, context.lease, "tool", marks=marks, started_at=started, held=held, **about)
         step = Step(context.lease.thread_id, index, context.run.id, "tool", "running", started, **about)
         context.stream.add(events_of_step(step, marks))
     if tool is not None and approval is not None and refused is None and (away := await gone(context, tool)):

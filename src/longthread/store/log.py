@@ -58,10 +58,10 @@ async def create_thread(
 ) -> Thread:
     """Create a thread, below `parent` if given, or find the user's own; lock it until the transaction ends. Raises
     `ThreadNotFound` if the id is another user's, without naming them."""
-    await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
+    await tx.later("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now())
     await position(tx, thread_id)
     if parent is not None:
-        await tx.run("set_parent", id=thread_id, parent=parent)
+        await tx.later("set_parent", id=thread_id, parent=parent)
     return await find_thread(tx, thread_id, user_id=user_id)
 
 
@@ -166,7 +166,7 @@ async def set_source(tx: Transaction, thread_id: str, source: str) -> None:
 
 async def set_agent(tx: Transaction, thread_id: str, agent_id: str) -> None:
     """Store the catalog agent of a conversation."""
-    await tx.run("set_agent", id=thread_id, agent_id=agent_id)
+    await tx.later("set_agent", id=thread_id, agent_id=agent_id)
 
 
 async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> None:
@@ -175,7 +175,7 @@ async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> N
     with of_thread(thread_id):
         there: list[str] = json.loads(row["tool_categories"]) if row else []
         if category not in there:
-            await tx.run("update_tool_categories", id=thread_id, categories=dump(sorted([*there, category])))
+            await tx.later("update_tool_categories", id=thread_id, categories=dump(sorted([*there, category])))
 
 
 async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
@@ -224,7 +224,7 @@ async def extend(
     entries, count = await _write(tx, thread_id, drafts, parent=start, size=size)
     end = entries[-1].seq if entries else start
     if (end, count) != (tip, size):
-        await tx.run("move_tip", id=thread_id, tip=end, entry_count=count, now=now())
+        await tx.later("move_tip", id=thread_id, tip=end, entry_count=count, now=now())
     return entries
 
 
@@ -238,7 +238,7 @@ async def add(tx: Transaction, thread_id: str, drafts: Sequence[Draft], *, paren
     await _expect_entry(tx, thread_id, parent)
     entries, count = await _write(tx, thread_id, drafts, parent=parent, size=size)
     if count != size:
-        await tx.run("move_tip", id=thread_id, tip=tip, entry_count=count, now=now())
+        await tx.later("move_tip", id=thread_id, tip=tip, entry_count=count, now=now())
     return entries
 
 
@@ -255,9 +255,9 @@ async def append(
     if entries:
         moved = {"id": thread_id, "tip": entries[-1].seq, "entry_count": entries[-1].seq, "now": now()}
         if goes_on:
-            await tx.run("advance_tip", **moved, recent=_text_of(datetime.now(UTC) - _MOMENT))
+            await tx.later("advance_tip", **moved, recent=_text_of(datetime.now(UTC) - _MOMENT))
         else:
-            await tx.run("move_tip", **moved)
+            await tx.later("move_tip", **moved)
     return entries
 
 

@@ -38,7 +38,7 @@ async def end_run(
     events = [event_of(row) for row in await tx.fetch("select_events", **own, after=0, limit=_ENDLESS)]
     steps = [(step_of(row), marks_of(row)) for row in rows]
     kept = Packed(_without(outcome, said), marks, [(_without_call(step), told) for step, told in steps], events)
-    await tx.run(
+    await tx.later(
         "end_run",
         thread_id=run.thread_id,
         id=run.id,
@@ -51,9 +51,9 @@ async def end_run(
         now=text_of(moment),
     )
     if rows:
-        await tx.run("delete_own_steps", **own, first=run.first_step)
+        await tx.later("delete_own_steps", **own, first=run.first_step)
     if events:
-        await tx.run("delete_own_events", **own)
+        await tx.later("delete_own_events", **own)
 
 
 def _without(outcome: Mapping[str, Any], said: Entry | None) -> dict[str, Any]:

@@ -114,14 +114,14 @@ async def take_over(tx: Transaction, run: Run, *, owner: str, alive: IsAlive) ->
 async def go_on(tx: Transaction, lease: Lease, model: str) -> None:
     """Store that an execution goes on with the run, and with which model. A claim whose process died before that does
     not count as a crash. The caller has checked the lease."""
-    await tx.run("begin_execution", thread_id=lease.thread_id, id=lease.run_id, model=model)
+    await tx.later("begin_execution", thread_id=lease.thread_id, id=lease.run_id, model=model)
 
 
 async def give_back(tx: Transaction, lease: Lease, *, claimable: bool = True) -> None:
     """Release a lease for another worker, or, if not `claimable`, for whoever resumes the run. Nothing happens if
     another owner has it. Raises `ThreadNotFound`."""
     await log.position(tx, lease.thread_id)
-    await tx.run("drop_lease", **_of(lease), claimable=int(claimable))
+    await tx.later("drop_lease", **_of(lease), claimable=int(claimable))
 
 
 async def request_stop(tx: Transaction, run: Run, *, by: str) -> None:
@@ -222,9 +222,13 @@ async def start_step(
     manifest: Sequence[Any] = (),
     marks: Sequence[Mark] = (),
     started_at: datetime | None = None,
+    held: LeaseCheck | None = None,
 ) -> int:
-    """Store a step's start; return its index in the thread. Raises `LeaseLost`."""
-    await check(tx, lease)
+    """Store a step's start; return its index in the thread. Raises `LeaseLost`.
+
+    `held` is an earlier lease check of this transaction.
+    """
+    _ = held or await check(tx, lease)
     row = await one(tx, "select_next_step", thread_id=lease.thread_id)
     step = Step(
         thread_id=lease.thread_id,
@@ -264,7 +268,7 @@ async def finish_step(
     check of this transaction.
     """
     _ = held or await check(tx, lease)
-    await tx.run(
+    await tx.later(
         "finish_step",
         thread_id=lease.thread_id,
         idx=index,
@@ -293,7 +297,7 @@ async def add_step(
 
 async def refer_step(tx: Transaction, thread_id: str, index: int, entry_seq: int) -> None:
     """Link a step to the entry that holds its observation."""
-    await tx.run("refer_step", thread_id=thread_id, idx=index, entry_seq=entry_seq)
+    await tx.later("refer_step", thread_id=thread_id, idx=index, entry_seq=entry_seq)
 
 
 async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
@@ -358,12 +362,12 @@ async def append_events(tx: Transaction, events: Iterable[Event]) -> None:
 async def save_texts(tx: Transaction, texts: Sequence[Event]) -> None:
     """Store pieces of text. One with a number that is stored already is not stored again."""
     rows = [[event.thread_id, event.run_id, event.seq, dump(event.data), event.at.isoformat()] for event in texts]
-    await tx.run("insert_texts", texts=dump(rows))
+    await tx.later("insert_texts", texts=dump(rows))
 
 
 async def remove_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
     """Delete the text events with these numbers: a step now holds their text."""
-    await tx.run("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
+    await tx.later("delete_events", thread_id=lease.thread_id, run_id=lease.run_id, first=first, last=last, type="text")
 
 
 async def withdraw_text(tx: Transaction, lease: Lease, first: int, last: int) -> None:
@@ -416,12 +420,12 @@ async def last_event(tx: Transaction, thread_id: str, run_id: str) -> int:
 async def save_fold(tx: Transaction, thread_id: str, seq: int, data: Mapping[str, Any]) -> None:
     """Store the fold of the entries up to `seq`, so that the next run need not read them."""
     rest = {key: value for key, value in data.items() if key != _QUERIES}
-    await tx.run("save_fold", thread_id=thread_id, seq=seq, queries=data.get(_QUERIES, 0), data=dump(rest))
+    await tx.later("save_fold", thread_id=thread_id, seq=seq, queries=data.get(_QUERIES, 0), data=dump(rest))
 
 
 async def move_fold(tx: Transaction, thread_id: str, seq: int, queries: int) -> None:
     """Store that the entries up to `seq` changed only the last query's number in the fold."""
-    await tx.run("move_fold", thread_id=thread_id, seq=seq, queries=queries)
+    await tx.later("move_fold", thread_id=thread_id, seq=seq, queries=queries)
 
 
 async def saved_fold(tx: Transaction, thread_id: str) -> tuple[int, dict[str, Any]] | None:
@@ -463,7 +467,7 @@ async def _live_steps(
 
 
 async def _insert_step(tx: Transaction, step: Step, marks: Sequence[Mark]) -> None:
-    await tx.run("insert_step", **step_values(step), told=marks_json(marks), last_event=last_of(marks))
+    await tx.later("insert_step", **step_values(step), told=marks_json(marks), last_event=last_of(marks))
 
 
 def _of(lease: Lease) -> dict[str, Any]:

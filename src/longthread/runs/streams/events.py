@@ -131,12 +131,13 @@ class EventStream:
         """Whether a transaction of the run is under way."""
         return self._writing.locked()
 
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        """Keep the run from writing meanwhile."""
-        async with self._writing:
-            self._due = []
-            yield
+    async def pause(self) -> None:
+        """Keep the run from writing until `go_on`."""
+        await self._writing.acquire()
+        self._due = []
+
+    def go_on(self) -> None:
+        self._writing.release()
 
     def texts(self) -> list[Event]:
         """Number the text that waits, and return its events, to be stored. They are told after the commit."""

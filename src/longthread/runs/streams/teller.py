@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from longthread.errors import StoreError
@@ -64,12 +64,17 @@ class Teller:
         """Store the text of runs whose lease is held, and tell it."""
         if not streams:
             return
-        async with AsyncExitStack() as stack:
+        paused: list[EventStream] = []
+        try:
             for stream in streams:
-                await stack.enter_async_context(stream.alone())
+                await stream.pause()
+                paused.append(stream)
             async with self._store.writing() as tx:
                 ours = await runs.check_all(tx, [stream.lease for stream in streams])
                 held = [stream for stream in streams if stream.lease.run_id in ours]
                 await runs.save_texts(tx, [text for stream in held for text in stream.texts()])
             for stream in held:
                 stream.tell_texts()
+        finally:
+            for stream in paused:
+                stream.go_on()

@@ -71,7 +71,7 @@ class PostgresDriver:
     ) -> None:
         self.found_version = found
         # An application's pool alone knows how to connect.
-        self.signals = PostgresSignals(conninfo, self.maintaining) if conninfo else None
+        self.signals = PostgresSignals(conninfo, self._alone) if conninfo else None
         self._conninfo = conninfo
         self._where = where
         self._pool = pool
@@ -197,6 +197,16 @@ class PostgresDriver:
                 await self._give_back(tx)
         finally:
             self._writers.release()
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[PostgresTransaction]:
+        """Open no transaction, for statements that may be repeated: each is sent at once, without a look first at the
+        connection."""
+        tx = await self._transaction(_ALONE, reads=False)
+        try:
+            yield tx
+        finally:
+            await self._give_back(tx)
 
     @asynccontextmanager
     async def dedicated(self) -> AsyncIterator[PostgresTransaction]:

@@ -22,6 +22,8 @@ from longthread.store.queries import queries
 PgConnection = AsyncConnection[DictRow]
 LARGE = 65_536
 """Characters or bytes from which a value is sent by itself."""
+FEW = 16
+"""Rows up to which a statement for each is sent with the next one; more are sent as a batch of their own."""
 LOCK_SECONDS = 30
 """A statement's timeout for another transaction's lock."""
 WRITE = (b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", b"SET LOCAL lock_timeout = '%ds'" % LOCK_SECONDS)
@@ -107,7 +109,7 @@ class PostgresTransaction:
 
     async def later(self, query: str, **values: Any) -> None:
         given = storable(values)
-        if self._alone or _is_large(given):
+        if self._alone or self._reads or _is_large(given):
             await self._run(query, given)
         else:
             self._waiting.append(self._bound(query, given))
@@ -121,9 +123,8 @@ class PostgresTransaction:
     async def run_all(self, query: str, rows: Iterable[Mapping[str, Any]]) -> None:
         given = [storable(row) for row in rows]
         await self._ahead.arrive()
-        if len(given) < 2:
-            for values in given:
-                await self.run(query, **values)
+        if len(given) <= FEW and not (self._reads or self._alone or any(map(_is_large, given))):
+            self._waiting += [self._bound(query, values) for values in given]
             return
         await self._flush()
         with self._told():

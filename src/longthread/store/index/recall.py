@@ -227,7 +227,7 @@ async def write_segment(
     buckets: Mapping[int, bytes],
 ) -> None:
     """Write a segment. The caller has locked the thread in this transaction."""
-    await tx.run(
+    await tx.later(
         "insert_recall_segment",
         thread_id=thread_id,
         first=extent.first,
@@ -246,8 +246,8 @@ async def write_segment(
 
 async def delete_segments(tx: Transaction, thread_id: str, first: int, last: int, *, below: int = 2**31) -> None:
     """Delete the segments that begin at entries `first` to `last`, which have no buckets from `below` on."""
-    await tx.run("delete_recall_segments", thread_id=thread_id, first=first, last=last)
-    await tx.run("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
+    await tx.later("delete_recall_segments", thread_id=thread_id, first=first, last=last)
+    await tx.later("delete_recall_postings", thread_id=thread_id, first=first, last=last, below=below)
 
 
 async def branch_points(tx: Transaction, thread_id: str) -> dict[int, int]:
