@@ -127,6 +127,21 @@ def test_questions_wait_below_the_answer_under_way_and_can_be_removed(serve: Any
     assert shape(page) == before
 
 
+def test_a_question_that_waits_for_room_is_stopped_before_it_begins(serve: Any, open_page: Any) -> None:
+    running = serve([{"finish": "The **first**."}, {"finish": "Never said."}], max_runs=1)
+    running.model.shut.set()
+    running.ask("One?")
+    page = open_page(running)
+    ask(page, "Two?")
+    page.wait_for_selector(".turn .working")
+    page.click("#stop")
+    page.wait_for_selector("#stop", state="hidden")
+    assert page.locator(".turn").count() == 0
+    running.model.shut.clear()
+    [listed] = [each for each in running.client.get("/api/conversations").json()["conversations"] if not each["status"]]
+    assert (listed["label"], listed["queued"]) == ("Two?", 0)
+
+
 def test_a_failed_run_shows_what_to_do(serve: Any, open_page: Any) -> None:
     page = open_page(serve([RuntimeError("no luck")], retry_attempts=0))
     ask(page, "How many?")

@@ -187,7 +187,7 @@ question.addEventListener("keydown", (event) => {
 byId("stop").addEventListener("click", async () => {
   byId("stop").disabled = true;
   try {
-    await api.stop(conversation.id);
+    await conversation.stop();
     // What runs tells its end itself.
     if (!conversation.running) await Promise.all([conversation.again(), list.refresh()]);
   } catch (error) {

@@ -26,7 +26,7 @@ export class Conversation {
   clear() {
     this.loads += 1;
     this.unwatch?.();
-    this.unwatch = null;
+    this.unwatch = this.due = null;
     this.id = this.wanted = null;
     this.label = "";
     this.source = null;
@@ -199,6 +199,7 @@ export class Conversation {
     }
     this.id = this.wanted = id;
     this.lastRun = { id: run };
+    this.due = queued ? answer : null;
     this.add(question, events);
     return isNew;
   }
@@ -206,9 +207,18 @@ export class Conversation {
   /** Watches the next question that waits, when nothing is under way before it. */
   next() {
     if (this.running || this.waits || !this.queue.length) return;
-    const { question, events } = this.queue.shift();
-    this.add(question, events);
+    this.due = this.queue.shift();
+    this.add(this.due.question, this.due.events);
     this.showQueue();
+  }
+
+  /** Stops what is under way: a run, or the question that is shown as the next and may still wait for room. */
+  async stop() {
+    if (this.due) {
+      const removed = await api.unqueue(this.id, this.due.queued_id).then(() => true, () => false);
+      if (removed) return;
+    }
+    await api.stop(this.id);
   }
 
   showQueue() {
@@ -289,7 +299,7 @@ export class Conversation {
     this.unwatch?.();
     this.unwatch = watch(events, view, {
       onEnd: (removed) => {
-        this.unwatch = null;
+        this.unwatch = this.due = null;
         this.trouble(null);
         if (removed) return this.again().then(() => this.changed(), this.trouble);
         if (view.hasAsked || this.below.hasChildNodes()) this.lookAround().catch(this.trouble);
