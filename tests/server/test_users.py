@@ -20,7 +20,8 @@ def test_no_route_reaches_another_users_conversation(serve: Any) -> None:
     grace = serve([{"finish": "No."}], user="grace")
     asked = ada.answer("Is this mine?")
     before = ada.history(asked["thread_id"])
-    values = {**asked, "index": 0, "message_id": before["messages"][0]["id"]}
+    first = before["messages"][0]["id"]
+    values = {**asked, "index": 0, "message_id": first, "question_id": first}
     tried = 0
     for path, methods in grace.client.get("/api/openapi.json").json()["paths"].items():
         for method, about in methods.items():
