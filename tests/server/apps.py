@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
 from longthread import Catalog
+from longthread.context.forks import Fork
 from longthread.context.window_cache import WindowCache
 from longthread.langgraph import LongthreadSaver
 from longthread.runs import start
@@ -96,7 +97,9 @@ def define(address: str, *items: dict[str, object]) -> None:
         pool.submit(asyncio.run, apply()).result()
 
 
-def orphaned(address: str, monkeypatch: pytest.MonkeyPatch, *, claimable: bool = True) -> str:
+def orphaned(
+    address: str, monkeypatch: pytest.MonkeyPatch, *, claimable: bool = True, place: Fork | None = None
+) -> str:
     """The id of a run of the thread t1, whose process has died. If it is not `claimable`, no server goes on with it."""
     with subprocess.Popen(["true"]) as dead:
         dead.wait()
@@ -104,7 +107,7 @@ def orphaned(address: str, monkeypatch: pytest.MonkeyPatch, *, claimable: bool =
 
     async def ask() -> str:
         async with open_store(address) as store:
-            given = RunRequest("t1", "default", "How many?", "demo", "f", "demo", "auto", 12)
+            given = RunRequest("t1", "default", "How many?", "demo", "f", "demo", "auto", 12, place=place)
             started = await start.begin(store, given, WindowCache(200), RunWorker(store))
             if not claimable:
                 async with store.writing() as tx:

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.one_backend
 BODIES: dict[str, dict[str, Any]] = {
     "/api/conversations/{thread_id}": {"label": "Mine now"},
     "/api/conversations/{thread_id}/messages/{message_id}": {"metadata": {"mine": True}},
+    "/api/conversations/{thread_id}/messages/{message_id}/edit": {"question": "Mine?"},
+    "/api/conversations/{thread_id}/branch": {"message": "x"},
     "/api/conversations/{thread_id}/approvals": {"decisions": {"c": {"type": "approve"}}},
 }
 

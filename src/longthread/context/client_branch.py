@@ -11,7 +11,7 @@ from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.thread import Thread
-from longthread.store import log
+from longthread.store import branches, log
 from longthread.store.driver import Transaction
 
 _CHUNK = 500
@@ -55,6 +55,7 @@ async def follow(tx: Transaction, thread: Thread, place: ClientBranch) -> Thread
     branch = await whole_branch(tx, thread)
     end, rest = matched(branch, _aligned(thread, branch, place.before))
     if end != thread.tip:
+        await branches.leave(tx, thread, end)
         await log.set_tip(tx, thread.id, end)
     if rest:
         await log.extend(

@@ -27,6 +27,13 @@ class EntryNotFound(LongthreadError, exit_code=2):
     entry: int | str
 
 
+class NotAQuestion(LongthreadError, exit_code=2):
+    message = """Entry {entry} of thread {thread} is no question, and answers none. Only questions can be edited, or
+    answered again."""
+    thread: str
+    entry: str
+
+
 class MemoryNotFound(LongthreadError, exit_code=2):
     message = "There is no memory {memory}. `longthread memories list` shows those there are."
     memory: str

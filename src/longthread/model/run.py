@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Self
 
+from longthread.model.entry import Entry
+
 RunStatus = Literal["running", "waiting", "finished", "paused", "failed"]
 """`waiting`: for a person's approval of its calls (`longthread.model.approval`)."""
 ShownStatus = RunStatus | Literal["interrupted"]
@@ -107,3 +109,15 @@ class Step:
     entry_seq: int | None = None
     entry_id: str | None = None
     elapsed_ms: int | None = None
+
+
+def start_of(entries: Sequence[Entry], run: Run) -> int | None:
+    """Return the index of the message that a run answers, among the last messages of its branch; None if it is not
+    among them. That is the run's own question or, if it answers one again, the message before its first."""
+    for place, entry in enumerate(entries):
+        if entry.metadata.get("run") == run.id:
+            return place
+    first = next((place for place, entry in enumerate(entries) if entry.run_id == run.id), None)
+    if first is None:
+        return len(entries) - 1 if entries and entries[-1].role == "user" else None
+    return first - 1 if first else None

@@ -17,6 +17,7 @@ from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
+from longthread.runs.services.branches import ThreadBranches
 from longthread.runs.services.queue import Queue
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
@@ -41,6 +42,7 @@ class Analyst:
         threads: finds, reads and deletes threads.
         runs: asks, resumes and stops.
         queue: questions that wait for their turn.
+        branches: edits questions, asks again, and chooses branches.
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
         recaller, memories: old messages and facts.
@@ -76,6 +78,7 @@ class Analyst:
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
         self.queue = Queue(services)
+        self.branches = ThreadBranches(services, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
         self.claims = Claims(services, self.runs)
         self.ask = self.runs.ask

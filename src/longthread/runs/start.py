@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longthread.context.client_branch import ClientBranch, follow
+from longthread.context.forks import Fork, go_to, run_of_branch
 from longthread.context.source_facts import KnownFacts, known
 from longthread.context.window import PreviousCall, Window, WindowMessage, spots_of
 from longthread.context.window_cache import CachedWindow, WindowCache
@@ -16,12 +17,12 @@ from longthread.messages.message import Message
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
 from longthread.model.continue_request import asks_to_continue
-from longthread.model.entry import Draft
+from longthread.model.entry import Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
 from longthread.model.memory import ANALYST
 from longthread.model.payload import NOTE
-from longthread.model.run import AgentRun, Answers, Protocol, Run, Step
+from longthread.model.run import AgentRun, Answers, Protocol, Run, Step, start_of
 from longthread.model.thread import Thread, title_of
 from longthread.runs.approvals import superseded
 from longthread.runs.close_calls import closing_of
@@ -29,7 +30,7 @@ from longthread.runs.delegation_scope import DelegatingCall
 from longthread.runs.process import may_be_alive
 from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
-from longthread.store import approvals, log, runs
+from longthread.store import approvals, branches, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import Lease
 from longthread.store.questions import keys
@@ -42,9 +43,10 @@ _ANALYST = AgentRun(ANALYST, BUILTIN["agent", ANALYST].version)
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """A user's message and how to work on it. `source` and `fingerprint` are those of the opened source; None if the
-    agent has none. `caller` is the agent's call that asks, if any. `place` is where a client that holds
-    the conversation itself puts the question. `key` is a client's, under which it may send the question again.
-    `rolls_back` is a run that the question replaces, if that is still the thread's last one."""
+    agent has none. `caller` is the agent's call that asks, if any. `place` is where the question goes, if not to the
+    conversation's end: where a client that holds the conversation itself puts it, or a fork. `key` is a client's, under
+    which it may send the question again. `rolls_back` is a run that the question replaces, if that is still the
+    thread's last one."""
 
     thread_id: str
     user_id: str
@@ -56,7 +58,7 @@ class RunRequest:
     max_steps: int
     agent: AgentRun = _ANALYST
     caller: DelegatingCall | None = None
-    place: ClientBranch | None = None
+    place: ClientBranch | Fork | None = None
     key: QuestionKey | None = None
     rolls_back: str | None = None
 
@@ -137,12 +139,10 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     if ask.source is not None and thread.source != ask.source:
         await log.set_source(tx, thread.id, ask.source)
     left = thread.tip
-    if ask.place is not None:
-        thread = await follow(tx, thread, ask.place)
+    thread, again = await _placed(tx, thread, ask.place)
     before = await runs.last_run(tx, thread.id)
     if before is not None and before.id == ask.rolls_back:
         thread = await _rolled_back(tx, thread, before, cache)
-    here = before if thread.tip == left else None  # else it may be of a branch that was left
     # Another question from a person supersedes the calls that wait; an agent cannot do that.
     goes_on = ask.caller is not None or asks_to_continue(ask.question)
     if before is not None and before.status == "waiting" and goes_on:
@@ -151,14 +151,16 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     ask = replace(ask, agent=ask.agent.after(before.agent if before else None))
     found = await cache.read(tx, thread)
     window = [spot.entry for spot in found.spots]
+    here = await _run_here(tx, before, window, moved=thread.tip != left)
     closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
-    asked = thread.entry_count + len(closing) + 1
-    plan = _plan(ask, run_id, _continued(here, ask), asked)
+    asked = again.seq if again else thread.entry_count + len(closing) + 1
+    continued = await _continued_before(tx, again) if again else _continued(here, ask)
+    plan = _plan(ask, run_id, continued, asked)
     lease = await runs.begin(tx, thread.id, plan, owner=owner, alive=may_be_alive, tells=True)
-    drafts = [*closing, _question(ask, plan)]
+    drafts = [*closing, *([] if again else [_question(ask, plan)])]
     added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
     facts = await known(tx, thread, window, added)
-    past = (cache.past(thread, here.id) or await past_of(tx, here)) if here else None
+    past = (cache.past(thread, here.id) or await past_of(tx, here)) if here and not again else None
     if ask.key is not None:
         await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=run_id)
     run = await runs.find_run(tx, thread.id, plan.run_id)
@@ -228,6 +230,20 @@ async def find_or_create(tx: Transaction, ask: RunRequest) -> Thread:
     return thread
 
 
+async def _placed(tx: Transaction, thread: Thread, place: ClientBranch | Fork | None) -> tuple[Thread, Entry | None]:
+    """Make the branch that a question goes to the active one. Returns the thread, and the question that is answered
+    again."""
+    if isinstance(place, Fork):
+        return await go_to(tx, thread, place)
+    return thread if place is None else await follow(tx, thread, place), None
+
+
+async def _run_here(tx: Transaction, before: Run | None, window: Sequence[Entry], *, moved: bool) -> Run | None:
+    """Return the run that the branch ends with. `moved`: the thread's last run `before` may be of another branch."""
+    end = window[-1] if window else None
+    return None if moved and (end is None or end.run_id is None) else await run_of_branch(tx, before, end)
+
+
 async def _rolled_back(tx: Transaction, thread: Thread, run: Run, cache: WindowCache) -> Thread:
     """Return the thread as it was before the question of its last run: what followed stays, as another branch."""
     found = await cache.read(tx, thread)
@@ -236,7 +252,9 @@ async def _rolled_back(tx: Transaction, thread: Thread, run: Run, cache: WindowC
     except NothingToResume:
         return thread  # retention has deleted the question, or a client has left its branch
     before = spots[place].entry.parent_seq
-    await log.set_tip(tx, thread.id, before if before >= thread.first_seq else 0)
+    before = before if before >= thread.first_seq else 0
+    await branches.leave(tx, thread, before)
+    await log.set_tip(tx, thread.id, before)
     return await log.find_thread(tx, thread.id, user_id=thread.user_id)
 
 
@@ -246,9 +264,9 @@ async def _spots_with_start(
     """Return the thread's last messages, enough to hold the entry that started the run, and the index of that."""
     spots = cached.spots
     while True:
-        for place, spot in enumerate(spots):
-            if spot.entry.metadata.get("run") == run.id:
-                return spots, place
+        place = start_of([spot.entry for spot in spots], run)
+        if place is not None:
+            return spots, place
         if not thread.tip or (spots and spots[0].entry.parent_seq == 0):
             raise NothingToResume(thread=thread.id)
         limit *= 2
@@ -277,13 +295,19 @@ def _continued(before: Run | None, ask: RunRequest) -> Run | None:
     return before if goes_on else None
 
 
+async def _continued_before(tx: Transaction, again: Entry) -> Run | None:
+    """Return the run that a message continues which is answered again."""
+    answered = await runs.find_run(tx, again.thread_id, str(again.run_id)) if again.metadata.get(CONTINUES) else None
+    return await runs.find_run(tx, again.thread_id, answered.continues) if answered and answered.continues else None
+
+
 def _question(ask: RunRequest, plan: NewRun) -> Draft:
     source = {"source": ask.source, "fingerprint": ask.fingerprint} if ask.source is not None else {}
     note = {"kind": "question", "run": plan.run_id, **source, "max_steps": ask.max_steps}
     note |= {CONTINUES: True} if plan.continues is not None else {}
-    entry_id = ask.place.entry_id if ask.place is not None else new_id()
+    entry_id = ask.place.entry_id if isinstance(ask.place, ClientBranch) else new_id()
     draft = draft_of(Message("user", ask.question, id=entry_id, additional_kwargs={NOTE: note}), run_id=plan.run_id)
-    if ask.place is None or ask.place.sent_id is None:
+    if not isinstance(ask.place, ClientBranch) or ask.place.sent_id is None:
         return draft
     return replace(draft, metadata={**draft.metadata, log.MESSAGE_ID: ask.place.sent_id})
 

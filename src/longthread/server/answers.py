@@ -121,8 +121,17 @@ class QueuedList(TypedDict):
     queue: list[QueuedView]
 
 
+class Siblings(TypedDict):
+    """What stands at one place of a conversation, one branch each, oldest first: the ids of the first messages. `shown`
+    is the index of the branch that the history follows; null: none of these."""
+
+    ids: list[str]
+    shown: int | None
+
+
 class MessageView(TypedDict):
-    """A message; `kind` is `question`, `answer`, `summary` or null."""
+    """A message; `kind` is `question`, `answer`, `summary` or null. `run_id` is the run that works on a question, or
+    that gave an answer. `siblings` are the message and those in its place, `answers` those of a question."""
 
     id: str
     role: Role
@@ -131,6 +140,15 @@ class MessageView(TypedDict):
     created_at: Timestamp
     run_id: str | None
     metadata: JsonObject
+    siblings: Siblings
+    answers: Siblings | None
+
+
+class ChosenBranch(TypedDict):
+    """The branch that the conversation follows: `end` is the id of its last message or call."""
+
+    thread_id: str
+    end: str
 
 
 class StepView(TypedDict):
@@ -241,8 +259,9 @@ class Lineage(TypedDict):
 
 
 class History(Attributes, Lineage):
-    """A conversation's last messages. `runs` are theirs, `steps` is by run, or by question outside runs; `run` is the
-    last run, `queue` has the questions that wait, and `before` is the cursor of the earlier messages."""
+    """A conversation's last messages on the chosen branch. `runs` are theirs, `steps` is by run, or by question outside
+    runs; `run` is the branch's last run, `queue` has the questions that wait, and `before` is the cursor of the earlier
+    messages."""
 
     thread_id: str
     label: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from longthread.context.forks import run_of_branch
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -23,6 +24,7 @@ from longthread.server.answers import (
     StepView,
 )
 from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.forks import Forks, forks_of
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
 from longthread.server.paths import segment
@@ -40,11 +42,13 @@ _SHOWN = frozenset({"question", "answer", "summary"})
 class _Page:
     """Messages of a branch, oldest first, with the calls and results outside runs among them (`between`).
 
-    `before` is the seq of the entry before them, or 0.
+    `firsts` has, by the seq of each message, the first entry behind the message before it. `before` is the seq of the
+    entry before them all, or 0.
     """
 
     messages: Sequence[Entry]
     between: Sequence[Entry]
+    firsts: Mapping[int, Entry]
     before: int
 
 
@@ -57,10 +61,12 @@ async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, 
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
     [tip] = decode_cursor(before, int) if before else [thread.tip]
     page = await _messages(tx, thread, tip, limit)
-    run_ids = dict.fromkeys(entry.run_id for entry in page.messages if entry.run_id)
+    end = (await log.entries_at(tx, thread_id, [thread.tip])).get(thread.tip)
+    last = await run_of_branch(tx, await runs.last_run(tx, thread_id), end)
+    forks = await forks_of(tx, thread, page.messages, page.firsts, last)
+    run_ids = dict.fromkeys(run_id for entry in page.messages if (run_id := forks.run_of(entry)))
     found = [await runs.find_run(tx, thread_id, run_id) for run_id in run_ids]
     shown = [run for run in found if run is not None]
-    last = await runs.last_run(tx, thread_id)
     seqs = [entry.seq for entry in page.messages] or [0]
     noted = await attributes.message_metadata(tx, thread_id, first=min(seqs), last=max(seqs))
     return {
@@ -71,7 +77,7 @@ async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, 
         "createdAt": thread.created_at.isoformat(),
         "lastActiveAt": thread.updated_at.isoformat(),
         **attributes_json(thread),
-        "messages": [_message(entry, noted.get(entry.seq, {})) for entry in page.messages],
+        "messages": [_message(entry, noted.get(entry.seq, {}), forks) for entry in page.messages],
         "runs": [await run_json(tx, run) for run in shown],
         "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown} | _calls(page),
         "run": await run_json(tx, last) if last else None,
@@ -171,18 +177,21 @@ async def _messages(tx: Transaction, thread: Thread, tip: int, limit: int) -> _P
     """The last `limit` messages up to `tip`, and more until a question begins the page: it holds whole runs."""
     messages: list[Entry] = []
     between: list[Entry] = []
+    firsts: dict[int, Entry] = {}
     at = tip
     while at:
         entries = await log.branch(tx, thread.id, at, limit=_CHUNK, seen_from=thread.tip)
         for entry in reversed(entries):
             if _is_shown(entry):
                 messages.append(entry)
+            if messages:
+                firsts[messages[-1].seq] = entry
             if entry.run_id is None and (entry.role == "tool" or entry.tool_calls):
                 between.append(entry)
             at = entry.parent_seq
             if len(messages) >= limit and messages[-1].role == "user":
-                return _Page(messages[::-1], between[::-1], at)
-    return _Page(messages[::-1], between[::-1], 0)
+                return _Page(messages[::-1], between[::-1], firsts, at)
+    return _Page(messages[::-1], between[::-1], firsts, 0)
 
 
 def _is_shown(entry: Entry) -> bool:
@@ -225,15 +234,17 @@ def _call_json(entry: Entry, call: ToolCall) -> StepView:
     }
 
 
-def _message(entry: Entry, noted: Mapping[str, Any]) -> MessageView:
+def _message(entry: Entry, noted: Mapping[str, Any], forks: Forks) -> MessageView:
     return {
         "id": entry.id,
         "role": entry.role,
         "content": entry.shown_text,
         "kind": entry.kind,
         "created_at": entry.created_at.isoformat(),
-        "run_id": entry.run_id,
+        "run_id": forks.run_of(entry),
         "metadata": dict(noted),
+        "siblings": forks.siblings(entry),
+        "answers": forks.answers(entry),
     }
 
 

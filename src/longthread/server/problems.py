@@ -31,6 +31,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.ThreadTaken: 409,
     errors.LeaseLost: 409,
     errors.NothingToResume: 409,
+    errors.NotAQuestion: 409,
     errors.NotPending: 409,
     errors.NothingAsked: 409,
     errors.NotSupported: 409,

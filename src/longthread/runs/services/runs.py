@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 
 from longthread.context.client_branch import ClientBranch
+from longthread.context.forks import Fork, run_of_branch
 from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
 from longthread.llm.model_cache import ModelCache, ModelFactory
 from longthread.llm.models import RunModels
@@ -58,7 +59,7 @@ class _Put:
     max_steps: int | None
     agent: str | None
     scope: DelegationScope | None
-    place: ClientBranch | None
+    place: ClientBranch | Fork | None
     key: QuestionKey | None
     when_busy: WhenBusy | None = None
 
@@ -90,7 +91,7 @@ class Runs:
         max_steps: int | None = None,
         agent: str | None = None,
         scope: DelegationScope | None = None,
-        place: ClientBranch | None = None,
+        place: ClientBranch | Fork | None = None,
         key: QuestionKey | None = None,
     ) -> RunHandle:
         """Put a question on a thread (a new one by default). When this returns, the question is in the log.
@@ -102,7 +103,8 @@ class Runs:
             max_steps: model calls before the run pauses.
             agent: an agent of the catalog, by its name or id; by default the thread's, else the analyst.
             scope: limits of a run that another agent asked for.
-            place: where a client puts the question that holds the conversation itself.
+            place: where the question goes, if not to the end: where a client puts it that holds the conversation
+                itself, or a fork.
             key: a client's, stored with the question. `asked` finds the run by it for a day.
 
         Raises:
@@ -194,13 +196,15 @@ class Runs:
             place: the request of a client, by which a paused run is continued.
 
         Raises:
-            NothingToResume: the thread's last run is finished, or there is none.
+            NothingToResume: the branch's last run is finished, or there is none.
             RunInProgress: it is being executed.
             RunWaiting: it waits for decisions; see `Approvals.decide`.
         """
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
-            run = await runs.last_run(tx, thread_id)
+            last = await runs.last_run(tx, thread_id)
+            end = (await log.entries_at(tx, thread_id, [thread.tip])).get(thread.tip)
+            run = await run_of_branch(tx, last, end)
             role = await role_of_run(tx, run.agent) if run is not None and run.status == "running" else None
         if run is None or run.status == "finished" or (scope and run.status != "running"):
             raise NothingToResume(thread=thread_id)

@@ -8,7 +8,7 @@ from typing import Any
 from longthread.context.window import spots_of
 from longthread.context.window_cache import WindowCache
 from longthread.errors import NothingToStop
-from longthread.model.run import Run
+from longthread.model.run import Run, start_of
 from longthread.model.thread import Thread
 from longthread.runs.approvals import called_off
 from longthread.runs.close_calls import closing_of
@@ -50,7 +50,7 @@ async def _end(tx: Transaction, thread: Thread, run: Run, cache: WindowCache, *,
     window = [spot.entry for spot in (await cache.read(tx, thread)).spots]
     drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
     added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
-    first = next((n for n, entry in enumerate(window) if entry.metadata.get("run") == run.id), 0)
+    first = start_of(window, run) or 0
     own = [spot.message for spot in spots_of([*window[first:], *added])]
     await runs.call_off(tx, run, stopped_outcome(run.question, own))
     for below in await runs.answers(tx, thread.id, run.id):  # nobody waits for these any more

@@ -92,7 +92,9 @@ class AgUiStream:
             events = await runs.events_after(tx, run.thread_id, run.id, 0)
             thread = await log.find_thread(tx, run.thread_id, user_id=self._user)
             branch = await whole_branch(tx, thread)
-            asked = next((entry.seq for entry in branch if entry.metadata.get("run") == run.id), run.question_seq or 0)
+            own = [entry.seq for entry in branch if entry.metadata.get("run") == run.id]
+            behind = [entry.parent_seq for entry in branch if entry.run_id == run.id]  # a question answered again
+            asked = next(iter([*own, *behind]), run.question_seq or 0)
             if all(entry.seq != asked for entry in branch):
                 branch = await whole_branch(tx, thread, tip=asked)
         self._replayed = events[-1].seq if events else 0

@@ -94,7 +94,7 @@ async def ask(
 ) -> Accepted | Queued:
     """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way. When
     this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again."""
-    key = _key(idempotency_key, body)
+    key = question_key(idempotency_key, body)
     if key is not None and (asked := await served.analyst.runs.asked(key, user_id=user)) is not None:
         return _accepted(asked)
     try:
@@ -184,9 +184,10 @@ async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
     return run
 
 
-def _key(sent: str | None, body: QuestionBody) -> QuestionKey | None:
-    """A client's key, with a hash of what it asks under it."""
-    return QuestionKey(sent, sha256(body.model_dump_json().encode()).hexdigest()) if sent is not None else None
+def question_key(sent: str | None, body: BaseModel, *place: str) -> QuestionKey | None:
+    """A client's key, with a hash of what it asks under it, and where."""
+    asked = "\0".join([*place, body.model_dump_json()])
+    return QuestionKey(sent, sha256(asked.encode()).hexdigest()) if sent is not None else None
 
 
 async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle | QueuedQuestion:

@@ -19,6 +19,7 @@ CHECKPOINTS_AT_ONCE = 2000
 _OF_ENTRIES = (
     "prune_entries",
     "prune_message_metadata",
+    "prune_branch_tips",
     "prune_recall_segments",
     "prune_recall_postings",
     "prune_vectors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import EntryNotFound, RowDamaged
-from longthread.store import checkpoints, log
+from longthread.store import branches, checkpoints, log
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.log_rows import entry_row
@@ -32,6 +32,21 @@ async def shown(
     async with store.reading() as tx:
         entries = await log.branch(tx, "t", tip, limit=limit, seen_from=seen_from)
     return [(entry.seq, entry.parent_seq, entry.text) for entry in entries]
+
+
+async def chosen(store: Driver, seq: int) -> int:
+    """Make a branch the active one, and return its end."""
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        return await branches.choose(tx, await log.find_thread(tx, "t", user_id=USER), seq)
+
+
+async def left(store: Driver, seq: int) -> None:
+    """Go to an entry, as one who writes behind it."""
+    async with store.writing() as tx:
+        await log.position(tx, "t")
+        await branches.leave(tx, await log.find_thread(tx, "t", user_id=USER), seq)
+        await log.set_tip(tx, "t", seq)
 
 
 class BranchContract(Contract):
@@ -72,6 +87,51 @@ class BranchContract(Contract):
         await extend(store, draft("b"), draft("c"), draft("d"), parent=1)
         assert await branch_ids(store) == ["a", "b", "c", "d"]
         assert await position(store) == (5, 5)
+
+    async def test_what_follows_an_entry_is_told_branch_by_branch(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await extend(store, draft("x"), parent=1)
+        await extend(store, draft("y"), draft("z"), parent=0)
+        async with store.reading() as tx:
+            found = await branches.following(tx, "t", [0, 1, 2, 4, 99])
+        assert {seq: [each.id for each in several] for seq, several in found.items()} == {
+            0: ["a", "y"],
+            1: ["b", "x"],
+            2: ["c"],
+        }
+
+    async def test_a_branch_is_chosen_with_all_that_was_chosen_on_it(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")  # 1 2 3
+        await left(store, 1)
+        await extend(store, draft("x"), draft("y"))  # 4 5, behind 1
+        await left(store, 4)
+        await extend(store, draft("z"))  # 6, behind 4
+        assert await chosen(store, 5) == 5, "an older one, below"
+        assert await chosen(store, 2) == 3
+        assert await branch_ids(store) == ["a", "b", "c"]
+        assert await chosen(store, 4) == 5, "as it was left"
+        assert await chosen(store, 1) == 5, "it is on the branch"
+        assert await chosen(store, 6) == 6
+        await left(store, 0)
+        await extend(store, draft("new"))  # 7
+        assert await chosen(store, 1) == 6
+        assert await chosen(store, 7) == 7
+
+    async def test_a_branch_that_nobody_left_is_chosen_to_its_last_entry(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await extend(store, draft("x"), parent=2)
+        await extend(store, draft("y"), parent=1)
+        assert await chosen(store, 2) == 4
+        with pytest.raises(EntryNotFound):
+            await chosen(store, 99)
+
+    async def test_a_branch_whose_end_was_forgotten_ends_before(self, store: Driver) -> None:
+        await thread_with(store, "a", "b", "c")
+        await left(store, 1)
+        await extend(store, draft("x"))
+        async with store.writing() as tx:
+            await tx.run("forget_entries", thread_id="t", seqs="[3]")
+        assert await chosen(store, 2) == 2
 
     async def test_adding_leaves_the_tip_and_setting_it_adds_nothing(self, store: Driver) -> None:
         await thread_with(store, "a", "b")

@@ -34,6 +34,9 @@ DELETE FROM entries WHERE thread_id = :thread_id AND seq < :cut;
 -- name: prune_message_metadata
 DELETE FROM message_metadata WHERE thread_id = :thread_id AND seq < :cut;
 
+-- name: prune_branch_tips
+DELETE FROM branch_tips WHERE thread_id = :thread_id AND seq < :cut;
+
 -- name: prune_runs
 DELETE FROM runs WHERE thread_id = :thread_id AND id < :first_run;
 

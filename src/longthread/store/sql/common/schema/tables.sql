@@ -66,6 +66,15 @@ CREATE TABLE entries (
 CREATE INDEX entries_apart ON entries (thread_id, seq) WHERE parent_seq <> seq - 1;
 CREATE INDEX entries_replacing ON entries (thread_id, replaces, seq) WHERE replaces IS NOT NULL;
 
+-- Where a branch ended when the conversation went on elsewhere: `seq` is its first entry. Whoever comes back to it finds
+-- all that they had chosen on it.
+CREATE TABLE branch_tips (
+    thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    seq       BIGINT NOT NULL,
+    tip       BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+) WITHOUT ROWID;
+
 -- What people note about a message, as a JSON object. The entry itself does not change.
 CREATE TABLE message_metadata (
     thread_id TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,

@@ -1,0 +1,112 @@
+"""The branches of a thread: a person edits a question, asks again, or goes back to another branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longthread.context.forks import Fork, question_of
+from longthread.errors import NotSupported, RunInProgress, RunWaiting
+from longthread.model.entry import Entry
+from longthread.runs.handle import RunHandle
+from longthread.runs.services.runs import Runs
+from longthread.runs.services.shared import RunServices
+from longthread.store import branches, checkpoints, log, runs
+from longthread.store.driver import Transaction
+from longthread.store.questions.keys import QuestionKey
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOptions:
+    """Options of the run at a fork; None: as `Runs.ask` chooses them. `key` is a client's, as there."""
+
+    source: str | None = None
+    model: str | None = None
+    max_steps: int | None = None
+    key: QuestionKey | None = None
+
+
+class ThreadBranches:
+    """Makes branches and chooses among them. Nothing is overwritten: what was there stays as another branch."""
+
+    def __init__(self, services: RunServices, asking: Runs) -> None:
+        self._store = services.store
+        self._hub = services.hub
+        self._runs = asking
+
+    async def edit(
+        self, thread_id: str, entry_id: str, question: str, *, user_id: str, options: ForkOptions | None = None
+    ) -> RunHandle:
+        """Ask another question in the place of one of the thread: the new one is its sibling. When this returns, it is
+        in the log.
+
+        Raises:
+            EntryNotFound: the thread has no such entry.
+            NotAQuestion: it is no question.
+            ThreadNotFound: there is no such thread, or it is another user's.
+            and what `Runs.ask` raises.
+        """
+        async with self._store.reading() as tx:
+            await log.find_thread(tx, thread_id, user_id=user_id)
+            await log.find_entry(tx, thread_id, entry_id)
+        return await self._begin(thread_id, question, Fork(entry_id), user_id, options)
+
+    async def again(
+        self, thread_id: str, entry_id: str, *, user_id: str, options: ForkOptions | None = None
+    ) -> RunHandle:
+        """Have a question answered again: its own entry, or the one that an answer belongs to. The new answer is a
+        sibling of those that are there.
+
+        Raises:
+            EntryNotFound: the thread has no such entry.
+            NotAQuestion: it is no question, and answers none.
+            ThreadNotFound: there is no such thread, or it is another user's.
+            and what `Runs.ask` raises.
+        """
+        async with self._store.reading() as tx:
+            await log.find_thread(tx, thread_id, user_id=user_id)
+            asked = await question_of(tx, thread_id, entry_id)
+        return await self._begin(thread_id, asked.shown_text, Fork(asked.id, again=True), user_id, options)
+
+    async def choose(self, thread_id: str, entry_id: str, *, user_id: str) -> Entry:
+        """Make the branch with an entry the active one, and return its end. What was chosen below is chosen again.
+
+        Raises:
+            RunInProgress: a run works on the active branch; RunWaiting: it waits for decisions.
+            NotSupported: the thread is a LangGraph application's, which chooses by checkpoints.
+            EntryNotFound: the thread has no such entry.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        async with self._store.writing() as tx:
+            await log.position(tx, thread_id)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            entry = await log.find_entry(tx, thread_id, entry_id)
+            await _expect_idle(tx, thread_id)
+            if await checkpoints.namespaces(tx, thread_id):
+                raise NotSupported(what="Another branch", reason="the application chooses it, by its checkpoints.")
+            tip = await branches.choose(tx, thread, entry.seq)
+            end = (await log.entries_at(tx, thread_id, [tip]))[tip]
+        self._hub.list_changed(user_id)
+        return end
+
+    async def _begin(
+        self, thread_id: str, question: str, fork: Fork, user_id: str, options: ForkOptions | None
+    ) -> RunHandle:
+        chosen = options or ForkOptions()
+        return await self._runs.ask(
+            question,
+            thread_id=thread_id,
+            user_id=user_id,
+            source=chosen.source,
+            model=chosen.model,
+            max_steps=chosen.max_steps,
+            key=chosen.key,
+            place=fork,
+        )
+
+
+async def _expect_idle(tx: Transaction, thread_id: str) -> None:
+    """Raise RunInProgress if the thread's last run has not ended: what it writes goes to the active branch."""
+    last = await runs.last_run(tx, thread_id)
+    if last is not None and last.status in {"running", "waiting"}:
+        kind = RunWaiting if last.status == "waiting" else RunInProgress
+        raise kind(thread=thread_id, run=last.id)

@@ -1,0 +1,121 @@
+"""Branches of a conversation: questions edited and asked again, and the branch chosen that it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from pydantic import BaseModel, ConfigDict, Field
+
+from longthread.errors import (
+    EntryNotFound,
+    KeyReused,
+    NotAQuestion,
+    NotSupported,
+    QuestionTooLong,
+    RunInProgress,
+    ThreadNotFound,
+)
+from longthread.model.run import Run
+from longthread.runs.handle import RunHandle
+from longthread.runs.services.branches import ForkOptions
+from longthread.server.answers import Accepted, ChosenBranch
+from longthread.server.fields import PlainText, Words
+from longthread.server.history import events_path
+from longthread.server.openapi import problems
+from longthread.server.paths import PathSegment
+from longthread.server.routes.chat import BEGINS, Options, named, question_key
+from longthread.server.state import Caller, Served, ServedDep
+from longthread.store.questions.keys import QuestionKey
+
+router = APIRouter(prefix="/api", tags=["branches"])
+
+_FORKS = problems(*BEGINS, EntryNotFound, KeyReused, NotAQuestion, QuestionTooLong, body=True)
+IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
+
+
+class EditBody(Options):
+    """Another question in the place of one."""
+
+    question: Words
+
+
+class BranchChoice(BaseModel):
+    """The branch with this message, by its id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: Annotated[PlainText, Field(min_length=1, max_length=1000)]
+
+
+@router.post("/conversations/{thread_id}/messages/{message_id}/edit", status_code=202, responses=_FORKS)
+async def edit(
+    served: ServedDep,
+    user: Caller,
+    thread_id: PathSegment,
+    message_id: PathSegment,
+    body: EditBody,
+    idempotency_key: IdempotencyKey = None,
+) -> Accepted:
+    """Ask another question in the place of one. The one that was there stays, with all that followed, as a sibling."""
+    key = question_key(idempotency_key, body, "edit", thread_id, message_id)
+    options = _options(served, body, key)
+    edited = served.analyst.branches.edit
+    return await _once(
+        served, user, options, lambda: edited(thread_id, message_id, body.question, user_id=user, options=options)
+    )
+
+
+@router.post("/conversations/{thread_id}/messages/{message_id}/again", status_code=202, responses=_FORKS)
+async def again(
+    served: ServedDep,
+    user: Caller,
+    thread_id: PathSegment,
+    message_id: PathSegment,
+    body: Options | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Accepted:
+    """Have a question answered again, given by its id or by that of an answer. The answers are siblings."""
+    body = body or Options()
+    key = question_key(idempotency_key, body, "again", thread_id, message_id)
+    options = _options(served, body, key)
+    asked = served.analyst.branches.again
+    return await _once(served, user, options, lambda: asked(thread_id, message_id, user_id=user, options=options))
+
+
+@router.put(
+    "/conversations/{thread_id}/branch",
+    responses=problems(ThreadNotFound, EntryNotFound, RunInProgress, NotSupported, body=True),
+)
+async def choose(served: ServedDep, user: Caller, thread_id: PathSegment, body: BranchChoice) -> ChosenBranch:
+    """Follow the branch with a message: its end is where it was left, and the conversation goes on from there."""
+    end = await served.analyst.branches.choose(thread_id, body.message, user_id=user)
+    return {"thread_id": thread_id, "end": end.id}
+
+
+def _options(served: Served, body: Options, key: QuestionKey | None) -> ForkOptions:
+    return ForkOptions(served.sources.chosen(body.source), body.model, body.max_steps, key)
+
+
+async def _once(served: Served, user: str, options: ForkOptions, begin: Callable[[], Awaitable[RunHandle]]) -> Accepted:
+    """Begin a run, or find the one that was begun under the request's key."""
+    if (run := await _begun(served, user, options.key)) is not None:
+        return _accepted(run)
+    with named(options.model):
+        try:
+            return _accepted((await begin()).run)
+        except RunInProgress:
+            # The same request may have come twice at once.
+            if (run := await _begun(served, user, options.key)) is not None:
+                return _accepted(run)
+            raise
+
+
+async def _begun(served: Served, user: str, key: QuestionKey | None) -> Run | None:
+    found = await served.analyst.runs.asked(key, user_id=user) if key is not None else None
+    return found if isinstance(found, Run) else None  # none of these waits in the queue
+
+
+def _accepted(run: Run) -> Accepted:
+    return {"thread_id": run.thread_id, "run_id": run.id, "events": events_path(run)}
