@@ -15,6 +15,8 @@ from longthread.store.index import recall
 from longthread.view.manifest import shown
 from longthread.view.view_entry import ViewEntry
 
+_CHUNK = 50
+"""Steps that are read at a time."""
 _END = 2**62
 
 
@@ -52,6 +54,27 @@ class ViewDifference:
 async def calls_of(tx: Transaction, thread_id: str) -> list[Step]:
     """Return the thread's model calls whose views are stored, oldest first."""
     return [step for step in await runs.steps_from(tx, thread_id, 0) if segments_of(step.manifest)]
+
+
+async def calls_before(tx: Transaction, thread_id: str, stop: int | None, *, limit: int) -> list[Step]:
+    """Return the last calls before step `stop` (None: the end) whose views are stored, oldest first; at least `limit`,
+    if there are so many. It reads few steps more than it returns."""
+    at = await runs.next_step(tx, thread_id) if stop is None else stop
+    found: list[Step] = []
+    while at > 0 and len(found) < limit:
+        first = max(0, at - _CHUNK)
+        steps = await runs.steps_between(tx, thread_id, first, at)
+        found = [*(step for step in steps if segments_of(step.manifest)), *found]
+        at = first
+    return found
+
+
+async def call_at(tx: Transaction, thread_id: str, index: int) -> Step:
+    """Return the call at a step. Raises EntryNotFound: there is none whose view is stored."""
+    for step in await runs.steps_between(tx, thread_id, index, index + 1):
+        if segments_of(step.manifest):
+            return step
+    raise EntryNotFound(thread=thread_id, entry=f"with a view at step {index}")
 
 
 async def look(tx: Transaction, calls: Sequence[Step], number: int) -> InspectedCall:

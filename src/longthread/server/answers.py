@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from longthread.model.approval import Outcome
 from longthread.model.entry import Role
+from longthread.model.manifest import How, Why
 from longthread.model.run import Protocol, ShownStatus, StepStatus
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -166,6 +167,93 @@ class StepView(TypedDict):
     elapsed_ms: int | None
     started_at: Timestamp
     status: StepStatus | Literal["abandoned"]
+
+
+class CallInfo(TypedDict):
+    """A call of the model: the `number`th of the `of` calls of its run. `tokens` are those of the messages that it saw,
+    by estimate; `budget` is what they might have."""
+
+    step: int
+    run_id: str
+    number: int
+    of: int
+    model: str
+    started_at: Timestamp
+    status: StepStatus
+    tokens: int
+    budget: int | None
+    usage: dict[str, int]
+
+
+class CallList(TypedDict):
+    """Calls of the model, oldest first; `before` is the cursor of the earlier ones."""
+
+    thread_id: str
+    calls: list[CallInfo]
+    before: str | None
+
+
+class ViewSegment(TypedDict):
+    """The entries from `first` to `last` that went into a view alike."""
+
+    first: int
+    last: int
+    how: How
+    tokens: int
+    why: Why | None
+    limit: int | None
+    bare: bool
+
+
+class SeenEntry(TypedDict):
+    """What a call saw of an entry, or of those from `first` to `seq`: `how`, in which `tier`, and `why` so. `id` is the
+    entry's, null for several or where it was deleted; `call_id` is the call that it is the result of."""
+
+    id: str | None
+    seq: int
+    first: int | None
+    count: int
+    role: str
+    run_id: str | None
+    call_id: str | None
+    how: How
+    why: Why | Literal["window", "pruned"] | None
+    tier: int | None
+    tokens: int
+    text: str
+
+
+class PlacedEntry(TypedDict):
+    seq: int
+    id: str | None
+
+
+class ChangedEntry(PlacedEntry):
+    was: How
+    now: How
+
+
+class DifferenceView(TypedDict):
+    """How a view differs from that of the call at `step`. Both begin with the same `same_tokens`."""
+
+    step: int
+    same_tokens: int
+    entered: list[PlacedEntry]
+    left: list[PlacedEntry]
+    changed: list[ChangedEntry]
+
+
+class CallView(CallInfo):
+    """What a call of the model saw. `why_planned` says why its view does not extend that of the call before; it is
+    empty if it does."""
+
+    thread_id: str
+    why_planned: str
+    system: str
+    tools: list[str]
+    segments: list[ViewSegment]
+    entries: list[SeenEntry]
+    difference: DifferenceView | None
 
 
 class PendingCall(TypedDict):

@@ -21,7 +21,18 @@ from longthread.runs.analyst import Analyst
 from longthread.server import openapi, problems
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
-from longthread.server.routes import agents, agui, approvals, branches, chat, conversations, events, health, queue
+from longthread.server.routes import (
+    agents,
+    agui,
+    approvals,
+    branches,
+    calls,
+    chat,
+    conversations,
+    events,
+    health,
+    queue,
+)
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
@@ -69,7 +80,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     openapi.install(app)
-    for module in (health, agents, conversations, chat, queue, branches, approvals, events, agui):
+    for module in (health, agents, conversations, chat, queue, branches, calls, approvals, events, agui):
         app.router.routes.extend(module.router.routes)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)

@@ -75,7 +75,7 @@ async def begin(
     Raises `RunInProgress` if another run of the thread is being executed, or `ThreadNotFound`."""
     await log.position(tx, thread_id)
     await _clear(tx, thread_id, alive)
-    step = await one(tx, "select_next_step", thread_id=thread_id)
+    first_step = await next_step(tx, thread_id)
     marks = [Mark(1, "started", 0)] if tells else []
     await tx.run(
         "insert_run",
@@ -88,7 +88,7 @@ async def begin(
         protocol=plan.protocol,
         max_steps=plan.max_steps,
         continues=plan.continues,
-        first_step=step["idx"] if step else 0,
+        first_step=first_step,
         owner=owner,
         now=now(),
         told=marks_json(marks),
@@ -229,10 +229,9 @@ async def start_step(
     `held` is an earlier lease check of this transaction.
     """
     _ = held or await check(tx, lease)
-    row = await one(tx, "select_next_step", thread_id=lease.thread_id)
     step = Step(
         thread_id=lease.thread_id,
-        index=int(row["idx"]) if row else 0,
+        index=await next_step(tx, lease.thread_id),
         run_id=lease.run_id,
         kind=kind,
         status="running",
@@ -289,8 +288,7 @@ async def add_step(
 ) -> int:
     """Store a completed step; return its index in the thread, whatever `step.index` is. Raises `LeaseLost`."""
     _ = held or await check(tx, lease)
-    row = await one(tx, "select_next_step", thread_id=lease.thread_id)
-    index = int(row["idx"]) if row else 0
+    index = await next_step(tx, lease.thread_id)
     await _insert_step(tx, replace(step, index=index), marks)
     return index
 
@@ -298,6 +296,12 @@ async def add_step(
 async def refer_step(tx: Transaction, thread_id: str, index: int, entry_seq: int) -> None:
     """Link a step to the entry that holds its observation."""
     await tx.later("refer_step", thread_id=thread_id, idx=index, entry_seq=entry_seq)
+
+
+async def next_step(tx: Transaction, thread_id: str) -> int:
+    """Return the index that the thread's next step gets."""
+    row = await one(tx, "select_next_step", thread_id=thread_id)
+    return int(row["idx"]) if row else 0
 
 
 async def steps_from(tx: Transaction, thread_id: str, first: int) -> list[Step]:
