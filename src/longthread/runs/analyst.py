@@ -19,6 +19,7 @@ from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.branches import ThreadBranches
 from longthread.runs.services.queue import Queue
+from longthread.runs.services.results import Results
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.sources import Sources
@@ -45,6 +46,7 @@ class Analyst:
         branches: edits questions, asks again, and chooses branches.
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
+        results: the results of queries, by pages and as files.
         recaller, memories: old messages and facts.
         claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
         pruner: writes summaries in the background.
@@ -78,6 +80,7 @@ class Analyst:
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
         self.queue = Queue(services)
+        self.results = Results(store, self.sources)
         self.branches = ThreadBranches(services, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
         self.claims = Claims(services, self.runs)

@@ -256,6 +256,24 @@ class CallView(CallInfo):
     difference: DifferenceView | None
 
 
+class ResultRows(TypedDict):
+    """A page of a result, in the order that was asked for. `query` is its label, such as `q3`. `total` is null where
+    the rows were not counted to the end. `rerun`: the query was run again for this, so the rows may be others than the
+    model saw. Not `whole`: the database has more rows, and is not asked for them."""
+
+    thread_id: str
+    step: int
+    query: str | None
+    sql: str
+    columns: list[str]
+    rows: list[list[Any]]
+    offset: int
+    total: int | None
+    cut_cells: int
+    whole: bool
+    rerun: bool
+
+
 class PendingCall(TypedDict):
     """A call that waits for a decision; `parameters` is the JSON Schema of its arguments."""
 

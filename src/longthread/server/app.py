@@ -32,6 +32,7 @@ from longthread.server.routes import (
     events,
     health,
     queue,
+    results,
 )
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
@@ -80,7 +81,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     openapi.install(app)
-    for module in (health, agents, conversations, chat, queue, branches, calls, approvals, events, agui):
+    for module in (health, agents, conversations, chat, queue, branches, calls, results, approvals, events, agui):
         app.router.routes.extend(module.router.routes)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
@@ -13,6 +13,7 @@ from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.watch import Interrupted, Watch
 
+_CUT = "cut; each says how long it is."
 _BESIDE = 1_000
 """Bytes of an observation that are reserved beside its rows."""
 
@@ -73,7 +74,7 @@ class Result:
             notes.append("The query was stopped when its time was up. These are its first rows.")
         if self.cut_cells:
             were = "long value was" if self.cut_cells == 1 else "long values were"
-            notes.append(f"{self.cut_cells} {were} cut; each says how long it is.")
+            notes.append(f"{self.cut_cells} {were} {_CUT}")
         if not self.stopped and len(self.rows) < min(self.counted, keep):
             fits = "row fits" if len(self.rows) == 1 else "rows fit"
             notes.append(f"Only {len(self.rows)} {fits} into {limits.bytes} bytes. Select fewer columns.")
@@ -88,6 +89,11 @@ class Result:
         }
 
 
+def is_whole(data: Mapping[str, Any]) -> bool:
+    """Whether an observation has all rows of its query, with all of their cells uncut."""
+    return not data.get("truncated") and not any(str(note).endswith(_CUT) for note in data.get("notes") or ())
+
+
 def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: int, cell: int) -> Result:
     """Reads the first `keep` rows within the bytes, and counts the others. Raises Interrupted before the first row."""
     result = Result(rows.columns)
@@ -95,7 +101,7 @@ def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: in
     try:
         for row in rows:
             result.counted += 1
-            shaped, cut = _shaped(row, cell, room if not result.rows else None, rows.binary)
+            shaped, cut = shaped_row(row, cell, room if not result.rows else None, rows.binary)
             room -= _size(shaped)
             if room < 0 and result.rows:
                 break
@@ -105,18 +111,18 @@ def fetch(interrupt: Callable[[], None], rows: Rows, limits: Limits, *, keep: in
                 break
         else:
             return result
-        _count(interrupt, rows, result, limits)
+        count_rest(interrupt, rows, result, limits)
     except Interrupted:
         if not result.rows:
             raise
         result.complete, result.stopped = False, True
     finally:
         rows.close()
-        result.rows = _evenly(result.rows, rows.quotients)
+        result.rows = evenly(result.rows, rows.quotients)
     return result
 
 
-def _evenly(rows: list[list[Any]], quotients: Collection[int]) -> list[list[Any]]:
+def evenly(rows: list[list[Any]], quotients: Collection[int]) -> list[list[Any]]:
     """Gives the numbers of a column one form."""
     if not rows or not rows[0]:
         return rows
@@ -124,7 +130,8 @@ def _evenly(rows: list[list[Any]], quotients: Collection[int]) -> list[list[Any]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Limits) -> None:
+def count_rest(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Limits) -> None:
+    """Counts the rows that follow those of the result, as far as the limits allow."""
     with Watch(interrupt, limits.count_seconds) as watch:
         try:
             for _ in rows:
@@ -138,7 +145,7 @@ def _count(interrupt: Callable[[], None], rows: Rows, result: Result, limits: Li
             result.complete = False
 
 
-def _shaped(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> tuple[list[Any], int]:
+def shaped_row(row: Sequence[Any], cell: int, room: int | None, binary: Binary) -> tuple[list[Any], int]:
     """A row of JSON values and exact numbers. The first row is cut to fit into `room`, as one row is always shown."""
     cells = [shown(value, cell, binary) for value in row]
     if room is not None and cells:

@@ -1,1 +1,1 @@
-"""Whole results as files: CSV, Parquet, XLSX."""
+"""Results beyond what a model saw of them: pages, and whole ones as files: CSV, Parquet, XLSX."""

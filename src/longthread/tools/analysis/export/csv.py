@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
@@ -11,23 +11,34 @@ from longthread.tools.analysis.cell import number_text
 from longthread.tools.analysis.export.table import ExportCell, harmless
 
 _MARK = "\ufeff"
+_SPECIAL = re.compile(r'[,"\r\n]')
 
 
 def write_csv(
     columns: Sequence[str], rows: Iterable[Sequence[ExportCell]], to: BinaryIO, *, marked: bool = False
 ) -> int:
-    """Writes a header and the rows; NULL is an empty field. `marked` adds the mark by which Excel knows UTF-8."""
+    """Writes a header and the rows. NULL is an empty field, and an empty text has quotes; in a result with one column
+    NULL has them too, since many readers skip an empty line. `marked` adds the mark by which Excel knows UTF-8."""
     text = io.TextIOWrapper(to, "utf-8", errors="replace", newline="", write_through=True)
     if marked:
         text.write(_MARK)
-    writer = csv.writer(text)
-    writer.writerow([harmless(name) for name in columns])
+    text.write(_line([harmless(name) for name in columns]))
     count = 0
     for row in rows:
-        writer.writerow([_field(value) for value in row])
+        text.write(_line([_field(value) for value in row]))
         count += 1
     text.detach()
     return count
+
+
+def _line(fields: Sequence[str | None]) -> str:
+    return (",".join(map(_quoted, fields)) or '""' * len(fields)) + "\r\n"
+
+
+def _quoted(field: str | None) -> str:
+    if field is None:
+        return ""
+    return f'"{field.replace(chr(34), 2 * chr(34))}"' if not field or _SPECIAL.search(field) else field
 
 
 def _field(value: ExportCell) -> str | None:

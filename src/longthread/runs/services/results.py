@@ -1,0 +1,136 @@
+"""The results of queries, beyond the rows that the model saw."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from longthread.errors import EntryNotFound, RunNotFound
+from longthread.model.run import Run, Step
+from longthread.model.thread import Thread
+from longthread.runs.services.sources import Sources
+from longthread.store import log, runs
+from longthread.store.driver import Driver
+from longthread.tools.analysis.engine import SourceConnection
+from longthread.tools.analysis.export.page import PageRequest, page_of, read_page
+from longthread.tools.analysis.export.table import TableFormat, write
+from longthread.tools.analysis.result import Result, is_whole
+from longthread.tools.analysis.source import Source
+
+_RUN_SQL = "run_sql"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """A page of a step's result. `rerun`: the query was run again, so that the rows may be others than the model saw.
+    Not `whole`: there are more rows in the database, and it cannot be asked for them. `total` counts all, None where
+    they were not counted to the end."""
+
+    step: Step
+    sql: str
+    result: Result
+    total: int | None
+    whole: bool
+    rerun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a step keeps of a result."""
+
+    thread: Thread
+    run: Run
+    step: Step
+    data: Mapping[str, Any]
+
+    @property
+    def sql(self) -> str:
+        return str(self.data.get("sql", ""))
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return list(self.data["columns"])
+
+    @property
+    def rows(self) -> Sequence[Sequence[Any]]:
+        return list(self.data["rows"])
+
+    @property
+    def whole(self) -> bool:
+        return is_whole(self.data)
+
+    @property
+    def can_run(self) -> bool:
+        """Whether the query can be run again: that of a tool in the catalog has values of its own."""
+        return self.step.action == _RUN_SQL and bool(self.sql)
+
+
+class Results:
+    """Pages of results, and whole ones as files. A step keeps the first rows; for others its query is run again,
+    through the guard, by the rules that hold now."""
+
+    def __init__(self, store: Driver, sources: Sources) -> None:
+        self._store = store
+        self._sources = sources
+
+    async def page(self, thread_id: str, index: int, wanted: PageRequest, *, user_id: str) -> ResultPage:
+        """Return a page of the result of a step.
+
+        Raises:
+            EntryNotFound: the step has no result with rows.
+            ColumnNotFound: there is no column to sort by.
+            SourceError, SourceMissing: the query cannot be run again.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        kept = await self._kept(thread_id, index, user_id)
+        if kept.whole or not kept.can_run:
+            result = await asyncio.to_thread(page_of, kept.columns, kept.rows, wanted)
+            total = result.total if kept.whole else kept.data.get("total")
+            return ResultPage(kept.step, kept.sql, result, total, whole=kept.whole, rerun=False)
+        async with await self._open(kept, user_id) as source:
+            _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
+            limits = source.limits
+            result = await source.work(lambda connection: read_page(connection, sql, limits, wanted))
+        return ResultPage(kept.step, kept.sql, result, result.total, whole=True, rerun=True)
+
+    async def write(self, thread_id: str, index: int, format_: TableFormat, to: BinaryIO, *, user_id: str) -> bool:
+        """Write all rows of the result of a step to a file. Return whether the query was run again.
+
+        Raises:
+            ResultTooLong: a sheet cannot hold the rows.
+            and what `page` raises, but for a column.
+        """
+        kept = await self._kept(thread_id, index, user_id)
+        if kept.whole or not kept.can_run:
+            await asyncio.to_thread(write, format_, kept.columns, kept.rows, to, marked=True)
+            return False
+        async with await self._open(kept, user_id) as source:
+            _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
+
+            def work(connection: SourceConnection) -> None:
+                rows = connection.query(sql)
+                try:
+                    write(format_, rows.columns, rows, to, binary=rows.binary, marked=True)
+                finally:
+                    rows.close()
+
+            await source.work(work)
+        return True
+
+    async def _kept(self, thread_id: str, index: int, user_id: str) -> _Kept:
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            for step in await runs.steps_between(tx, thread_id, index, index + 1):
+                data = (step.observation or {}).get("data")
+                if step.kind == "tool" and isinstance(data, Mapping) and {"columns", "rows", "sql"} <= data.keys():
+                    run = await runs.find_run(tx, thread_id, step.run_id)
+                    if run is None:
+                        raise RunNotFound(thread=thread_id, run=step.run_id)
+                    return _Kept(thread, run, step, data)
+        raise EntryNotFound(thread=thread_id, entry=f"with a result at step {index}")
+
+    async def _open(self, kept: _Kept, user_id: str) -> Source:
+        """Open the source that the run asked: the thread may ask another one now."""
+        return await self._sources.open(None, replace(kept.thread, source=kept.run.source), user_id=user_id)
