@@ -132,7 +132,7 @@ async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, An
         await watcher.watch()
 
     began = time.monotonic()
-    steady = asyncio.create_task(_steady(load, watchers, began, count / rate, pieces))
+    steady = asyncio.create_task(_steady(load, watchers, began, count / rate, pieces, rss))
     tasks = []
     for number in range(count):
         await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
@@ -159,9 +159,12 @@ async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, An
 
 
 async def _steady(
-    load: Load, watchers: Sequence[Watcher], began: float, arrivals: float, pieces: int
+    load: Load, watchers: Sequence[Watcher], began: float, arrivals: float, pieces: int, rss: float
 ) -> dict[str, Any]:
-    """Measure between the last arrival and the first end, when nothing happens but chunks; a backlog is waited for."""
+    """Measure between the last arrival and the first end, when nothing happens but chunks; a backlog is waited for.
+
+    `rss` is the servers' memory before the first arrival.
+    """
     await asyncio.sleep(arrivals + 1)
     first_end = began + pieces - 1
     await _until(lambda: all(each.pieces for each in watchers), seconds=first_end - 2 - time.monotonic())
@@ -170,8 +173,9 @@ async def _steady(
     await asyncio.sleep(max(1.0, first_end - time.monotonic()))
     server, postgres, clients, _ = costs.taken()
     chunks = sum(each.pieces for each in watchers) - before
+    memory = {"live": running, "kb_live": round(1000 * (load.rss_mb() - rss) / max(1, running), 1)}
     spent = {"us": server, "postgres_us": postgres, "clients_us": clients}
-    return {"live": running} | {f"{name}_per_chunk": round(1e6 * each / max(1, chunks)) for name, each in spent.items()}
+    return memory | {f"{name}_per_chunk": round(1e6 * each / max(1, chunks)) for name, each in spent.items()}
 
 
 async def idle(load: Load, count: int, seconds: float) -> dict[str, Any]:
