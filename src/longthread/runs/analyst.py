@@ -18,6 +18,7 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.branches import ThreadBranches
+from longthread.runs.services.query_edits import QueryEdits
 from longthread.runs.services.queue import Queue
 from longthread.runs.services.results import Results
 from longthread.runs.services.runs import Runs
@@ -43,6 +44,7 @@ class Analyst:
         threads: finds, reads and deletes threads.
         runs: asks, resumes and stops.
         queue: questions that wait for their turn.
+        query_edits: runs queries that a person has edited.
         branches: edits questions, asks again, and chooses branches.
         approvals: calls that wait for a person's decision.
         sources: opens the sources of threads.
@@ -81,6 +83,7 @@ class Analyst:
         self.runs = Runs(services, self.threads, self.sources, models)
         self.queue = Queue(services)
         self.results = Results(store, self.sources)
+        self.query_edits = QueryEdits(services, self.results)
         self.branches = ThreadBranches(services, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
         self.claims = Claims(services, self.runs)

@@ -274,6 +274,14 @@ class ResultRows(TypedDict):
     rerun: bool
 
 
+class EditedQuery(TypedDict):
+    """The run that holds an edited query, and its step with the result."""
+
+    thread_id: str
+    run_id: str
+    step: StepView
+
+
 class PendingCall(TypedDict):
     """A call that waits for a decision; `parameters` is the JSON Schema of its arguments."""
 
@@ -317,7 +325,8 @@ class DelegatedRun(TypedDict):
 
 
 class RunView(TypedDict):
-    """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait."""
+    """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait.
+    `edited_by` is the user whose edited query it ran, without a model; its answer is empty."""
 
     id: str
     status: ShownStatus
@@ -332,6 +341,7 @@ class RunView(TypedDict):
     started_at: Timestamp
     ended_at: Timestamp | None
     outcome: JsonObject
+    edited_by: str | None
     approvals: list[DecidedCall]
     warnings: list[str]
     last_event_seq: int

@@ -125,6 +125,7 @@ async def run_json(tx: Transaction, run: Run) -> RunView:
         "started_at": run.started_at.isoformat(),
         "ended_at": run.ended_at.isoformat() if run.ended_at else None,
         "outcome": {"calls": [call.request() for call in calls]} if status == "waiting" else dict(run.outcome),
+        "edited_by": run.outcome.get("edited_by"),
         "approvals": [decided_call(call) for call in asked],
         "warnings": [event.data.get("message", "") for event in warnings],
         "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),

@@ -37,7 +37,7 @@ class ResultPage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class KeptResult:
     """What a step keeps of a result."""
 
     thread: Thread
@@ -84,12 +84,12 @@ class Results:
             SourceError, SourceMissing: the query cannot be run again.
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        kept = await self._kept(thread_id, index, user_id)
+        kept = await self.kept(thread_id, index, user_id)
         if kept.whole or not kept.can_run:
             result = await asyncio.to_thread(page_of, kept.columns, kept.rows, wanted)
             total = result.total if kept.whole else kept.data.get("total")
             return ResultPage(kept.step, kept.sql, result, total, whole=kept.whole, rerun=False)
-        async with await self._open(kept, user_id) as source:
+        async with await self.open_source(kept, user_id) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
             limits = source.limits
             result = await source.work(lambda connection: read_page(connection, sql, limits, wanted))
@@ -102,11 +102,11 @@ class Results:
             ResultTooLong: a sheet cannot hold the rows.
             and what `page` raises, but for a column.
         """
-        kept = await self._kept(thread_id, index, user_id)
+        kept = await self.kept(thread_id, index, user_id)
         if kept.whole or not kept.can_run:
             await asyncio.to_thread(write, format_, kept.columns, kept.rows, to, marked=True)
             return False
-        async with await self._open(kept, user_id) as source:
+        async with await self.open_source(kept, user_id) as source:
             _, sql = await asyncio.to_thread(source.prepare, kept.sql, await source.schema())
 
             def work(connection: SourceConnection) -> None:
@@ -119,7 +119,8 @@ class Results:
             await source.work(work)
         return True
 
-    async def _kept(self, thread_id: str, index: int, user_id: str) -> _Kept:
+    async def kept(self, thread_id: str, index: int, user_id: str) -> KeptResult:
+        """Return what a step keeps of a result. Raises ThreadNotFound, or EntryNotFound: it has none."""
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
             for step in await runs.steps_between(tx, thread_id, index, index + 1):
@@ -128,9 +129,9 @@ class Results:
                     run = await runs.find_run(tx, thread_id, step.run_id)
                     if run is None:
                         raise RunNotFound(thread=thread_id, run=step.run_id)
-                    return _Kept(thread, run, step, data)
+                    return KeptResult(thread, run, step, data)
         raise EntryNotFound(thread=thread_id, entry=f"with a result at step {index}")
 
-    async def _open(self, kept: _Kept, user_id: str) -> Source:
-        """Open the source that the run asked: the thread may ask another one now."""
+    async def open_source(self, kept: KeptResult, user_id: str) -> Source:
+        """Open the source that the run asked, for the caller to close: the thread may ask another one now."""
         return await self._sources.open(None, replace(kept.thread, source=kept.run.source), user_id=user_id)

@@ -15,17 +15,20 @@ from longthread.errors import (
     NotSupported,
     QuestionTooLong,
     RunInProgress,
+    RunNotFound,
+    SourceError,
+    SourceMissing,
     ThreadNotFound,
 )
 from longthread.model.run import Run
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.branches import ForkOptions
-from longthread.server.answers import Accepted, ChosenBranch
-from longthread.server.fields import PlainText, Words
-from longthread.server.history import events_path
+from longthread.server.answers import Accepted, ChosenBranch, EditedQuery
+from longthread.server.fields import Name, PlainText, Words
+from longthread.server.history import events_path, step_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.routes.chat import BEGINS, Options, named, question_key
+from longthread.server.routes.chat import BEGINS, Options, StepIndex, named, question_key
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store.questions.keys import QuestionKey
 
@@ -39,6 +42,14 @@ class EditBody(Options):
     """Another question in the place of one."""
 
     question: Words
+
+
+class QueryBody(BaseModel):
+    """A query as somebody has edited it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sql: Annotated[Name, Field(max_length=100_000)]
 
 
 class BranchChoice(BaseModel):
@@ -82,6 +93,22 @@ async def again(
     options = _options(served, body, key)
     asked = served.analyst.branches.again
     return await _once(served, user, options, lambda: asked(thread_id, message_id, user_id=user, options=options))
+
+
+@router.post(
+    "/conversations/{thread_id}/steps/{index}/edit",
+    status_code=201,
+    responses=problems(
+        ThreadNotFound, EntryNotFound, RunNotFound, NotAQuestion, RunInProgress, SourceError, SourceMissing, body=True
+    ),
+)
+async def edit_query(
+    served: ServedDep, user: Caller, thread_id: PathSegment, index: StepIndex, body: QueryBody
+) -> EditedQuery:
+    """Run a step's query as the user has edited it, through the guard. The question gets another branch, with the call
+    and its result; no model is asked. A query that is refused or fails changes nothing."""
+    step = await served.analyst.query_edits.run(thread_id, index, body.sql, user_id=user)
+    return {"thread_id": thread_id, "run_id": step.run_id, "step": step_json(step)}
 
 
 @router.put(

@@ -216,22 +216,25 @@ class _Toolbox:
         return result, total
 
     async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
-        schema = await self._source.schema()
-        # In a thread: parsing a long statement takes a while.
-        sql, run = await asyncio.to_thread(self._source.prepare, _text(arguments, "sql"), schema)
-        started = time.monotonic()
-        try:
-            keep, cell = self._limits.rows, self._limits.cell_characters
-            result = await self._source.work(
-                lambda connection: connection.fetch(run, self._limits, keep=keep, cell=cell)
-            )
-        except SqlFailed as error:
-            raise _hinted(error, schema, sql) from error
-        elapsed = round((time.monotonic() - started) * 1000)
-        notes = await notes_of(self._source, schema, sql)
-        beside = len("".join([sql, *notes]).encode())
-        observed = result.observed(self._limits, self._limits.rows, beside=beside)
-        return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
+        return await run_query(self._source, _text(arguments, "sql"))
+
+
+async def run_query(source: Source, sql: str) -> dict[str, Any]:
+    """Run a query through the guard, and return the data of its observation. Raises SourceError."""
+    schema, limits = await source.schema(), source.limits
+    # In a thread: parsing a long statement takes a while.
+    sql, run = await asyncio.to_thread(source.prepare, sql, schema)
+    started = time.monotonic()
+    try:
+        result = await source.work(
+            lambda connection: connection.fetch(run, limits, keep=limits.rows, cell=limits.cell_characters)
+        )
+    except SqlFailed as error:
+        raise _hinted(error, schema, sql) from error
+    elapsed = round((time.monotonic() - started) * 1000)
+    notes = await notes_of(source, schema, sql)
+    observed = result.observed(limits, limits.rows, beside=len("".join([sql, *notes]).encode()))
+    return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
 
 
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
