@@ -201,8 +201,10 @@ def test_a_removed_question_is_never_asked(serve: Any) -> None:
     for method, at in (("DELETE", path), ("GET", path), ("GET", second["events"])):
         answer = running.client.request(method, at)
         assert (answer.status_code, answer.json()["code"]) == (404, "question_not_found")
-    assert put(running, "Two?", thread, **key)["queued_id"] != second["queued_id"], "its key went with it"
-    assert queue(running, thread) == ["Three?", "Two?"]
+    body = {"question": "Two?", "thread_id": thread, "when_busy": "enqueue"}
+    again = running.client.post("/api/chat", json=body, headers=key)
+    assert (again.status_code, again.json()["code"]) == (404, "question_not_found"), "its client does not bring it back"
+    assert queue(running, thread) == ["Three?"]
     running.model.shut.clear()
     finished(running, third)
 

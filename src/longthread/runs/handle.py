@@ -79,4 +79,4 @@ def report(task: asyncio.Task[None]) -> None:
     if task.cancelled() or (error := task.exception()) is None:
         return
     level = logging.INFO if isinstance(error, LeaseLost | ThreadNotFound) else logging.ERROR
-    _logger.log(level, "%s ended without a final event: %s", task.get_name(), error)
+    _logger.log(level, "Run %s ended without a final event: %s", task.get_name().removeprefix("run "), error)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from longthread.errors import QuestionNotFound
 from longthread.runs.services.shared import RunServices
 from longthread.store import log
-from longthread.store.driver import Transaction
-from longthread.store.questions import keys, queue
+from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
 
 
@@ -42,7 +41,7 @@ class Queue:
         return found
 
     async def remove(self, thread_id: str, question_id: str, *, user_id: str) -> None:
-        """Delete a question that waits: it is never asked.
+        """Delete a question that waits: it is never asked, also if its client sends it again under its key.
 
         Raises:
             QuestionNotFound: it does not wait (any more).
@@ -51,7 +50,7 @@ class Queue:
         async with self._store.writing() as tx:
             await log.position(tx, thread_id)
             await log.find_row(tx, thread_id, user_id=user_id)
-            if not await _remove(tx, thread_id, question_id):
+            if not await queue.remove(tx, thread_id, question_id):
                 raise QuestionNotFound(thread=thread_id, question=question_id)
         self._hub.question_changed(question_id)
         self._hub.list_changed(user_id)
@@ -67,11 +66,6 @@ class Queue:
             await log.find_row(tx, thread_id, user_id=user_id)
             found = await queue.of_thread(tx, thread_id)
             for each in found:
-                await _remove(tx, thread_id, each.id)
+                await queue.remove(tx, thread_id, each.id)
         for each in found:
             self._hub.question_changed(each.id)
-
-
-async def _remove(tx: Transaction, thread_id: str, question_id: str) -> bool:
-    await keys.remove(tx, thread_id, question_id)
-    return await queue.remove(tx, thread_id, question_id)

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 from longthread.context.client_branch import ClientBranch
 from longthread.context.forks import Fork, run_of_branch
-from longthread.errors import InvalidInput, NothingToResume, NothingToStop, QuestionTooLong, RunWaiting
+from longthread.errors import (
+    InvalidInput,
+    NothingToResume,
+    NothingToStop,
+    QuestionNotFound,
+    QuestionTooLong,
+    RunWaiting,
+)
 from longthread.llm.model_cache import ModelCache, ModelFactory
 from longthread.llm.models import RunModels
 from longthread.llm.summarizer import summarizer_of
@@ -166,14 +173,21 @@ class Runs:
 
     async def asked(self, key: QuestionKey, *, user_id: str) -> Run | QueuedQuestion | None:
         """Return the run of the user's question with this key, or the question while it waits; None if there is none.
-        Raises KeyReused."""
+
+        Raises:
+            KeyReused: the key stands for another request.
+            QuestionNotFound: the question was removed from the queue, and is not to be asked.
+        """
         async with self._store.reading() as tx:
             found = await keys.find(tx, user_id, key)
             if found is None:
                 return None
             thread_id, asked = found
             run_id = await queue.run_of(tx, thread_id, asked) or asked
-            return await runs.find_run(tx, thread_id, run_id) or await queue.find(tx, thread_id, asked)
+            known = await runs.find_run(tx, thread_id, run_id) or await queue.find(tx, thread_id, asked)
+        if known is None:
+            raise QuestionNotFound(thread=thread_id, question=asked)
+        return known
 
     async def resume(
         self,

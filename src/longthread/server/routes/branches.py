@@ -13,6 +13,7 @@ from longthread.errors import (
     KeyReused,
     NotAQuestion,
     NotSupported,
+    QuestionNotFound,
     QuestionTooLong,
     RunInProgress,
     RunNotFound,
@@ -34,7 +35,7 @@ from longthread.store.questions.keys import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["branches"])
 
-_FORKS = problems(*BEGINS, EntryNotFound, KeyReused, NotAQuestion, QuestionTooLong, body=True)
+_FORKS = problems(*BEGINS, EntryNotFound, KeyReused, NotAQuestion, QuestionNotFound, QuestionTooLong, body=True)
 IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
 
 

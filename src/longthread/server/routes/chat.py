@@ -21,6 +21,7 @@ from longthread.errors import (
     ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
+    QuestionNotFound,
     QuestionTooLong,
     QueueFull,
     RunInProgress,
@@ -85,7 +86,11 @@ class QuestionBody(Options):
     when_busy: WhenBusy = "reject"
 
 
-@router.post("/chat", status_code=202, responses=problems(*BEGINS, KeyReused, QuestionTooLong, QueueFull, body=True))
+@router.post(
+    "/chat",
+    status_code=202,
+    responses=problems(*BEGINS, KeyReused, QuestionNotFound, QuestionTooLong, QueueFull, body=True),
+)
 async def ask(
     served: ServedDep,
     user: Caller,

@@ -54,10 +54,5 @@ async def save(tx: Transaction, user_id: str, key: QuestionKey, *, thread_id: st
     raise RunRepeated(thread=thread, run=run)
 
 
-async def remove(tx: Transaction, thread_id: str, run_id: str) -> None:
-    """Delete the key of a run or of a queued question, if it has one."""
-    await tx.run("delete_idempotency_key", thread_id=thread_id, run_id=run_id)
-
-
 def _since() -> str:
     return text_of(datetime.now(UTC) - KNOWN_FOR)

@@ -13,8 +13,7 @@ from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import LiveRun
 from longthread.store.queries import Sql
-from longthread.store.questions import keys, queue
-from longthread.store.questions.keys import QuestionKey
+from longthread.store.questions import queue
 from longthread.store.questions.queue import QuestionPlan, UserLoad
 from longthread.store.runs import NewRun
 from longthread.testing.contract.base import USER, Contract, OpenStore, draft, registered
@@ -147,15 +146,6 @@ class QueueContract(Contract):
 
             got = await asyncio.gather(*(begin(store, f"t{n}") for n, store in enumerate([first, second] * 4)))
             assert sum(got) == 2
-
-    async def test_a_removed_question_gives_its_key_back(self, store: Driver) -> None:
-        await queued(store, "a")
-        key = QuestionKey("k", "a hash")
-        async with store.writing() as tx:
-            await keys.save(tx, USER, key, thread_id="t", run_id="a")
-            assert await keys.find(tx, USER, key) == ("t", "a")
-            await keys.remove(tx, "t", "a")
-            assert await keys.find(tx, USER, key) is None
 
     async def test_a_question_goes_with_its_thread(self, store: Driver) -> None:
         await queued(store, "a")

@@ -8,6 +8,3 @@ SELECT request, thread_id, run_id FROM idempotency_keys WHERE user_id = :user_id
 
 -- name: delete_old_idempotency_keys
 DELETE FROM idempotency_keys WHERE user_id = :user_id AND created_at < :since;
-
--- name: delete_idempotency_key
-DELETE FROM idempotency_keys WHERE thread_id = :thread_id AND run_id = :run_id;
