@@ -282,6 +282,25 @@ class EditedQuery(TypedDict):
     step: StepView
 
 
+class UsageOfModel(TypedDict):
+    """Calls of a model, and the tokens that its provider counted; of `uncounted` calls it said nothing."""
+
+    model: str
+    calls: int
+    uncounted: int
+    input_tokens: int
+    output_tokens: int
+
+
+class UsageView(TypedDict):
+    """What a conversation has used, with those below it."""
+
+    thread_id: str
+    runs: int
+    tool_calls: int
+    models: list[UsageOfModel]
+
+
 class PendingCall(TypedDict):
     """A call that waits for a decision; `parameters` is the JSON Schema of its arguments."""
 

@@ -30,9 +30,11 @@ from longthread.server.routes import (
     chat,
     conversations,
     events,
+    export,
     health,
     queue,
     results,
+    usage,
 )
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
@@ -81,7 +83,21 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     )
     problems.install(app)
     openapi.install(app)
-    for module in (health, agents, conversations, chat, queue, branches, calls, results, approvals, events, agui):
+    for module in (
+        health,
+        agents,
+        conversations,
+        chat,
+        queue,
+        branches,
+        calls,
+        results,
+        export,
+        usage,
+        approvals,
+        events,
+        agui,
+    ):
         app.router.routes.extend(module.router.routes)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)

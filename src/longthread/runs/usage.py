@@ -1,0 +1,57 @@
+"""What the runs of a conversation have used, on all of its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from longthread.model.run import Step
+from longthread.store import log, runs
+from longthread.store.driver import Transaction
+
+_RUNS = 1_000_000
+
+
+@dataclass(slots=True)
+class ModelUsage:
+    """Calls of one model, and the tokens that its provider counted. Of `uncounted` calls it said nothing."""
+
+    calls: int = 0
+    uncounted: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def add(self, step: Step) -> None:
+        """Add a call that has ended."""
+        self.calls += 1
+        self.uncounted += "input_tokens" not in step.usage
+        self.input_tokens += step.usage.get("input_tokens", 0)
+        self.output_tokens += step.usage.get("output_tokens", 0)
+
+
+@dataclass(slots=True)
+class ThreadUsage:
+    """What a thread and those below it have used: questions between agents belong to the conversation."""
+
+    runs: int = 0
+    tool_calls: int = 0
+    models: dict[str, ModelUsage] = field(default_factory=dict)
+
+    def add(self, steps: Iterable[Step], models: Mapping[str, str]) -> None:
+        """Add a thread's steps. `models` are the models of its runs."""
+        for step in steps:
+            if step.kind == "tool":
+                self.tool_calls += 1
+            elif step.status != "running":
+                self.models.setdefault(models.get(step.run_id, ""), ModelUsage()).add(step)
+
+
+async def usage_of(tx: Transaction, thread_id: str, *, user_id: str) -> ThreadUsage:
+    """Return what a user's thread has used, with those below it. It reads all steps. Raises ThreadNotFound."""
+    await log.find_thread(tx, thread_id, user_id=user_id)
+    found = ThreadUsage()
+    for each in (thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)):
+        its_runs = await runs.list_runs(tx, each, limit=_RUNS)
+        found.runs += len(its_runs)
+        found.add(await runs.steps_from(tx, each, 0), {run.id: run.model for run in its_runs})
+    return found

@@ -1,0 +1,61 @@
+"""A conversation as a file, and what it has used."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+from longthread.store.open import open_store
+from longthread.store.transfer.import_archive import ImportTarget, import_threads
+
+SQL = "SELECT 40 + 2 AS n"
+SCRIPT = [{"thought": "Count.", "action": "run_sql", "args": {"sql": SQL}}, {"finish": "It is 42 [q1]."}]
+
+
+def export(running: Any, thread: str, format_: str) -> Any:
+    answer = running.client.get(f"/api/conversations/{thread}/export", params={"format": format_})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-disposition"] == f'attachment; filename="conversation.{format_}"'
+    return answer
+
+
+def test_a_conversation_is_exported_to_read_and_as_data(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    running.client.post(f"/api/conversations/{thread}/messages/{running.history(thread)['messages'][1]['id']}/again")
+    assert running.client.get(running.history(thread)["run"]["events"]).status_code in {200, 204}
+    text = export(running, thread, "md").text
+    assert text.count("## How many?") == 1
+    assert f"```sql\n{SQL}\n```" in text and text.count("It is 42 [q1].") == 1
+    assert export(running, thread, "json").json() == running.history(thread)
+
+
+def test_an_export_of_all_that_is_kept_is_imported(serve: Any, tmp_path: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    data = export(running, thread, "jsonl").content
+    assert json.loads(data.splitlines()[0])["threads"] == 1
+
+    async def imported() -> int:
+        async with open_store(f"sqlite:///{tmp_path}/other.db") as store:
+            into = ImportTarget(user_id="default")
+            return (await import_threads(store, io.BytesIO(data), "x.jsonl", into, lambda *_: None)).written
+
+    assert asyncio.run(imported()) == 1
+
+
+def test_the_usage_counts_all_branches(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many?")["thread_id"]
+    path = f"/api/conversations/{thread}/usage"
+    first = running.client.get(path).json()
+    assert (first["runs"], first["tool_calls"], [each["calls"] for each in first["models"]]) == (1, 1, [2])
+    answer = running.history(thread)["messages"][1]["id"]
+    again = running.client.post(f"/api/conversations/{thread}/messages/{answer}/again").json()
+    assert running.client.get(again["events"]).status_code == 200
+    second = running.client.get(path).json()
+    assert (second["runs"], second["tool_calls"], [each["calls"] for each in second["models"]]) == (2, 2, [4])
+    [model] = second["models"]
+    assert model["uncounted"] == 4 or model["input_tokens"] > 0
