@@ -25,7 +25,7 @@ JobKind = Literal["summary", "vectors", "memories", "retention", "index"]
 CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("summary", "vectors", "memories")
 """What servers do that others left. A job of the whole store is no more than a lock."""
 _OF_THREADS = ("summary", "vectors")
-_EVER = 2**62
+_NEVER = 2**62
 _TRIES, _AGAIN_SECONDS = 30, 1.0
 MOST_FAILURES = 12
 """A job that failed so often, or killed its workers, is given up, after about five hours."""
@@ -65,7 +65,8 @@ class Job:
         """Make it a worker's, if no living one has it, its thread exists, and it is due (with `at_once`, also before).
         Return how often it failed or its worker died; None if it is not this worker's."""
         about = {**self._key, "thread_id": self._thread, "now": _now()}
-        row = await one(tx, "claim_job", **about, owner=worker, due=_EVER if at_once else about["now"])
+        due = _NEVER if at_once else about["now"]
+        row = await one(tx, "claim_job", **about, owner=worker, due=due, never=_NEVER)
         return int(row["failures"]) if row is not None else None
 
     async def note(self, tx: Transaction, seconds: float = 0) -> None:
@@ -80,6 +81,10 @@ class Job:
     async def give_back(self, tx: Transaction, worker: str) -> None:
         """Leave a worker's job to others, at once."""
         await tx.run("give_back_job", **self._key, owner=worker)
+
+    async def give_up(self, tx: Transaction, worker: str) -> None:
+        """Let a worker's job wait for nobody. The next `claim` begins anew."""
+        await tx.run("give_up_job", **self._key, owner=worker, never=_NEVER)
 
     async def fail(self, tx: Transaction, worker: str) -> None:
         """Leave a worker's job to all, after a wait that grows with each failure: ten seconds to an hour."""
@@ -175,7 +180,7 @@ class JobClaims:
             failures = await job.claim(tx, owner, at_once=at_once)
             given_up = failures is not None and failures >= MOST_FAILURES and not at_once
             if given_up:
-                await job.done(tx, owner)
+                await job.give_up(tx, owner)
         if failures is None:
             return None
         if given_up:

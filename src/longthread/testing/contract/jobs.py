@@ -104,6 +104,21 @@ class JobContract(Contract):
         assert spans == sorted(spans)
         assert 3500 < spans[-1] < 3700
 
+    async def test_a_job_that_is_given_up_waits_for_nobody_until_it_is_claimed(self, store: Driver) -> None:
+        lease = await begun(store)
+        async with store.writing() as tx:
+            await runs.end(tx, lease, "finished", {})
+            await summaries.save(tx, "t", ThreadSummary("digest", 1, "hash", 1, 1, None, {UNWRITTEN: {}}))
+        await claim(store, "first")
+        async with store.writing() as tx:
+            await JOB.fail(tx, "first")
+        async with store.writing() as tx:
+            assert await JOB.claim(tx, "first", at_once=True) == 1
+            await JOB.give_up(tx, "first")
+        assert await jobs.note_unwritten(store) == 0, "a server that starts does not note it anew"
+        assert await waiting(store) == []
+        assert await claim(store, "second") == 0, "as the thread's next turn does"
+
     async def test_a_job_that_is_given_back_waits_for_nobody(self, store: Driver) -> None:
         await thread_with(store, "a")
         await claim(store, "first")

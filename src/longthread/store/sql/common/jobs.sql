@@ -1,17 +1,19 @@
 -- name: claim_job
--- Takes a job that nobody does, or that a dead worker left. The second worker that dies of one makes the third wait.
+-- Takes a job that nobody does, or that a dead worker left. The second worker that dies of one makes the third wait. One
+-- that was given up (its `due_at` is `never`) is not among those that wait; who claims it nevertheless begins anew.
 INSERT INTO background_jobs (kind, subject, thread_id, owner, failures, due_at)
 SELECT CAST(:kind AS TEXT), CAST(:subject AS TEXT), CAST(:thread_id AS TEXT), CAST(:owner AS TEXT), 0, 0
 WHERE CAST(:thread_id AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM threads WHERE id = :thread_id)
 ON CONFLICT (kind, subject) DO UPDATE SET
     owner = excluded.owner,
-    failures = background_jobs.failures
+    failures = CASE WHEN background_jobs.due_at = :never THEN 0 ELSE background_jobs.failures END
              + CASE WHEN background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner THEN 0 ELSE 1 END,
-    due_at = CASE WHEN background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner THEN background_jobs.due_at
+    due_at = CASE WHEN background_jobs.due_at = :never THEN 0
+                  WHEN background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner THEN background_jobs.due_at
                   WHEN background_jobs.failures < 9
                   THEN :now + 10000 * (1 << CAST(background_jobs.failures AS INTEGER))
                   ELSE :now + 3600000 END
-WHERE background_jobs.due_at <= :due
+WHERE (background_jobs.due_at <= :due OR background_jobs.due_at = :never)
   AND (background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner
        OR background_jobs.owner NOT IN (SELECT id FROM living_workers))
 RETURNING failures;
@@ -28,6 +30,10 @@ DELETE FROM background_jobs WHERE kind = :kind AND subject = :subject AND owner 
 
 -- name: give_back_job
 UPDATE background_jobs SET owner = NULL, due_at = 0
+WHERE kind = :kind AND subject = :subject AND owner = :owner;
+
+-- name: give_up_job
+UPDATE background_jobs SET owner = NULL, due_at = :never
 WHERE kind = :kind AND subject = :subject AND owner = :owner;
 
 -- name: fail_job
