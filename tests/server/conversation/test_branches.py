@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.server.apps import orphaned, talked
+from tests.server.apps import define_clerk, orphaned, talked
 
 from longthread.context.forks import Fork
 
@@ -123,6 +124,36 @@ def test_a_branch_is_not_left_while_a_run_works_on_it(serve: Any) -> None:
     running.model.shut.clear()
     assert running.client.get(asked["events"]).status_code == 200
     assert said(running, thread) == ["a", "1: a", "b", "2: b"]
+
+
+def test_an_edit_ends_a_run_that_waits_for_approval(serve: Any, store_address: str) -> None:
+    define_clerk(store_address)
+    mail = [{"thought": "", "action": "send_mail", "args": {"to": "ada"}}]
+    running = serve([mail, {"finish": "Nobody was told."}, {"finish": "Yes."}])
+    asked = running.answer("Write to Ada.", agent="clerk")
+    thread, question = asked["thread_id"], running.history(asked["thread_id"])["messages"][0]["id"]
+    assert choose(running, thread, question).json()["code"] == "run_waiting"
+    watched(running, edit(running, thread, question, "Write to nobody."))
+    assert said(running, thread) == ["Write to nobody.", "Nobody was told."]
+    assert running.client.get(f"/api/conversations/{thread}/approvals").json()["pending"] == []
+    choose(running, thread, question)
+    run = running.history(thread)["run"]
+    assert (run["id"], run["status"], run["outcome"]["reason"]) == (asked["run_id"], "paused", "superseded")
+    running.answer("Is it there?", thread_id=thread)
+    assert said(running, thread) == ["Write to Ada.", "Is it there?", "Yes."]
+
+
+def test_of_two_edits_at_once_one_is_written(serve: Any) -> None:
+    running = serve(echo)
+    thread = running.answer("a")["thread_id"]
+    message = running.history(thread)["messages"][0]["id"]
+    running.model.shut.set()
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda text: edit(running, thread, message, text), ["A", "B"]))
+    running.model.shut.clear()
+    assert sorted(answer.status_code for answer in made) == [202, 409]
+    watched(running, next(answer for answer in made if answer.status_code == 202))
+    assert len(running.history(thread)["messages"][0]["siblings"]["ids"]) == 2
 
 
 def test_an_edit_that_is_sent_again_under_its_key_is_one(serve: Any) -> None:

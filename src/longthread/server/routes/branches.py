@@ -50,7 +50,7 @@ class QueryBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sql: Annotated[Name, Field(max_length=100_000)]
+    sql: Name
 
 
 class BranchChoice(BaseModel):
