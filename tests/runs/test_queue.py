@@ -7,19 +7,23 @@ from dataclasses import replace
 
 import pytest
 from tests.analysts import OpenAnalyst
+from tests.runs.approvals import Sent, define, sent
 from tests.runs.test_workers import Gated, dead_worker, ended, last_run, until
-from tests.script import finish
+from tests.script import call, finish
 
+from longthread.errors import InvalidInput
+from longthread.model.approval import Decision
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.runs.queue import RunLimits, begin_queued
 from longthread.runs.workers import worker as working
-from longthread.store import leases, log, runs
+from longthread.store import approvals, leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
 
+__all__ = ["sent"]
 NO_LIMITS = RunLimits(None, 1000)
 
 
@@ -123,6 +127,36 @@ async def test_a_question_replaces_only_the_run_that_it_was_to_replace(
         thread = await log.find_thread(tx, "t", user_id="default")
         branch = await log.branch(tx, "t", thread.tip, limit=9)
     assert [each.text for each in branch] == ["Best?", "The best.", "Better?", "Better."]
+
+
+async def test_a_question_behind_a_run_that_a_decision_could_not_continue_begins(
+    open_analyst: OpenAnalyst, store: Driver, sent: Sent
+) -> None:
+    await define(store)
+    model = Gated([call("send_mail", to="ada")])
+    first = await open_analyst(model)
+    handle = await first.runs.ask("Mail ada.", thread_id="t", agent="clerk", user_id="default")
+    await put(first, "Two?", thread_id="t")
+    (model.metadata or {})["gate"].set()
+    await handle.wait()
+    second = await open_analyst([finish("Two.")])
+    second.claims.start()
+    async with store.reading() as tx:
+        calls = await approvals.pending(tx, "t", handle.run.id)
+    with pytest.raises(InvalidInput):
+        approved = {each.call_id: Decision("approve") for each in calls}
+        await first.approvals.decide("t", approved, user_id="default", source="/nowhere/x.db")
+
+    async def begun_by_now() -> bool:
+        return (await last_run(store)).question == "Two?"
+
+    await until(begun_by_now)
+    assert (await ended(store)).outcome["answer"] == "Two."
+    async with store.reading() as tx:
+        before = await runs.find_run(tx, "t", handle.run.id)
+    assert before is not None
+    assert before.status == "paused"
+    assert sent == []
 
 
 async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, store: Driver) -> None:

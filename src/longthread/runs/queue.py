@@ -45,7 +45,7 @@ async def begin_or_queue(
 ) -> StartedRun | QueuedQuestion:
     """Start a run on a question, or queue it, in one transaction. When this returns, the question survives a crash.
 
-    A thread is busy while its run is executed or questions wait on it. A run that waits for a person is superseded, as
+    A thread is busy while its run is executed, or is to be claimed, or questions wait on it. A run that waits for a person is superseded, as
     by `begin`: who asks has seen its calls. Those whose questions waited before have not, and they go on waiting.
 
     Args:
@@ -65,7 +65,7 @@ async def begin_or_queue(
         if live is not None and when_busy == "rollback":
             ask = replace(ask, rolls_back=live.id)
         waits = await _waits(tx, thread, live, when_busy)
-        if not waits and live is None:
+        if not waits and (live is None or live.is_left):
             waits = not room or not await _has_room(tx, ask, limits)
         if waits:
             return await _add(tx, thread, ask, first=when_busy in URGENT, limits=limits)
@@ -90,7 +90,8 @@ async def begin_queued(
         next_one = next(iter(await queue.of_thread(tx, turn.thread_id)), None)
         if next_one is None or next_one.id != turn.id:
             return None
-        if await leases.live(tx, turn.thread_id, alive=may_be_alive) is not None:
+        live = await leases.live(tx, turn.thread_id, alive=may_be_alive)
+        if live is not None and not live.is_left:
             return None
         if limits.runs is not None and (await queue.load(tx, turn.user_id)).live >= limits.runs:
             return None

@@ -54,6 +54,11 @@ class LiveRun(NamedTuple):
     waits: bool
     claimable: bool
 
+    @property
+    def is_left(self) -> bool:
+        """Whether nobody goes on with it before a person resumes it: another question may begin."""
+        return not (self.held or self.waits or self.claimable)
+
 
 def is_held(row: Row, alive: IsAlive) -> bool:
     """Return whether a process executes a row's run: `held_by` is its worker, if that renewed its own row lately."""

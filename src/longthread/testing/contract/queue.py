@@ -99,6 +99,22 @@ class QueueContract(Contract):
             assert await leases.live(tx, "t", alive=alive) is None
             assert await queue.load(tx, USER) == UserLoad(0, 1)
 
+    async def test_a_run_that_nobody_goes_on_with_holds_no_question_up(self, store: Driver) -> None:
+        lease = await begun(store)
+        await queued(store, "a")
+        async with store.writing() as tx:
+            await runs.give_back(tx, lease)
+        assert await due(store) == [], "a worker claims the run"
+        async with store.writing() as tx:
+            [again] = await leases.claim(tx, lease.owner, limit=9)
+            await runs.give_back(tx, again.lease, claimable=False)
+        assert await due(store) == ["a"]
+        async with store.reading() as tx:
+            live = await leases.live(tx, "t", alive=alive)
+            assert live is not None
+            assert live.is_left
+            assert await queue.load(tx, USER) == UserLoad(0, 1)
+
     async def test_users_with_fewer_runs_come_first_and_then_the_oldest(self, store: Driver) -> None:
         await begun(store, thread_id="busy")
         for each in ("a", "b"):

@@ -25,16 +25,18 @@ SELECT thread_id, count(*) AS queued FROM queued_questions WHERE thread_id AMONG
 
 -- name: select_load_of_user
 -- The runs that processes execute, or will (agents' runs for other agents belong to the runs that asked for them), and the
--- questions that wait for room alone.
+-- questions that wait for room alone: those behind a run that nobody executes or claims do, too.
 SELECT (SELECT count(*) FROM runs r JOIN threads t ON t.id = r.thread_id
         WHERE r.status = 'running' AND r.waiting_since IS NULL AND r.claimable AND r.parent_run_id IS NULL
           AND t.user_id = :user_id) AS live,
        (SELECT count(DISTINCT q.thread_id) FROM queued_questions q JOIN threads t ON t.id = q.thread_id
         WHERE t.user_id = :user_id
-          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running')) AS due;
+          AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running'
+                          AND (r.claimable OR r.waiting_since IS NOT NULL
+                               OR r.owner IN (SELECT id FROM living_workers)))) AS due;
 
 -- name: select_startable_questions
--- The first of each thread without a live run, as far as their users may have so many runs at once: first of those with the
+-- The first of each thread without a run that somebody executes, will execute or decides about, as far as their users may have so many runs at once: first of those with the
 -- fewest, then the oldest.
 WITH live AS (
     SELECT t.user_id, count(*) AS runs FROM runs r JOIN threads t ON t.id = r.thread_id
@@ -45,7 +47,8 @@ WITH live AS (
            row_number() OVER (PARTITION BY t.user_id ORDER BY q.queued_at, q.thread_id) AS turn
     FROM queued_questions q JOIN threads t ON t.id = q.thread_id
     WHERE q.place = (SELECT min(o.place) FROM queued_questions o WHERE o.thread_id = q.thread_id)
-      AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running')
+      AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running'
+                      AND (r.claimable OR r.waiting_since IS NOT NULL OR r.owner IN (SELECT id FROM living_workers)))
 )
 SELECT d.thread_id, d.id, d.user_id FROM due d LEFT JOIN live l ON l.user_id = d.user_id
 WHERE coalesce(l.runs, 0) + d.turn <= :most
