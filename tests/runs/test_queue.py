@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
@@ -159,6 +160,36 @@ async def test_a_question_behind_a_run_that_a_decision_could_not_continue_begins
     assert sent == []
 
 
+async def test_a_question_that_still_opens_its_source_has_a_slot(
+    open_analyst: OpenAnalyst, store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Gated([finish("Done.")] * 3)
+    analyst = await open_analyst(model, source="demo", max_runs=1)
+    handle = await begun(analyst, "One?", thread_id="t1")
+    await put(analyst, "Two?", thread_id="t2", user_id="bob")
+    opens, opened, resume = asyncio.Event(), asyncio.Event(), analyst.runs.resume
+
+    async def slowly(*args: Any, **given: Any) -> RunHandle:
+        opens.set()
+        await opened.wait()
+        return await resume(*args, **given)
+
+    monkeypatch.setattr(analyst.runs, "resume", slowly)
+    analyst.claims.start()
+    await handle.stop()
+    await asyncio.wait_for(opens.wait(), 60)
+    await put(analyst, "Three?", thread_id="t3", user_id="eve")
+    opened.set()
+    (model.metadata or {})["gate"].set()
+
+    async def third_begun() -> bool:
+        async with store.reading() as tx:
+            return await runs.last_run(tx, "t3") is not None
+
+    await until(third_begun)
+    await ended(store, "t3")
+
+
 async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, store: Driver) -> None:
     first = await open_analyst(Gated([]), source="demo")
     for n in range(3):
@@ -177,4 +208,4 @@ async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, s
 
     await until(all_ended)
     async with store.reading() as tx:
-        assert not (await leases.look(tx))[1]
+        assert not (await leases.look_for_work(tx)).runs

@@ -98,7 +98,7 @@ async def test_a_dead_workers_run_goes_on_elsewhere_by_itself(
     last = await ended(store)
     assert (last.id, last.status, last.outcome["answer"]) == (run.id, "finished", "3 [q1].")
     async with store.reading() as tx:
-        known, _ = await leases.look(tx)
+        known = (await leases.look_for_work(tx)).workers
         events = await runs.events_after(tx, "t", run.id, 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [name for name in known if "/x" in name] == [], "the dead one's row is gone"
@@ -152,7 +152,7 @@ async def test_a_dead_workers_run_is_stopped_at_once(open_analyst: OpenAnalyst, 
     assert (last.id, last.status, last.outcome["reason"]) == (run.id, "paused", "stopped")
     second.claims.start()
     async with store.reading() as tx:
-        assert (await leases.look(tx))[1] is False, "nobody goes on with it"
+        assert (await leases.look_for_work(tx)).runs is False, "nobody goes on with it"
 
 
 async def test_a_run_that_was_stopped_before_its_worker_died_is_not_gone_on_with(
@@ -244,7 +244,7 @@ async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
     async def is_free() -> bool:
         analyst.worker.wake()
         async with store.reading() as tx:
-            return (await leases.look(tx))[1]
+            return (await leases.look_for_work(tx)).runs
 
     await until(is_free)
     assert not refused
@@ -277,10 +277,10 @@ async def test_a_worker_leaves_no_row_behind(open_analyst: OpenAnalyst, store: D
     analyst = await open_analyst([finish("Three.")])
     await (await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)).wait()
     async with store.reading() as tx:
-        assert (await leases.look(tx))[0] == {await analyst.worker.id(): True}
+        assert (await leases.look_for_work(tx)).workers == {await analyst.worker.id(): True}
     await analyst.close()
     async with store.reading() as tx:
-        assert await leases.look(tx) == ({}, False)
+        assert (await leases.look_for_work(tx))[:2] == ({}, False)
 
 
 def _plan(run_id: str) -> runs.NewRun:
@@ -303,7 +303,7 @@ async def test_a_draining_worker_ends_its_step_and_another_goes_on(
         await handle.wait()
     async with store.reading() as tx:
         steps = await runs.steps_from(tx, "t", 0)
-        assert (await leases.look(tx))[1], "anybody may go on with it"
+        assert (await leases.look_for_work(tx)).runs, "anybody may go on with it"
     assert [(step.kind, step.status) for step in steps] == [("model", "done")]
     asked = await first.ask("And?", thread_id="t2", source=shop, user_id=USER)
     await asyncio.wait({asked.task})

@@ -100,12 +100,6 @@ async def remove(tx: Transaction, worker: str) -> None:
     await tx.run("delete_worker", id=worker)
 
 
-async def look(tx: Transaction) -> tuple[dict[str, bool], bool]:
-    """Return all workers, each with whether it renewed its row lately; and whether a run waits for one of them."""
-    rows, found = await tx.fetch_all(("select_workers", {}), ("select_claimable", {}), last=True)
-    return {row["id"]: bool(row["lives"]) for row in rows}, bool(found)
-
-
 class WaitingWork(NamedTuple):
     """All workers, each with whether it renewed its row lately; whether runs or background jobs wait for one; and how
     many questions wait for their turn."""

@@ -11,6 +11,7 @@ from longthread.context.client_branch import ClientBranch
 from longthread.context.forks import Fork, run_of_branch
 from longthread.errors import (
     InvalidInput,
+    LeaseLost,
     NothingToResume,
     NothingToStop,
     QuestionNotFound,
@@ -199,6 +200,7 @@ class Runs:
         source: str | None = None,
         scope: DelegationScope | None = None,
         claim: Hold | None = None,
+        has_slot: bool = False,
         place: ClientBranch | None = None,
     ) -> RunHandle:
         """Continue a thread's unfinished run: where its process died or, if it was paused or failed, as if the user had
@@ -207,12 +209,14 @@ class Runs:
         Args:
             scope: limits of a run that another agent asked for.
             claim: the run's hold, if it is this worker's already.
+            has_slot: whether the caller has taken the slot of the claimed run. If this fails, the slot is still theirs.
             place: the request of a client, by which a paused run is continued.
 
         Raises:
             NothingToResume: the branch's last run is finished, or there is none.
             RunInProgress: it is being executed.
             RunWaiting: it waits for decisions; see `Approvals.decide`.
+            LeaseLost: the claimed run has ended.
         """
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
@@ -224,6 +228,8 @@ class Runs:
             raise NothingToResume(thread=thread_id)
         if run.status == "waiting":
             raise RunWaiting(thread=thread_id, run=run.id)
+        if role is None and claim is not None:
+            raise LeaseLost(thread=thread_id, run=claim.lease.run_id)
         if role is None:
             return await self.ask(
                 "继续" if is_chinese(run.question) else "continue",
@@ -244,7 +250,7 @@ class Runs:
                 self._store, thread, services.window_cache, services.worker, claim, model=models.name
             )
 
-        handle = await self._start(take, role, models, source, thread, user_id, scope)
+        handle = await self._start(take, role, models, source, thread, user_id, scope, has_slot=has_slot)
         assert not isinstance(handle, QueuedQuestion)
         return handle
 
@@ -371,6 +377,7 @@ class Runs:
         thread: Thread | str | None,
         user_id: str,
         scope: DelegationScope,
+        has_slot: bool = False,
     ) -> RunHandle | QueuedQuestion:
         """Open what a run needs, begin it or take it over (`begun`, which is told whether there is room), and execute
         it."""
@@ -379,8 +386,9 @@ class Runs:
             window = await self._services.context_windows.of(*models.all)
             with ExitStack() as undoing:
                 room = self.slots.has_room
-                self.slots.take()
-                undoing.callback(self.slots.give)
+                if not has_slot:
+                    self.slots.take()
+                    undoing.callback(self.slots.give)
                 started = await begun(sources.own, room)
                 if isinstance(started, QueuedQuestion):
                     await sources.close()

@@ -84,17 +84,14 @@ class Claims:
         if found.jobs or dead:
             self._jobs.wake()
         for run in claimed:
+            self._slots.take()
             self._begin_to_take(run, self._worker.hold(run.lease))
         CLAIMS.add(by=len(claimed))
         self._slots.queued = found.questions > 0
         return max(len(claimed), await self._begin_queued())
 
-    @property
-    def _room(self) -> int:
-        """How many more runs this process may execute."""
-        return max(0, self._slots.free - len(self._tasks))
-
     def _begin_to_take(self, run: ClaimedRun, hold: Hold) -> None:
+        """Work on a run in a task. Its slot is taken already: until its source is open, other questions begin."""
         task = asyncio.get_running_loop().create_task(self._take(run, hold))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -106,18 +103,27 @@ class Claims:
             return 0
         async with self._services.store.reading() as tx:
             due = await queue.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
-        self._slots.wanted = len(due) > self._room
-        return sum([await self._begin(turn) for turn in due if self._room])
+        self._slots.wanted = len(due) > self._slots.free
+        count = 0
+        for turn in due:
+            if not self._slots.free:
+                break  # also if there is room again at the next one: that one is not to be before this one
+            count += await self._begin(turn)
+        return count
 
     async def _begin(self, turn: StartableQuestion) -> bool:
         """Make a queued question a run, and begin to work on it; False if that is not to be."""
         services = self._services
+        self._slots.take()
+        started = None
         try:
             started = await begin_queued(services.store, turn, services.window_cache, self._worker, self._runs.limits)
         except LongthreadError as error:
             if not isinstance(error, ThreadNotFound):  # it was deleted
                 _logger.warning("Question %s could not be begun; trying again: %s", turn.id, error)
-            return False
+        finally:
+            if started is None:
+                self._slots.give()
         if started is not None:
             services.hub.question_changed(turn.id)
             self._begin_to_take(ClaimedRun(started.hold.lease, turn.user_id, 0, None), started.hold)
@@ -127,12 +133,14 @@ class Claims:
         async with self._services.store.writing() as tx:
             for worker in dead:
                 await leases.remove(tx, worker)
-            return await leases.claim(tx, own, limit=min(_AT_ONCE, self._room))
+            return await leases.claim(tx, own, limit=min(_AT_ONCE, self._slots.free))
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
-        """Work on a claimed run. A run that cannot go on fails, and a failing store leaves it to the next claim."""
+        """Work on a claimed run, in its slot. A run that cannot go on fails, and a failing store leaves it to the next
+        claim."""
+        executed = False
         try:
-            await self._go_on(claimed, hold)
+            executed = await self._go_on(claimed, hold)
         except (LeaseLost, ThreadNotFound):
             self._worker.drop(hold)
         except StoreError as error:
@@ -146,8 +154,13 @@ class Claims:
         except Exception:  # no caller waits for the task; the run stays, for whoever resumes it
             _logger.exception("Run %s was claimed, and could not go on", hold.lease.run_id)
             await self._worker.release(hold, claimable=False)
+        finally:
+            if not executed:
+                self._slots.give()
+                self._runs.wake_queue()
 
-    async def _go_on(self, claimed: ClaimedRun, hold: Hold) -> None:
+    async def _go_on(self, claimed: ClaimedRun, hold: Hold) -> bool:
+        """Execute a claimed run, or end it; return whether it is executed."""
         thread_id, user_id = claimed.lease.thread_id, claimed.user_id
         if claimed.stop_by is not None:
             store, cache = self._services.store, self._services.window_cache
@@ -158,7 +171,9 @@ class Claims:
         elif claimed.crashes >= MOST_CRASHES:
             await self._fail(hold, RunCrashed(thread=thread_id, run=claimed.lease.run_id, count=claimed.crashes))
         else:
-            await self._runs.resume(thread_id, user_id=user_id, claim=hold)
+            await self._runs.resume(thread_id, user_id=user_id, claim=hold, has_slot=True)
+            return True
+        return False
 
     async def _fail(self, hold: Hold, error: LongthreadError) -> None:
         with suppress(LeaseLost):

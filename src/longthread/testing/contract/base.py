@@ -55,7 +55,7 @@ def draft(entry_id: str, text: str = "text", **more: Any) -> Draft:
 
 async def registered(tx: Transaction, worker: str) -> None:
     """Register a worker, unless it is."""
-    known, _ = await leases.look(tx)
+    known = (await leases.look_for_work(tx)).workers
     if worker not in known:
         await leases.register(tx, worker)
 
