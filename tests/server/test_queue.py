@@ -224,6 +224,34 @@ def test_a_queued_question_is_asked_once_under_its_key(serve: Any) -> None:
     assert said(running, thread).count("Two?") == 1
 
 
+def test_the_same_request_many_times_at_once_is_one_question_also_of_a_queue_with_room_for_one(serve: Any) -> None:
+    running = gated(serve, max_queued=1)
+    thread = running.ask("One?")["thread_id"]
+    answers: list[Any] = []
+
+    def ask() -> None:
+        answers.append(put(running, "Two?", thread, **{"Idempotency-Key": "k"}))
+
+    asking = [threading.Thread(target=ask) for _ in range(6)]
+    for each in asking:
+        each.start()
+    for each in asking:
+        each.join(30)
+    assert len(answers) == 6
+    assert len({each["queued_id"] for each in answers}) == 1
+    running.model.shut.clear()
+    finished(running, answers[0])
+
+
+@pytest.mark.one_backend
+def test_an_answer_is_no_queued_question(serve: Any) -> None:
+    running = serve(ANSWERS)
+    thread = running.answer("One?")["thread_id"]
+    answer = running.history(thread)["messages"][-1]
+    found = running.client.get(f"/api/conversations/{thread}/queue/{answer['id']}")
+    assert (found.status_code, found.json()["code"]) == (404, "question_not_found")
+
+
 @pytest.mark.one_backend
 def test_a_queue_has_an_end(serve: Any) -> None:
     running = gated(serve, max_queued=1)
@@ -343,4 +371,4 @@ def test_a_question_whose_source_is_gone_fails_and_the_queue_goes_on(serve: Any,
     shop.unlink()
     running.model.shut.clear()
     assert finished(running, gone)["type"] == "RUN_ERROR"
-    assert finished(running, behind)["type"] in {"RUN_ERROR", "RUN_FINISHED"}
+    assert finished(running, behind)["type"] == "RUN_ERROR", "it asks the same source"

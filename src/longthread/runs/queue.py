@@ -45,8 +45,9 @@ async def begin_or_queue(
 ) -> StartedRun | QueuedQuestion:
     """Start a run on a question, or queue it, in one transaction. When this returns, the question survives a crash.
 
-    A thread is busy while its run is executed, or is to be claimed, or questions wait on it. A run that waits for a person is superseded, as
-    by `begin`: who asks has seen its calls. Those whose questions waited before have not, and they go on waiting.
+    A thread is busy while its run is executed or to be claimed, or questions wait on it. A run that waits for a person
+    is superseded, as by `begin`: who asks has seen its calls. Those whose questions waited before have not, and they
+    go on waiting.
 
     Args:
         room: whether this process may execute one more run.
@@ -130,10 +131,10 @@ async def _add(tx: Transaction, thread: Thread, ask: RunRequest, *, first: bool,
     plan = QuestionPlan(
         ask.question, ask.source, ask.fingerprint, ask.model, ask.protocol, ask.max_steps, ask.agent, ask.rolls_back
     )
-    added = await queue.add(tx, thread.id, new_id(), plan, user_id=thread.user_id, first=first, most=limits.queued)
-    if ask.key is not None:
-        await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=added.id)
-    return added
+    queued_id = new_id()
+    if ask.key is not None:  # before the questions are counted: one that waits already is not refused
+        await keys.save(tx, ask.user_id, ask.key, thread_id=thread.id, run_id=queued_id)
+    return await queue.add(tx, thread.id, queued_id, plan, user_id=thread.user_id, first=first, most=limits.queued)
 
 
 def _request_of(queued: QueuedQuestion, user_id: str) -> RunRequest:

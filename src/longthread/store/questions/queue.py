@@ -105,9 +105,9 @@ async def find(tx: Transaction, thread_id: str, question_id: str) -> QueuedQuest
 
 
 async def run_of(tx: Transaction, thread_id: str, question_id: str) -> str | None:
-    """Return the id of the run that a question has become; None if it has not."""
-    found = await log.find_entries(tx, thread_id, [question_id])
-    return found[question_id].run_id if found else None
+    """Return the id of the run that a question has become; None if it has not, or if the id is that of an answer."""
+    found = (await log.find_entries(tx, thread_id, [question_id])).get(question_id)
+    return found.run_id if found is not None and found.role == "user" else None
 
 
 async def remove(tx: Transaction, thread_id: str, question_id: str) -> bool:
@@ -119,6 +119,12 @@ async def counts(tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
     """Count the questions that wait by thread; threads without any are absent."""
     rows = await tx.fetch("count_queued_questions_of_threads", threads=dump(list(thread_ids)))
     return {row["thread_id"]: int(row["queued"]) for row in rows}
+
+
+async def count(tx: Transaction) -> int:
+    """Count the questions that wait in the store."""
+    [row] = await tx.fetch("count_queued_questions")
+    return int(row["queued"])
 
 
 async def startable(tx: Transaction, *, most: int | None, limit: int) -> list[StartableQuestion]:
