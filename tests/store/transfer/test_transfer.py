@@ -30,6 +30,7 @@ from longthread.store.transfer.copy import compare_stores, copy_store
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.store.transfer.threads import TransferOutcome, thread_ids
 from longthread.testing.contract.history import run_id, seen, turns
+from longthread.testing.contract.queue import order, queued
 from longthread.testing.contract.runs import alive, begun, taken_over
 
 YOURS = ImportTarget(user_id="u")
@@ -198,6 +199,36 @@ async def test_a_run_is_executed_where_it_was_begun_and_nowhere_else(store: Driv
         assert await executed(there, "t", alive=alive) is None
     assert (await taken_over(other, alive=alive)).owner == "second"
     assert (await copy_store(store, other, silent)).same == 1
+
+
+@pytest.mark.sampled(2)
+async def test_a_question_that_waits_stays_where_it_was_asked(store: Driver, other: Driver) -> None:
+    await queued(store, "q", user_id="u")
+    data = await exported(store)
+    assert "queued_questions" not in lines(data)[1]["rows"]
+
+    def with_a_question(found: list[dict[str, Any]]) -> None:
+        found[1]["rows"]["queued_questions"] = 1
+        found.insert(-1, {"table": "queued_questions", "row": {"id": "q", "place": 1}})
+
+    with pytest.raises(ArchiveInvalid, match="has no queued_questions"):
+        await imported(other, rewritten(data, with_a_question))
+    outcome = await copy_store(store, other, silent)
+    assert (outcome.written, outcome.questions_left) == (1, 1)
+    assert await order(other) == []
+    assert (await copy_store(store, other, silent)).same == 1
+
+
+@pytest.mark.sampled(2)
+async def test_a_thread_where_a_question_waits_is_not_replaced(store: Driver, other: Driver) -> None:
+    await fill(store, "t")
+    assert (await copy_store(store, other, silent)).written == 1
+    await queued(other, "q", user_id="u")
+    async with store.writing() as tx:
+        await log.extend(tx, "t", [Draft(id=new_id(), role="user", text="More")])
+    outcome = await copy_store(store, other, silent, update=True)
+    assert [each.reason for each in outcome.refused] == ["a question waits there"]
+    assert await order(other) == [(1, "q")]
 
 
 async def test_an_export_is_lines_that_can_be_read(store: Driver) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from longthread.cli import options
 from longthread.cli.commands.prune import prune_
 from longthread.cli.progress import bytes_text, counted, shown
+from longthread.cli.questions import leave_questions
 from longthread.cli.screen import Console, echo
 from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import alone, existing, run, some
@@ -99,6 +100,7 @@ def copy(
             echo(f"FROM has {counted(found.source, 'thread')}, and TO {found.target:,}. Copy again.")
         elif not refused:
             echo("Both stores have as many rows of every thread.")
+        leave_questions(outcome.questions_left)
     if outcome.refused:
         refusals = some([str(refusal) for refusal in outcome.refused])
         raise NotCopied(where=where, refused=refusals, remedy=_remedy(outcome.refused, update=update))

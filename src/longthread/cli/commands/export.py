@@ -14,6 +14,7 @@ from longthread.cli.damaged import leave_damaged
 from longthread.cli.find_thread import find_thread
 from longthread.cli.output_file import output
 from longthread.cli.progress import counted, shown
+from longthread.cli.questions import leave_questions
 from longthread.cli.screen import echo
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput, RowDamaged
@@ -21,6 +22,7 @@ from longthread.model.markdown import markdown
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
+from longthread.store.questions import queue
 from longthread.store.transfer.archive import export_lines, why_not_whole
 from longthread.store.transfer.threads import thread_ids
 
@@ -91,6 +93,7 @@ async def _export(
             with shown("exporting") as progress:
                 async for line in export_lines(tx, ids, progress, damaged if names else None):
                     file.write(line)
+            leave_questions(sum((await queue.counts(tx, ids)).values()))
         else:
             for thread_id in ids:
                 try:

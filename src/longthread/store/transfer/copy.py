@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
 from longthread.store import incarnation, log
 from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.questions import queue
 from longthread.store.tables import RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.identity import refuse_same
 from longthread.store.transfer.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
@@ -49,6 +50,8 @@ async def copy_store(
         await copying.copy_thread(thread_id)
     for name in late:
         await copying.copy_shared(name)
+    async with source.reading() as tx:
+        copying.outcome.questions_left = await queue.count(tx)
     return copying.outcome
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from longthread.errors import StoreError
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.leases import left
+from longthread.store.questions import queue
 from longthread.store.tables import CHECKPOINTS, ENTRIES, RUNS, THREADS, StoreTable, Tables, canonical
 from longthread.store.transfer.rows import (
     PAGE_BYTES,
@@ -52,6 +53,8 @@ class TransferOutcome:
     updated: int = 0
     same: int = 0
     rows: int = 0
+    questions_left: int = 0
+    """How many questions wait in the store that was copied. They are not taken along."""
     refused: list[Refusal] = field(default_factory=list)
 
 
@@ -164,7 +167,10 @@ def differing_column(table: StoreTable, mine: Row, other: Row) -> str | None:
 
 
 async def gone_on(here: Transaction, there: Transaction, tables: Tables, thread_id: str) -> str | None:
-    """Return what a thread has only there: an entry, a checkpoint or a run; None: it can have continued only here."""
+    """Return what a thread has only there: a question that waits, an entry, a checkpoint or a run; None: it can have
+    continued only here."""
+    if await queue.counts(there, [thread_id]):
+        return "a question waits there"
     for name, compared in _GOES_ON.items():
         table = tables[name]
         rows, ours = (_rows_of(tx, table, thread_id) for tx in (here, there))
