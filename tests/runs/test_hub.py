@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -213,7 +214,7 @@ async def test_a_watch_of_a_run_that_waits_ends(store: Driver) -> None:
     hub = Hub(store)
     stream = await begun(store, hub)
     with hub.watch(*PLACE) as watch:
-        await stream.wait([])
+        await stream.wait([], AsyncMock())
         assert [event.type for event in await read(watch, 2)] == ["started", "waiting"]
         assert await watch.read() == []
         assert watch.halts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
-from tests.script import COUNT, finish
+from tests.runs.approvals import Sent, define, sent
+from tests.script import COUNT, call, finish
 
 from longthread.errors import LeaseLost, StoreDisconnected, ThreadNotFound
 from longthread.model.run import Run
@@ -19,11 +21,12 @@ from longthread.runs import execute
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import here
 from longthread.runs.workers import worker as working
-from longthread.store import leases, log, runs
+from longthread.store import approvals, leases, log, runs
 from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 
+__all__ = ["sent"]
 USER = "default"
 
 
@@ -141,6 +144,43 @@ async def test_a_stop_through_another_process_is_obeyed(open_analyst: OpenAnalys
     first.worker.wake()
     assert (await handle.wait()).type == "paused"
     assert (await last_run(store)).outcome["reason"] == "stopped"
+
+
+@pytest.mark.parametrize("how", ["stop", "interrupt"])
+async def test_a_stop_through_another_process_holds_if_the_run_is_about_to_wait(
+    open_analyst: OpenAnalyst, store: Driver, sent: Sent, how: str
+) -> None:
+    await define(store)
+    model = Gated([call("send_mail", to="ada")])
+    first, second = await open_analyst(model), await open_analyst([finish("As you like.")])
+    handle = await first.ask("Mail ada.", agent="clerk", thread_id="t", user_id=USER)
+    await model.asked.wait()
+    if how == "stop":
+        await second.runs.stop("t", user_id=USER)
+    else:
+        await second.runs.submit("Do not!", when_busy="interrupt", thread_id="t", user_id=USER)
+    (model.metadata or {})["gate"].set()
+    told = await handle.wait()
+    assert (told.type, told.data["reason"]) == ("paused", "stopped")
+    async with store.reading() as tx:
+        [asked] = await approvals.of_run(tx, "t", handle.run.id)
+        events = await runs.events_after(tx, "t", handle.run.id, 0)
+    assert (asked.decision, asked.by) == ("superseded", USER)
+    assert "waiting" not in [event.type for event in events]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    if how == "stop":
+        await second.runs.resume("t", user_id=USER)
+    else:
+        second.claims.start()
+
+    async def is_answered() -> bool:
+        return (await last_run(store)).status == "finished"
+
+    await until(is_answered)
+    async with store.reading() as tx:
+        results = [json.loads(each.text) for each in await log.entries_between(tx, "t", 1, 99) if each.role == "tool"]
+    assert [each["error"]["type"] for each in results] == ["called_off"]
+    assert sent == []
 
 
 async def test_a_dead_workers_run_is_stopped_at_once(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:

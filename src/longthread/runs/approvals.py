@@ -83,7 +83,7 @@ def superseded() -> Observation:
 
 def called_off() -> Observation:
     """Return the result of a call that nobody decided about before the run was stopped."""
-    said = "The user was asked about this call, and stopped the run instead: it was not made."
+    said = "This call needed the user's decision. They stopped the run instead: it was not made."
     return {"ok": False, "error": {"type": "called_off", "message": said}}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -19,8 +20,10 @@ from longthread.runs.loop import drive
 from longthread.runs.outcome import is_over, outcome_of
 from longthread.runs.progress import stopped_outcome
 from longthread.runs.run_context import RunContext
+from longthread.runs.workers.stop import end_stopped
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
+from longthread.store.runs import LeaseCheck
 
 _logger = logging.getLogger(__name__)
 
@@ -77,16 +80,23 @@ async def _until_left(context: RunContext, models: RunModels, known: KnownFacts)
 
 
 async def _wait(context: RunContext) -> RunStatus:
-    """Let the run wait for a person. If that cannot be stored, the run fails."""
+    """Let the run wait for a person, or end it if it was stopped meanwhile. If that cannot be stored, the run fails."""
     try:
-        await context.stream.wait(list(context.asked.values()))
+        waits = await context.stream.wait(list(context.asked.values()), partial(_call_off, context))
     except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:
         problem = {"type": "store_error", "message": f"What is to be approved could not be stored: {error}"}
         await context.stream.end("failed", {"error": problem})
         return "failed"
-    return "waiting"
+    return "waiting" if waits else "paused"
+
+
+async def _call_off(context: RunContext, tx: Transaction, held: LeaseCheck) -> None:
+    """End a run that was stopped just before it waits: its calls are called off, as by a stop just after."""
+    assert held.stop_by is not None
+    run, window = replace(context.run, status="waiting"), [spot.entry for spot in context.window.spots]
+    await end_stopped(tx, run, window, tip=held.tip, size=held.size, by=held.stop_by)
 
 
 async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcome: Mapping[str, Any]) -> None:

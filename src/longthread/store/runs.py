@@ -59,13 +59,15 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class LeaseCheck:
-    """The result of a lease check: the locked thread's tip and size, and the run's events so far."""
+    """The result of a lease check: the locked thread's tip and size, and the run's events so far. `stop_by` is the user
+    who has stopped the run through another process, if any."""
 
     tip: int
     size: int
     started_at: datetime
     first_step: int
     marks: tuple[Mark, ...]
+    stop_by: str | None
 
 
 async def begin(
@@ -140,6 +142,7 @@ async def check(tx: Transaction, lease: Lease) -> LeaseCheck:
         started_at=time_of(row["started_at"]),
         first_step=row["first_step"],
         marks=tuple(marks_of(row)),
+        stop_by=row["stop_by"],
     )
 
 

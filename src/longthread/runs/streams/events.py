@@ -19,6 +19,9 @@ from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
 
+CallOff = Callable[[Transaction, LeaseCheck], Awaitable[None]]
+"""Ends a run that was stopped before it waits for a person."""
+
 
 @dataclass(slots=True, eq=False)
 class _Piece:
@@ -201,14 +204,21 @@ class EventStream:
                 await also(tx)
         self._hub.changed(*self._place)
 
-    async def wait(self, calls: Sequence[Approval]) -> None:
-        """Let the run wait for decisions about these calls, publish them, and release its lease."""
+    async def wait(self, calls: Sequence[Approval], stopped: CallOff) -> bool:
+        """Let the run wait for decisions about these calls, publish them, and release its lease. If somebody has
+        stopped the run, nobody is asked: `stopped` ends it in the same transaction. Return whether it waits."""
         calls = sorted(calls, key=lambda call: call.place)
-        async with self.writing() as (tx, _):
+        async with self.writing() as (tx, held):
             await self.flush_with(tx)
-            data = {"calls": [call.request() for call in calls]}
-            await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
+            if held.stop_by is None:
+                data = {"calls": [call.request() for call in calls]}
+                await self._append(tx, self.number(), "waiting", data, datetime.now(UTC))
             await approvals.let_wait(tx, self.lease.thread_id, self.lease.run_id, calls)
+            if held.stop_by is not None:
+                await stopped(tx, held)
+        if held.stop_by is not None:
+            self._hub.changed(*self._place)
+        return held.stop_by is None
 
     @property
     def _place(self) -> RunPlace:

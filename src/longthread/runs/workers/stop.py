@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longthread.context.window import spots_of
 from longthread.context.window_cache import WindowCache
 from longthread.errors import NothingToStop
+from longthread.model.entry import Entry
 from longthread.model.run import Run, start_of
 from longthread.model.thread import Thread
 from longthread.runs.approvals import called_off
@@ -42,18 +43,20 @@ async def stop_run(
         if claimed is None and await runs.is_held(tx, run, alive=may_be_alive):
             await runs.request_stop(tx, run, by=by)
             return None
-        await _end(tx, thread, run, cache, by=by)
+        window = [spot.entry for spot in (await cache.read(tx, thread)).spots]
+        await end_stopped(tx, run, window, tip=thread.tip, size=thread.entry_count, by=by)
     return run
 
 
-async def _end(tx: Transaction, thread: Thread, run: Run, cache: WindowCache, *, by: str) -> None:
-    window = [spot.entry for spot in (await cache.read(tx, thread)).spots]
+async def end_stopped(tx: Transaction, run: Run, window: Sequence[Entry], *, tip: int, size: int, by: str) -> None:
+    """End a stopped run that nobody executes, with a result for each open call. The caller has locked its thread, which
+    has this `tip` and `size`; `window` are the thread's entries from the run's question on, or more."""
     drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
-    added = await log.append(tx, thread.id, drafts, tip=thread.tip, size=thread.entry_count)
+    added = await log.append(tx, run.thread_id, drafts, tip=tip, size=size)
     first = start_of(window, run) or 0
     own = [spot.message for spot in spots_of([*window[first:], *added])]
     await runs.call_off(tx, run, stopped_outcome(run.question, own))
-    for below in await runs.answers(tx, thread.id, run.id):  # nobody waits for these any more
+    for below in await runs.answers(tx, run.thread_id, run.id):  # nobody waits for these any more
         if below.status == "running":
             await runs.request_stop(tx, below, by=by)
 

@@ -73,7 +73,7 @@ WHERE thread_id = :thread_id AND id = :id AND owner = :owner AND attempt = :atte
 UPDATE runs SET stop_by = :stop_by WHERE thread_id = :thread_id AND id = :id;
 
 -- name: select_lease quick
-SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step
+SELECT t.tip, t.entry_count, r.told, r.started_at, r.first_step, r.stop_by
 FROM threads t JOIN runs r ON r.thread_id = t.id
 WHERE t.id = :thread_id AND r.id = :id AND r.owner = :owner AND r.attempt = :attempt
   AND r.status = 'running';
