@@ -24,6 +24,7 @@ from longthread.model.run import Answers, Run
 from longthread.model.thread import Thread
 from longthread.runs.analyst import Analyst
 from longthread.runs.delegation import LONGEST, tool_names
+from longthread.runs.handle import RunHandle
 from longthread.store import approvals, log, runs
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
@@ -392,6 +393,66 @@ async def test_agents_that_a_draining_worker_leaves_go_on_below_their_callers(
     ended = [await run_of(other, each) for each in threads]
     assert [(run.status, run.outcome["answer"]) for run in ended] == [("finished", name) for name in "abc"]
     assert [each.id for each in await below(other, handle.thread_id)] == [b.id], "none was asked twice"
+
+
+class _Held(ScriptedChatModel):
+    """`a` asks `b`, whose reply waits."""
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        if str(messages[0].text).startswith("You are b."):
+            (self.metadata or {})["reached"].set()
+            await asyncio.Event().wait()
+        async for chunk in super()._astream(messages, *args, **kwargs):
+            yield chunk
+
+
+async def _called_elsewhere(open_analyst: OpenAnalyst) -> tuple[Analyst, Analyst, RunHandle, Thread]:
+    """A server that executes `a`, and waits for the agent `b`, which another one executes; the run of `a`; and `b`."""
+    script, hurry = played({"a": [call("ask_b", task="Go")], "b": []})._script._replies[0], asyncio.Event()
+
+    async def holding() -> tuple[Analyst, asyncio.Event]:
+        model, reached = _Held(script), asyncio.Event()
+        model.metadata = {"reached": reached}
+        return await open_analyst(model), reached
+
+    first, reached = await holding()
+    await define(first, agent("a", "b"), agent("b"))
+    asked = await first.ask("Go", agent="a", user_id=USER)
+    await reached.wait()
+    [b] = await below(first, asked.thread_id)
+    hurry.set()
+    await first.drain(60, hurry)
+    elsewhere, reached = await holding()
+    await elsewhere.runs.resume(b.id, user_id=USER)
+    await reached.wait()
+    server = await open_analyst(played({"a": [finish("a")], "b": [finish("b")]}))
+    handle = await server.runs.resume(asked.thread_id, user_id=USER)
+    async with asyncio.timeout(60):
+        while not server.hub._feeds:  # noqa: ASYNC110 - it rings no event that it waits
+            await asyncio.sleep(0.02)
+    return server, elsewhere, handle, b
+
+
+async def test_a_caller_goes_on_with_its_agent_that_another_process_left(open_analyst: OpenAnalyst) -> None:
+    server, elsewhere, handle, b = await _called_elsewhere(open_analyst)
+    server.claims.start()
+    hurry = asyncio.Event()
+    hurry.set()
+    await elsewhere.drain(60, hurry)
+    async with asyncio.timeout(60):
+        assert (await handle.wait()).data["answer"] == "a"
+    assert (await run_of(server, b.id)).outcome["answer"] == "b"
+
+
+async def test_a_stop_reaches_an_agent_in_another_process(open_analyst: OpenAnalyst) -> None:
+    server, elsewhere, handle, b = await _called_elsewhere(open_analyst)
+    await server.runs.stop(handle.thread_id, user_id=USER)
+    elsewhere.worker.wake()
+    async with asyncio.timeout(60):
+        while (await run_of(server, b.id)).status == "running":  # noqa: ASYNC110 - a row rings no event
+            await asyncio.sleep(0.02)
+    ended = [await run_of(server, each) for each in (handle.thread_id, b.id)]
+    assert [(run.status, run.outcome["reason"]) for run in ended] == [("paused", "stopped")] * 2
 
 
 async def test_sources_and_memories(open_analyst: OpenAnalyst, shop: str) -> None:

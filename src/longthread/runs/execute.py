@@ -20,7 +20,7 @@ from longthread.runs.loop import drive
 from longthread.runs.outcome import is_over, outcome_of
 from longthread.runs.progress import stopped_outcome
 from longthread.runs.run_context import RunContext
-from longthread.runs.workers.stop import end_stopped
+from longthread.runs.workers.stop import end_stopped, stop_answers
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Transaction
 from longthread.store.runs import LeaseCheck
@@ -28,8 +28,9 @@ from longthread.store.runs import LeaseCheck
 _logger = logging.getLogger(__name__)
 
 
-async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
-    """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains.
+async def execute(context: RunContext, models: RunModels, known: KnownFacts, *, user_id: str) -> RunStatus:
+    """Run the agent until the run ends, waits for a person, or stays `running` because the worker drains. If it is
+    cancelled, `user_id` has stopped it.
 
     Raises:
         LeaseLost: the run is no longer this worker's.
@@ -38,7 +39,7 @@ async def execute(context: RunContext, models: RunModels, known: KnownFacts) -> 
     began, left = perf_counter(), "lost"
     _log(context, "run begins", attempt=context.lease.attempt)
     try:
-        status = await _until_left(context, models, known)
+        status = await _until_left(context, models, known, user_id)
         left = "given_back" if status == "running" else status
         return status
     except asyncio.CancelledError:
@@ -55,7 +56,7 @@ def _log(context: RunContext, event: str, **fields: Any) -> None:
     _logger.info(event, extra={"fields": {**ids, **fields}})
 
 
-async def _until_left(context: RunContext, models: RunModels, known: KnownFacts) -> RunStatus:
+async def _until_left(context: RunContext, models: RunModels, known: KnownFacts, user_id: str) -> RunStatus:
     hold, work = context.hold, asyncio.ensure_future(_work(context, models))
     try:
         either: set[asyncio.Future[Any]] = {hold.lost, work}
@@ -69,7 +70,8 @@ async def _until_left(context: RunContext, models: RunModels, known: KnownFacts)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         hold.expect()
-        await to_the_end(_end(context, known, "paused", stopped_outcome(context.run.question, context.window.own)))
+        outcome = stopped_outcome(context.run.question, context.window.own)
+        await to_the_end(_end(context, known, "paused", outcome, stopped_by=user_id))
         raise
     if status == "running":
         return status
@@ -99,12 +101,25 @@ async def _call_off(context: RunContext, tx: Transaction, held: LeaseCheck) -> N
     await end_stopped(tx, run, window, tip=held.tip, size=held.size, by=held.stop_by)
 
 
-async def _end(context: RunContext, known: KnownFacts, status: RunStatus, outcome: Mapping[str, Any]) -> None:
+async def _end(
+    context: RunContext,
+    known: KnownFacts,
+    status: RunStatus,
+    outcome: Mapping[str, Any],
+    *,
+    stopped_by: str | None = None,
+) -> None:
     """Store the run's end. If its outcome cannot be stored, the run fails: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
     said = last if last.id == outcome.get("message_id") else None
+
+    async def also(tx: Transaction) -> None:
+        await _keep_facts(context, known, tx)
+        if stopped_by is not None:
+            await stop_answers(tx, context.run, by=stopped_by)
+
     try:
-        await context.stream.end(status, outcome, said=said, also=partial(_keep_facts, context, known))
+        await context.stream.end(status, outcome, said=said, also=also)
     except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:

@@ -430,7 +430,7 @@ class Runs:
     ) -> None:
         services, thread, models = self._services, started.thread, assignment.models
         try:
-            await execute(context, models, started.known)
+            await execute(context, models, started.known, user_id=thread.user_id)
         finally:
             if started.hold.draining:
                 await to_the_end(services.worker.release(started.hold))

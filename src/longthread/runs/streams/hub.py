@@ -51,8 +51,8 @@ class _Feed:
     """The newest events of a watched run, in order and without a gap.
 
     `events` are all events after number `since`, up to number `last`. If `stale`, the store may hold more. `since` is
-    None before the first read. `halts`: event `last` ended an execution. `ended`: the run is gone, or nobody executes
-    it, so that nothing follows.
+    None before the first read. `halts`: event `last` ended an execution. `left`: nobody executed the run when it was
+    last looked at. `ended`: it is gone, or left for good, so that nothing follows.
     """
 
     since: int | None = None
@@ -60,6 +60,7 @@ class _Feed:
     events: deque[Event] = field(default_factory=deque)
     stale: bool = True
     halts: bool = False
+    left: bool = False
     ended: bool = False
     watches: list[RunWatch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -141,7 +142,7 @@ class Hub:
         feed = self._feeds.get((thread_id, run_id))
         if feed is None:
             return
-        feed.ended = False
+        feed.left = feed.ended = False
         if after is None or feed.since is None or after > feed.last:
             feed.stale = True
         else:
@@ -222,8 +223,8 @@ class Hub:
                     yield event
 
     async def halted(self, thread_id: str, run_id: str) -> None:
-        """Wait until a run has ended or waits for a person, or nobody executes it."""
-        with self.watch(thread_id, run_id) as watch:
+        """Wait until a run has ended or waits for a person, or nobody executes it, whoever may claim it."""
+        with self.watch(thread_id, run_id, goes_on=lambda: not self._feeds[thread_id, run_id].left) as watch:
             while await watch.read():
                 pass
 
@@ -240,7 +241,7 @@ class Hub:
     def _joined(self, place: RunPlace, watch: RunWatch) -> Iterator[_Feed]:
         feed = self._feeds.setdefault(place, _Feed())
         feed.watches.append(watch)
-        feed.ended = False
+        feed.left = feed.ended = False
         self._look_soon(place)
         try:
             yield feed
@@ -252,7 +253,7 @@ class Hub:
     def _stale(self, place: RunPlace) -> None:
         feed = self._feeds.get(place)
         if feed is not None:
-            feed.stale, feed.ended = True, False
+            feed.stale, feed.left, feed.ended = True, False, False
             feed.ring()
 
     def _signal(self, word: str) -> None:
@@ -325,11 +326,14 @@ class Hub:
             feed, state = self._feeds.get(place), states.get(place[1])
             if feed is None or place in self._here:  # meanwhile
                 continue
+            feed.left = state is not None and state.status == "interrupted"
             if state is not None and state.last_event > feed.last:
                 feed.stale = True
                 feed.ring()
             elif state is None or not self._goes_on(state):
                 feed.ended = True
+                feed.ring()
+            elif feed.left:
                 feed.ring()
 
     def _goes_on(self, state: RunState) -> bool:

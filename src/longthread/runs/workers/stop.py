@@ -56,7 +56,13 @@ async def end_stopped(tx: Transaction, run: Run, window: Sequence[Entry], *, tip
     first = start_of(window, run) or 0
     own = [spot.message for spot in spots_of([*window[first:], *added])]
     await runs.call_off(tx, run, stopped_outcome(run.question, own))
-    for below in await runs.answers(tx, run.thread_id, run.id):  # nobody waits for these any more
+    await stop_answers(tx, run, by=by)
+
+
+async def stop_answers(tx: Transaction, run: Run, *, by: str) -> None:
+    """Store that the runs of other agents that answer this one's calls are stopped: nobody waits for them any more.
+    The caller has locked the run's thread."""
+    for below in await runs.answers(tx, run.thread_id, run.id):
         if below.status == "running":
             await runs.request_stop(tx, below, by=by)
 
