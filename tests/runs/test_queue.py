@@ -12,7 +12,7 @@ from tests.runs.approvals import Sent, define, sent
 from tests.runs.test_workers import Gated, dead_worker, ended, last_run, until
 from tests.script import call, finish
 
-from longthread.errors import InvalidInput
+from longthread.errors import InvalidInput, NothingToStop
 from longthread.model.approval import Decision
 from longthread.model.ids import new_id
 from longthread.runs.analyst import Analyst
@@ -188,6 +188,30 @@ async def test_a_question_that_still_opens_its_source_has_a_slot(
 
     await until(third_begun)
     await ended(store, "t3")
+
+
+async def test_a_stop_spares_the_question_that_begins_meanwhile(
+    open_analyst: OpenAnalyst, store: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, stop = Gated([finish("Two.")]), RunHandle.stop
+    first, second = await open_analyst(Gated([]), source="demo"), await open_analyst(model, source="demo")
+    handle = await begun(first, "One?", thread_id="t")
+    await first.runs.submit("Two?", when_busy="enqueue", thread_id="t", user_id="default")
+
+    async def and_the_next_begins(self: RunHandle) -> None:
+        await stop(self)
+        second.claims.start()
+        await model.asked.wait()
+
+    monkeypatch.setattr(RunHandle, "stop", and_the_next_begins)
+    await first.runs.stop("t", user_id="default")
+    monkeypatch.undo()
+    with pytest.raises(NothingToStop):
+        await second.runs.stop("t", user_id="default", run_id=handle.run.id)
+    (model.metadata or {})["gate"].set()
+    assert (await ended(store)).outcome["answer"] == "Two."
+    async with store.reading() as tx:
+        assert [run.status for run in await runs.list_runs(tx, "t", limit=9)] == ["finished", "paused"]
 
 
 async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, store: Driver) -> None:

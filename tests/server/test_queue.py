@@ -292,11 +292,18 @@ def test_a_burst_begins_no_more_than_a_user_may(serve: Any) -> None:
 @pytest.mark.one_backend
 def test_a_stop_ends_the_run_and_the_queue_goes_on(serve: Any) -> None:
     running = gated(serve)
-    thread = running.ask("One?")["thread_id"]
+    asked = running.ask("One?")
+    thread, run_id = asked["thread_id"], asked["run_id"]
     queued = put(running, "Two?", thread)
-    assert running.client.post(f"/api/conversations/{thread}/stop").status_code == 200
+    stop = f"/api/conversations/{thread}/stop?run_id={run_id}"
+    assert running.client.post(stop).status_code == 200
+    with watching(running, queued["events"]) as lines:
+        until(lines, "RUN_STARTED")
+    again = running.client.post(stop)
+    assert (again.status_code, again.json()["run"]["status"]) == (200, "running"), "sent twice, it stops one run"
     running.model.shut.clear()
     assert finished(running, queued)["type"] == "RUN_FINISHED"
+    assert [run["status"] for run in running.history(thread)["runs"]] == ["paused", "finished"]
 
 
 def test_questions_wait_for_a_decision_but_who_sees_the_call_may_say_something_else(

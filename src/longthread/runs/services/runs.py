@@ -254,21 +254,28 @@ class Runs:
         assert not isinstance(handle, QueuedQuestion)
         return handle
 
-    async def stop(self, thread_id: str, *, user_id: str) -> None:
+    async def stop(self, thread_id: str, *, user_id: str, run_id: str | None = None) -> None:
         """Stop the thread's run: it ends as paused, and its log stays. If it waits for a person, the calls are not
         made.
 
         If another process executes it, that one obeys within seconds.
 
+        Args:
+            run_id: the run to stop; by default the last one now. One that begins meanwhile goes on.
+
         Raises:
-            NothingToStop: there is none.
+            NothingToStop: there is none, or it has ended.
         """
-        thread = await self._threads.find(thread_id, user_id=user_id)
+        async with self._store.reading() as tx:
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            last = await runs.last_run(tx, thread_id)
+        run_id = run_id or (last.id if last is not None else "")
         handle = self._running.get(thread_id)
-        if handle is not None:
+        here = handle is not None and handle.run.id == run_id
+        if handle is not None and here:
             await handle.stop()
-        with suppress(*([NothingToStop] if handle is not None else [])):
-            run = await stop_run(self._store, thread, self._services.window_cache, by=user_id)
+        with suppress(*([NothingToStop] if here else [])):
+            run = await stop_run(self._store, thread, run_id, self._services.window_cache, by=user_id)
             if run is not None:
                 self._services.hub.changed(thread_id, run.id)
                 self.wake_queue()

@@ -166,7 +166,7 @@ class Claims:
             store, cache = self._services.store, self._services.window_cache
             async with store.reading() as tx:
                 thread = await log.find_thread(tx, thread_id, user_id=user_id)
-            await stop_run(store, thread, cache, by=claimed.stop_by, claimed=claimed.lease)
+            await stop_run(store, thread, claimed.lease.run_id, cache, by=claimed.stop_by, claimed=claimed.lease)
             self._end(hold)
         elif claimed.crashes >= MOST_CRASHES:
             await self._fail(hold, RunCrashed(thread=thread_id, run=claimed.lease.run_id, count=claimed.crashes))

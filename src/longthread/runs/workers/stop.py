@@ -21,14 +21,14 @@ from longthread.store.runs import Lease
 
 
 async def stop_run(
-    store: Driver, thread: Thread, cache: WindowCache, *, by: str, claimed: Lease | None = None
+    store: Driver, thread: Thread, run_id: str, cache: WindowCache, *, by: str, claimed: Lease | None = None
 ) -> Run | None:
-    """Stop the thread's run in one transaction. If a worker executes it, that one is to obey. Otherwise (it waits for a
-    person, its worker died, or it was `claimed` to be stopped) it ends here, with a result for each open call. A
-    concurrent decision comes before it or too late. Return the run if it has ended here.
+    """Stop a run of the thread in one transaction. If a worker executes it, that one is to obey. Otherwise (it waits
+    for a person, its worker died, or it was `claimed` to be stopped) it ends here, with a result for each open call.
+    A concurrent decision comes before it or too late. Return the run if it has ended here.
 
     Raises:
-        NothingToStop: the thread has no unfinished run.
+        NothingToStop: the run has ended, or there is none.
         ThreadNotFound: the thread was deleted.
         LeaseLost: the claimed run is another worker's now.
     """
@@ -38,7 +38,7 @@ async def stop_run(
         if claimed is not None:
             await runs.check(tx, claimed)
         run = await runs.last_run(tx, thread.id)
-        if run is None or run.status not in {"running", "waiting"}:
+        if run is None or run.id != run_id or run.status not in {"running", "waiting"}:
             raise NothingToStop(thread=thread.id)
         if claimed is None and await runs.is_held(tx, run, alive=may_be_alive):
             await runs.request_stop(tx, run, by=by)

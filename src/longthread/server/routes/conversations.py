@@ -163,9 +163,10 @@ async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Res
 
 
 @router.post("/conversations/{thread_id}/stop", responses=problems(ThreadNotFound))
-async def stop(served: ServedDep, user: Caller, thread_id: PathSegment) -> Stopped:
-    """Stop the conversation's run, if it has one; its steps stay. Answers with its last run."""
-    await _stop(served, user, thread_id)
+async def stop(served: ServedDep, user: Caller, thread_id: PathSegment, run_id: PlainText | None = None) -> Stopped:
+    """Stop the conversation's run, if it has one; its steps stay. With `run_id` only that run is stopped, and one that
+    has begun after it goes on. Answers with the conversation's last run."""
+    await _stop(served, user, thread_id, run_id)
     async with served.analyst.store.reading() as tx:
         run = await runs.last_run(tx, thread_id)
         return {"thread_id": thread_id, "run": await run_json(tx, run) if run else None}
@@ -190,10 +191,10 @@ async def state(served: ServedDep, user: Caller, thread_id: PlainText) -> StateV
     return cast(StateView, await served.analyst.threads.state(thread_id, user_id=user))
 
 
-async def _stop(served: Served, user: str, thread_id: str) -> None:
+async def _stop(served: Served, user: str, thread_id: str, run_id: str | None = None) -> None:
     """Stop the thread's run, if it has one. A process that executes it elsewhere obeys within seconds."""
     with suppress(NothingToStop):
-        await served.analyst.runs.stop(thread_id, user_id=user)
+        await served.analyst.runs.stop(thread_id, user_id=user, run_id=run_id)
 
 
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[ConversationView]:

@@ -48,6 +48,6 @@ export const ask = (question) => call("POST", "/api/chat", { ...question, when_b
 export const unqueue = (id, question) => call("DELETE", at(id, `/queue/${encodeURIComponent(question)}`));
 export const resume = (id) => call("POST", at(id, "/resume"), {});
 export const decide = (id, decisions) => call("POST", at(id, "/approvals"), { decisions });
-export const stop = (id) => call("POST", at(id, "/stop"));
+export const stop = (id, run) => call("POST", at(id, `/stop?${query({ run_id: run })}`));
 export const step = (id, index) => call("GET", at(id, `/steps/${index}`));
 export const chart = (id, index) => call("GET", at(id, `/steps/${index}/chart`));

@@ -218,7 +218,7 @@ export class Conversation {
       const removed = await api.unqueue(this.id, this.due.queued_id).then(() => true, () => false);
       if (removed) return;
     }
-    await api.stop(this.id);
+    await api.stop(this.id, this.turns.at(-1)?.run.id);
   }
 
   showQueue() {

@@ -20,7 +20,7 @@ export function watch(path, view, { onEnd, onTrouble }) {
     RUN_STARTED: (event) => {
       // A run that waited for a person is started again: the time from its first start on counts.
       if (view.status === "waiting") view.reopen();
-      else view.start({ ...event.metadata?.longthread, at: event.timestamp });
+      else view.start({ id: event.runId, ...event.metadata?.longthread, at: event.timestamp });
     },
     TEXT_MESSAGE_START: (event) => view.beginText(event.messageId),
     TEXT_MESSAGE_CONTENT: (event) => view.addText(event.messageId, event.delta),
