@@ -19,7 +19,7 @@ from longthread.runs.analyst import Analyst
 from longthread.runs.handle import RunHandle
 from longthread.runs.queue import RunLimits, begin_queued
 from longthread.runs.workers import worker as working
-from longthread.store import approvals, leases, log, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
@@ -214,22 +214,21 @@ async def test_a_stop_spares_the_question_that_begins_meanwhile(
         assert [run.status for run in await runs.list_runs(tx, "t", limit=9)] == ["finished", "paused"]
 
 
-async def test_a_limit_of_runs_holds_for_claims_too(open_analyst: OpenAnalyst, store: Driver) -> None:
+async def test_runs_that_others_left_go_on_whatever_the_limit(open_analyst: OpenAnalyst, store: Driver) -> None:
     first = await open_analyst(Gated([]), source="demo")
     for n in range(3):
         await begun(first, "How many?", thread_id=f"t{n}")
     first.worker.drain()
     await first.runs.leave(0.1, asyncio.Event())
-    model = Gated([finish("Done.")] * 3)
+    model = Gated([finish("Done.")] * 5)
     second = await open_analyst(model, source="demo", max_runs=1)
+    await begun(second, "How many?", thread_id="own")
     second.claims.start()
-    await asyncio.wait_for(model.asked.wait(), 60)
-    assert second.runs.live == 1
+
+    async def all_live() -> bool:
+        return second.runs.live == 4
+
+    await until(all_live)
+    await put(second, "And?", thread_id="new")
     (model.metadata or {})["gate"].set()
-
-    async def all_ended() -> bool:
-        return {(await last_run(store, f"t{n}")).status for n in range(3)} == {"finished"}
-
-    await until(all_ended)
-    async with store.reading() as tx:
-        assert not (await leases.look_for_work(tx)).runs
+    assert {(await ended(store, each)).status for each in ("own", "t0", "t1", "t2")} == {"finished"}

@@ -133,7 +133,7 @@ class Claims:
         async with self._services.store.writing() as tx:
             for worker in dead:
                 await leases.remove(tx, worker)
-            return await leases.claim(tx, own, limit=min(_AT_ONCE, self._slots.free))
+            return await leases.claim(tx, own, limit=_AT_ONCE)
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
         """Work on a claimed run, in its slot. A run that cannot go on fails, and a failing store leaves it to the next

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Slots:
     """Counts the runs that this process executes or is about to, against the `most` that it may.
 
-    Only new questions wait for a slot. What goes on (resumed, decided about, or another agent's question) takes one
-    anyhow: if it waited, a run could wait for itself. `queued` says whether questions wait in the store, and `wanted`
-    whether more of them are due than there are slots: then a new question waits behind them.
+    Only new questions wait for a slot. What goes on (resumed, claimed, decided about, or another agent's question)
+    takes one anyhow: if it waited, a run could wait for itself. `queued` says whether questions wait in the store, and
+    `wanted` whether more of them are due than there are slots: then a new question waits behind them.
     """
 
     most: int
