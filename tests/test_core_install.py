@@ -14,9 +14,7 @@ from packaging.utils import canonicalize_name
 PACKAGES = ("langchain", "langchain_core", "langchain_openai", "langgraph", "langsmith", "openai")
 MISSING = f"import sys\nsys.modules.update(dict.fromkeys({PACKAGES}))\n"
 LOADED = "print([n for n in sys.modules if n.partition('.')[0].startswith(('langchain', 'langgraph', 'langsmith'))])"
-UNUSED = (
-    "print('unused:', sys.modules.keys() & {'httpx', 'aiohttp', 'duckdb', 'psycopg', 'yaml', 'fastapi', 'markdown_it'})"
-)
+UNUSED = "print('unused:', sys.modules.keys() & {'httpx', 'duckdb', 'psycopg', 'yaml', 'fastapi', 'markdown_it'})"
 RUN = """
 from longthread.cli.start import main
 sys.argv = ['longthread', *{!r}]

@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.gateway.conftest import USER
 
-from longthread import network
+from longthread.gateway import upstream
 from longthread.gateway.http import Incoming, Outgoing
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.sse import FinalEvent
@@ -49,9 +49,9 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No proxy, and the certificates of the test alone."""
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
-    network._certificates.cache_clear()
+    upstream._certificates.cache_clear()
     yield
-    network._certificates.cache_clear()
+    upstream._certificates.cache_clear()
 
 
 class Wire:
@@ -188,7 +188,7 @@ async def test_what_is_no_server_is_a_client_error(url: str) -> None:
 
 
 async def test_a_missing_file_of_certificates_is_a_client_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    network._certificates.cache_clear()
+    upstream._certificates.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file.pem")
     async with connected("https://127.0.0.1:1") as send:
         with pytest.raises(aiohttp.ClientError, match="No such file"):
@@ -217,7 +217,7 @@ async def test_tls_is_checked_and_goes_through_a_proxy(tmp_path: Path, monkeypat
         async with connected(url) as send:
             with pytest.raises(aiohttp.ClientError, match="certificate"):
                 await send()
-        network._certificates.cache_clear()
+        upstream._certificates.cache_clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
         async with connected(url) as send:
             assert await (await send()).read() == b"ok"

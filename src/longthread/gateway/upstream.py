@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import certifi
 from yarl import URL
 
 from longthread.gateway.http import Incoming, for_upstream, header_of
-from longthread.network import HostOptions
 
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
@@ -139,7 +143,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._options = HostOptions()
+        self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
         """Send a request up; the response's body is not read. Raises aiohttp.ClientError, also for a setting with which
@@ -169,7 +173,7 @@ class Connections:
             headers=[(name.decode(), _text(value)) for name, value in headers],
             data=_slices(body) if len(body) > _AT_ONCE else body or None,
             allow_redirects=False,
-            **self._options.of(url.scheme, url.host or "", url.port),
+            **self._way(url.scheme, url.host or "", url.port),
         )
         return UpstreamResponse(found)
 
@@ -186,9 +190,31 @@ class Connections:
             )
         return self._session
 
+    def _way(self, scheme: str, host: str, port: int | None) -> dict[str, Any]:
+        """Return aiohttp's arguments about the proxy and the certificates for a host. Raises aiohttp.InvalidURL: the
+        proxy is no HTTP proxy."""
+        place = f"{host}:{port}"
+        if (scheme, place) not in self._ways:
+            is_direct = proxy_bypass(host) or proxy_bypass(place)
+            proxy = None if is_direct else _proxy(scheme)
+            is_secure = scheme == "https" or (proxy or "").lower().startswith("https:")
+            self._ways[scheme, place] = {"proxy": proxy, "ssl": _certificates() if is_secure else True}
+        return self._ways[scheme, place]
+
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
+
+
+def _proxy(scheme: str) -> str | None:
+    """Return the environment's proxy. Raises aiohttp.InvalidURL: it is no HTTP proxy."""
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if proxy and not proxy.lower().startswith(("http://", "https://")):
+        raise aiohttp.InvalidURL(proxy, "It is no HTTP proxy.")
+    return proxy
 
 
 async def _slices(body: bytes) -> AsyncGenerator[bytes]:
@@ -213,6 +239,15 @@ def _parsed(url: str) -> URL:
     if found.scheme not in ("http", "https") or not found.host:
         raise ValueError("It is no address that begins with http:// or https://.")
     return found.with_user(None)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return whom to trust: those of `SSL_CERT_FILE` or `SSL_CERT_DIR`, or else of the package certifi."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or folder:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 def family_of(model: str) -> str:

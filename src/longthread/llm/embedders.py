@@ -136,7 +136,7 @@ class OpenAIEmbedder:
     """An embedding model of OpenAI or a compatible server."""
 
     def __init__(self, model: str, settings: Settings) -> None:
-        from longthread.llm.http import Endpoint  # here and not above: aiohttp takes time to load
+        from longthread.llm.http import Endpoint  # here and not above: httpx takes time to load
         from longthread.llm.openai import BASE_URL, NO_KEY, bearer
 
         self.name = f"{_OPENAI}{model}"

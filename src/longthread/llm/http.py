@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
-from yarl import URL
+import httpx
 
 from longthread.errors import ModelUnavailable
 from longthread.llm.failures import (
@@ -23,7 +25,6 @@ from longthread.llm.failures import (
     error_of,
 )
 from longthread.llm.overflow import overflow_of
-from longthread.network import HostOptions
 
 DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""
@@ -47,7 +48,7 @@ _STATUSES = {
 }
 
 
-_IDLE_SECONDS = 60
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=60)
 """Servers and proxies mostly close a connection that is not used for a minute or more."""
 _DRAIN_SECONDS = 0.25
 """How long the end of a stream may take after its last event: a connection is used again only if it was read whole."""
@@ -64,9 +65,8 @@ class Endpoint:
         self.url = url
         self.headers = headers or {}
         self.timeout = timeout
-        self._options = HostOptions()
-        # Connections cannot be shared between event loops.
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._shared: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def address(self) -> str:
@@ -83,23 +83,20 @@ class Endpoint:
         """
         began = False
         try:
-            async with self._post(await self._session(), body) as response:
+            async with self._post(self._client(), body) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
-                    yield {"whole": _told(read_json(await response.read()))}
+                    yield {"whole": _told(read_json(await response.aread()))}
                     return
-                parser = EventParser()
-                while piece := await response.content.readany():
-                    for data in parser.feed(piece):
-                        if data.strip() == DONE:
-                            await _drain(response)
-                            yield {"done": True}
-                            return
-                        began = True
-                        yield _told(read_json(data))
-                for data in parser.rest():
-                    yield {"done": True} if data.strip() == DONE else _told(read_json(data))
-        except (aiohttp.ClientError, OSError) as error:
-            raise _broken(error, began=began) from None  # some have a status, which is none of the provider's
+                pieces = response.aiter_bytes()
+                async for data in _event_data(pieces):
+                    if data.strip() == DONE:
+                        await _drain(pieces)
+                        yield {"done": True}
+                        return
+                    began = True
+                    yield _told(read_json(data))
+        except httpx.HTTPError as error:
+            raise _broken(error, began=began) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
@@ -107,56 +104,36 @@ class Endpoint:
         The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
         """
         try:
-            session = self._new_session()
-            try:
-                async with self._post(session, body) as response:
-                    return read_json(await response.read())
-            finally:
-                await _close(session)
-        except (aiohttp.ClientError, OSError) as error:
-            raise _broken(error, began=False) from None
+            async with self._new_client() as client, self._post(client, body) as response:
+                return read_json(await response.aread())
+        except httpx.HTTPError as error:
+            raise _broken(error, began=False) from error
 
     async def close(self) -> None:
-        """Close the connections of this event loop, and forget those of loops that have ended. A later call opens
-        others."""
-        await self._forget_ended()
-        if (session := self._sessions.pop(asyncio.get_running_loop(), None)) is not None:
-            await _close(session)
+        """Close the connections. A later call opens others."""
+        if self._shared is not None and self._loop is asyncio.get_running_loop():
+            await self._shared.aclose()
+        self._shared = None
 
     @asynccontextmanager
-    async def _post(
-        self, session: aiohttp.ClientSession, body: Mapping[str, Any]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
         headers = {"content-type": "application/json", **self.headers}
-        url = URL(self.url)
-        if url.user is not None:  # which is who asks, then
-            headers.pop("authorization", None)
-        host = self._options.of(url.scheme, url.host or "", url.port)
-        await asyncio.sleep(0)  # a connection that the server has closed meanwhile is found closed
-        async with session.post(url, data=_encoded(body), headers=headers, allow_redirects=False, **host) as response:
-            if not 200 <= response.status < 300:
-                raise refusal(response.status, await response.read(), response.headers)
+        async with client.stream("POST", self.url, content=_encoded(body), headers=headers) as response:
+            if not response.is_success:
+                raise refusal(response.status_code, await response.aread(), response.headers)
             yield response
 
-    async def _session(self) -> aiohttp.ClientSession:
-        """Return the session of this event loop."""
+    def _client(self) -> httpx.AsyncClient:
+        """Return the client of this event loop: connections cannot be shared between loops."""
         loop = asyncio.get_running_loop()
-        if loop not in self._sessions:
-            await self._forget_ended()
-            self._sessions[loop] = self._new_session()
-        return self._sessions[loop]
+        if self._shared is None or self._loop is not loop:
+            self._shared, self._loop = self._new_client(), loop
+        return self._shared
 
-    async def _forget_ended(self) -> None:
-        for loop in [each for each in self._sessions if each.is_closed()]:
-            await _close(self._sessions.pop(loop))
-
-    def _new_session(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
-            timeout=aiohttp.ClientTimeout(total=None, connect=self.timeout, sock_read=self.timeout),
-            # Calls of several users share a session: a cookie of one would go with the calls of the others.
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+    def _new_client(self) -> httpx.AsyncClient:
+        # Calls of several users share a client: a cookie of one would go with the calls of the others.
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+        return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS, cookies=no_cookies)
 
 
 def header_value(name: str, key: str) -> str:
@@ -166,6 +143,12 @@ def header_value(name: str, key: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ModelUnavailable(model=name, reason="Its key has letters that no key has: was something else pasted?")
     return key
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    """Load the trusted certificates once: that takes longer than the rest of a call."""
+    return httpx.create_ssl_context()
 
 
 @contextmanager
@@ -181,51 +164,32 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-async def _close(session: aiohttp.ClientSession) -> None:
-    await session.close()
-    await asyncio.sleep(0)  # sockets are closed in the loop's next turn
-
-
-async def _drain(response: aiohttp.ClientResponse) -> None:
-    with suppress(TimeoutError, aiohttp.ClientError):  # the connection is then closed instead
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    with suppress(TimeoutError, httpx.HTTPError):  # the connection is then closed instead
         async with asyncio.timeout(_DRAIN_SECONDS):
-            while await response.content.readany():
+            async for _ in pieces:
                 pass
 
 
-class EventParser:
-    """Reads server-sent events piece by piece. Only line feeds end lines: JSON may hold what Python calls a line
-    break."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._data: list[bytes] = []
-
-    def feed(self, piece: bytes) -> Iterator[str]:
-        """Yield the data of each event that has ended."""
-        if b"\n" not in piece:
-            self._rest += piece
-            return
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+async def _event_data(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """Yield the data of server-sent events. Only line feeds end lines: JSON may hold what Python calls a line break."""
+    rest, data = b"", list[bytes]()
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n") if b"\n" in piece else (rest + piece,)
         for line in lines:
             if line.rstrip(b"\r"):
-                self._take(line)
-            elif self._data:
-                yield self._event()
+                data += _data_of(line)
+            elif data:
+                yield b"\n".join(data).decode("utf-8", "replace")
+                data = []
+    data += _data_of(rest)
+    if data:
+        yield b"\n".join(data).decode("utf-8", "replace")
 
-    def rest(self) -> Iterator[str]:
-        """Yield the data of an event that the end of the stream ends."""
-        self._take(self._rest)
-        if self._data:
-            yield self._event()
 
-    def _take(self, line: bytes) -> None:
-        if line.startswith(b"data:"):
-            self._data.append(line.removeprefix(b"data:").removeprefix(b" ").rstrip(b"\r"))
-
-    def _event(self) -> str:
-        data, self._data = self._data, []
-        return b"\n".join(data).decode("utf-8", "replace")
+def _data_of(line: bytes) -> Iterator[bytes]:
+    if line.startswith(b"data:"):
+        yield line.removeprefix(b"data:").removeprefix(b" ").rstrip(b"\r")
 
 
 def read_json(text: str | bytes) -> Any:
@@ -283,8 +247,8 @@ def _status_in(error: Any) -> int | None:
     return _STATUSES.get(str(told.get("type"))) or _STATUSES.get(str(told.get("code")))
 
 
-def _broken(error: aiohttp.ClientError | OSError, *, began: bool) -> ProviderError:
+def _broken(error: httpx.HTTPError, *, began: bool) -> ProviderError:
     said = str(error) or type(error).__name__
-    if isinstance(error, TimeoutError):
+    if isinstance(error, httpx.TimeoutException):
         return TimedOut(said)
     return StreamTruncated(f"The reply broke off: {said}") if began else ConnectionBroken(f"Connection error: {said}")
