@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
 from tests.runs.approvals import Sent, define, sent
-from tests.runs.test_workers import Gated, dead_worker, ended, last_run, until
-from tests.script import call, finish
+from tests.runs.test_workers import USER, Gated, dead_worker, ended, last_run, until
+from tests.script import COUNT, call, finish
 
 from longthread.errors import InvalidInput, NothingToStop
 from longthread.model.approval import Decision
@@ -23,6 +25,7 @@ from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
+from longthread.testing import ScriptedChatModel
 
 __all__ = ["sent"]
 NO_LIMITS = RunLimits(None, 1000)
@@ -58,6 +61,33 @@ async def test_no_user_waits_behind_the_many_questions_of_another(open_analyst: 
     starts = {each.thread_id: (await ended(store, each.thread_id)).started_at for each in asked}
     assert starts["bob"] < starts["ada-3"]
     assert starts["ada-2"] < starts["ada-3"]
+
+
+async def test_a_question_that_waits_while_the_schema_changes_is_about_the_new_one(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    gated, model = Gated([COUNT, finish("3 [q1].")]), ScriptedChatModel([finish("Done.")])
+    first = await open_analyst(gated)
+    handle = await first.runs.submit("One?", when_busy="enqueue", thread_id="t", user_id=USER, source=shop)
+    await first.runs.submit("Two?", when_busy="enqueue", thread_id="t", user_id=USER, source=shop)
+    assert isinstance(handle, RunHandle)
+    (gated.metadata or {})["gate"].set()
+    await handle.wait()
+    with closing(sqlite3.connect(shop)) as connection, connection:
+        connection.execute("ALTER TABLE customers RENAME TO clients")
+    second = await open_analyst(model)
+    second.claims.start()
+
+    async def answered() -> bool:
+        last = await last_run(store)
+        return (last.question, last.status) == ("Two?", "finished")
+
+    await until(answered)
+    assert "FROM customers" not in str(model.calls[0].messages), "its result is of the old schema"
+    async with store.reading() as tx:
+        thread = await log.find_thread(tx, "t", user_id=USER)
+        one, two = [each for each in await log.branch(tx, "t", thread.tip, limit=9) if each.role == "user"]
+    assert one.metadata["fingerprint"] != two.metadata["fingerprint"]
 
 
 async def test_of_two_processes_one_begins_a_question(open_analyst: OpenAnalyst, store: Driver) -> None:

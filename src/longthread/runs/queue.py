@@ -75,10 +75,19 @@ async def begin_or_queue(
 
 
 async def begin_queued(
-    store: Driver, turn: StartableQuestion, cache: WindowCache, worker: RunWorker, limits: RunLimits
+    store: Driver,
+    turn: StartableQuestion,
+    cache: WindowCache,
+    worker: RunWorker,
+    limits: RunLimits,
+    *,
+    fingerprint: str | None = None,
 ) -> StartedRun | None:
     """Make a queued question a run of this worker; None if its turn is over: another process has begun it, or something
     else began on its thread.
+
+    Args:
+        fingerprint: the source's present one; by default the one of when the question was asked.
 
     Raises:
         ThreadNotFound: the thread was deleted.
@@ -97,7 +106,7 @@ async def begin_queued(
         if limits.runs is not None and (await queue.load(tx, turn.user_id)).live >= limits.runs:
             return None
         await queue.remove(tx, turn.thread_id, turn.id)
-        ask = _request_of(next_one, turn.user_id)
+        ask = _request_of(next_one, turn.user_id, fingerprint)
         begun = await begin_on(tx, await find_or_create(tx, ask), ask, cache, owner)
     QUEUE_SECONDS.note(seconds=max(0.0, (datetime.now(UTC) - next_one.queued_at).total_seconds()))
     return begun.held(worker)
@@ -137,14 +146,14 @@ async def _add(tx: Transaction, thread: Thread, ask: RunRequest, *, first: bool,
     return await queue.add(tx, thread.id, queued_id, plan, user_id=thread.user_id, first=first, most=limits.queued)
 
 
-def _request_of(queued: QueuedQuestion, user_id: str) -> RunRequest:
+def _request_of(queued: QueuedQuestion, user_id: str, fingerprint: str | None) -> RunRequest:
     plan = queued.plan
     asked = RunRequest(
         thread_id=queued.thread_id,
         user_id=user_id,
         question=plan.question,
         source=plan.source,
-        fingerprint=plan.fingerprint,
+        fingerprint=fingerprint or plan.fingerprint,
         model=plan.model,
         protocol=plan.protocol,
         max_steps=plan.max_steps,

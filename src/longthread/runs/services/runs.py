@@ -12,6 +12,7 @@ from longthread.context.forks import Fork, run_of_branch
 from longthread.errors import (
     InvalidInput,
     LeaseLost,
+    LongthreadError,
     NothingToResume,
     NothingToStop,
     QuestionNotFound,
@@ -47,12 +48,15 @@ from longthread.store.completion import to_the_end
 from longthread.store.index.recall import Scope
 from longthread.store.questions import keys, queue
 from longthread.store.questions.keys import QuestionKey
-from longthread.store.questions.queue import QueuedQuestion, WhenBusy
+from longthread.store.questions.queue import QueuedQuestion, StartableQuestion, WhenBusy
 from longthread.tools.analysis.source import Source
 from longthread.tools.catalog.role import AgentRole, role_of_run
 from longthread.tools.code import Interpreters
 from longthread.tools.mcp import Servers
 from longthread.tools.registry import ToolParts
+
+_SOURCE_SECONDS = 1.0
+"""So long the queue waits for the schema of a question's source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,19 @@ class Runs:
             self.wake_queue()
             self._services.hub.list_changed(user_id)
         return begun
+
+    async def fingerprint_now(self, turn: StartableQuestion) -> str | None:
+        """Return the present fingerprint of a queued question's source: its schema may have changed meanwhile. None if
+        it asks none, or if the source does not open in a second."""
+        async with self._store.reading() as tx:
+            found = await queue.find(tx, turn.thread_id, turn.id)
+        if found is None or found.plan.source is None:
+            return None
+        try:
+            async with asyncio.timeout(_SOURCE_SECONDS):
+                return await self._sources.fingerprint(found.plan.source, user_id=turn.user_id)
+        except (LongthreadError, TimeoutError):  # the run says what is wrong with it
+            return None
 
     def wake_queue(self) -> None:
         """Let the servers look whether a queued question can begin, if any waits."""

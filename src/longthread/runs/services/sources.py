@@ -52,6 +52,11 @@ class Sources:
             self._addresses[opened.spec] = address
         return opened
 
+    async def fingerprint(self, spec: str, *, user_id: str) -> str:
+        """Return the present fingerprint of a source that was opened before, by its `spec`. Raises SourceError."""
+        async with await self.open(await self._with_password(spec), None, user_id=user_id) as source:
+            return await source.fingerprint()
+
     @asynccontextmanager
     async def for_run(
         self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope

@@ -104,20 +104,23 @@ class Claims:
         async with self._services.store.reading() as tx:
             due = await queue.startable(tx, most=self._runs.limits.runs, limit=_AT_ONCE)
         self._slots.wanted = len(due) > self._slots.free
+        due = due[: self._slots.free]
+        fingerprints = await asyncio.gather(*map(self._runs.fingerprint_now, due))
         count = 0
-        for turn in due:
+        for turn, fingerprint in zip(due, fingerprints, strict=True):
             if not self._slots.free:
                 break  # also if there is room again at the next one: that one is not to be before this one
-            count += await self._begin(turn)
+            count += await self._begin(turn, fingerprint)
         return count
 
-    async def _begin(self, turn: StartableQuestion) -> bool:
+    async def _begin(self, turn: StartableQuestion, fingerprint: str | None) -> bool:
         """Make a queued question a run, and begin to work on it; False if that is not to be."""
         services = self._services
         self._slots.take()
         started = None
         try:
-            started = await begin_queued(services.store, turn, services.window_cache, self._worker, self._runs.limits)
+            store, cache, limits = services.store, services.window_cache, self._runs.limits
+            started = await begin_queued(store, turn, cache, self._worker, limits, fingerprint=fingerprint)
         except LongthreadError as error:
             if not isinstance(error, ThreadNotFound):  # it was deleted
                 _logger.warning("Question %s could not be begun; trying again: %s", turn.id, error)
