@@ -326,14 +326,14 @@ class Hub:
             feed, state = self._feeds.get(place), states.get(place[1])
             if feed is None or place in self._here:  # meanwhile
                 continue
-            feed.left = state is not None and state.status == "interrupted"
+            known, feed.left = feed.left, state is not None and state.status == "interrupted"
             if state is not None and state.last_event > feed.last:
                 feed.stale = True
                 feed.ring()
             elif state is None or not self._goes_on(state):
                 feed.ended = True
                 feed.ring()
-            elif feed.left:
+            elif feed.left and not known:  # once: who waits with patience would begin to wait anew at each look
                 feed.ring()
 
     def _goes_on(self, state: RunState) -> bool:
