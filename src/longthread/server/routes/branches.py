@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, cast
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from longthread.errors import (
@@ -21,22 +21,20 @@ from longthread.errors import (
     SourceMissing,
     ThreadNotFound,
 )
-from longthread.model.run import Run
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.branches import ForkOptions
 from longthread.server.answers import Accepted, ChosenBranch, EditedQuery
 from longthread.server.fields import Name, PlainText, Words
-from longthread.server.history import events_path, step_json
+from longthread.server.history import step_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.routes.chat import BEGINS, Options, StepIndex, named, question_key
+from longthread.server.routes.chat import BEGINS, IdempotencyKey, Options, StepIndex, named, once, question_key
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.store.questions.keys import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["branches"])
 
 _FORKS = problems(*BEGINS, EntryNotFound, KeyReused, NotAQuestion, QuestionNotFound, QuestionTooLong, body=True)
-IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
 
 
 class EditBody(Options):
@@ -127,23 +125,5 @@ def _options(served: Served, body: Options, key: QuestionKey | None) -> ForkOpti
 
 
 async def _once(served: Served, user: str, options: ForkOptions, begin: Callable[[], Awaitable[RunHandle]]) -> Accepted:
-    """Begin a run, or find the one that was begun under the request's key."""
-    if (run := await _begun(served, user, options.key)) is not None:
-        return _accepted(run)
     with named(options.model):
-        try:
-            return _accepted((await begin()).run)
-        except RunInProgress:
-            # The same request may have come twice at once.
-            if (run := await _begun(served, user, options.key)) is not None:
-                return _accepted(run)
-            raise
-
-
-async def _begun(served: Served, user: str, key: QuestionKey | None) -> Run | None:
-    found = await served.analyst.runs.asked(key, user_id=user) if key is not None else None
-    return found if isinstance(found, Run) else None  # none of these waits in the queue
-
-
-def _accepted(run: Run) -> Accepted:
-    return {"thread_id": run.thread_id, "run_id": run.id, "events": events_path(run)}
+        return cast(Accepted, await once(served, user, options.key, begin))  # none of these waits in the queue

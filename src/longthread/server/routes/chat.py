@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Annotated, Any, overload
@@ -49,6 +49,7 @@ from longthread.store.questions.queue import QueuedQuestion, WhenBusy
 
 router = APIRouter(prefix="/api", tags=["chat"])
 
+IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
 StepIndex = Annotated[int, Path(ge=0, lt=2**62)]
 BEGINS = (
     AgentOff,
@@ -95,21 +96,12 @@ async def ask(
     served: ServedDep,
     user: Caller,
     body: QuestionBody,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Accepted | Queued:
     """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way. When
     this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again."""
     key = question_key(idempotency_key, body)
-    if key is not None and (asked := await served.analyst.runs.asked(key, user_id=user)) is not None:
-        return _accepted(asked)
-    try:
-        begun = await _begin(served, user, body, key)
-    except RunInProgress:
-        # The same request may have come twice at once.
-        if key is not None and (asked := await served.analyst.runs.asked(key, user_id=user)) is not None:
-            return _accepted(asked)
-        raise
-    return _accepted(begun.run if isinstance(begun, RunHandle) else begun)
+    return await once(served, user, key, lambda: _begin(served, user, body, key))
 
 
 @router.post(
@@ -193,6 +185,26 @@ def question_key(sent: str | None, body: BaseModel, *place: str) -> QuestionKey 
     """A client's key, with a hash of what it asks under it, and where."""
     asked = "\0".join([*place, body.model_dump_json()])
     return QuestionKey(sent, sha256(asked.encode()).hexdigest()) if sent is not None else None
+
+
+async def once(
+    served: Served, user: str, key: QuestionKey | None, begin: Callable[[], Awaitable[RunHandle | QueuedQuestion]]
+) -> Accepted | Queued:
+    """Begin a run or queue a question, or find what was begun or queued under the request's key."""
+
+    async def asked() -> Run | QueuedQuestion | None:
+        return await served.analyst.runs.asked(key, user_id=user) if key is not None else None
+
+    if (known := await asked()) is not None:
+        return _accepted(known)
+    try:
+        begun = await begin()
+    except RunInProgress:
+        # The same request may have come twice at once.
+        if (known := await asked()) is not None:
+            return _accepted(known)
+        raise
+    return _accepted(begun.run if isinstance(begun, RunHandle) else begun)
 
 
 async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle | QueuedQuestion:

@@ -195,19 +195,16 @@ class JobClaims:
         try:
             yield
         except asyncio.CancelledError:
-            self._note(job, "given_back")
+            JOBS.add(job.kind, "given_back")
             await to_the_end(self._end(job.give_back, owner, tries=1))
             self._raise_if_lost(job)
             raise
         except Exception:
-            self._note(job, "failed")
+            JOBS.add(job.kind, "failed")
             await self._end(job.fail, owner, tries=_TRIES if job.subject else 1)
             raise
-        self._note(job, "done")
+        JOBS.add(job.kind, "done")
         await self._end(job.done, owner, tries=_TRIES if job.subject else 1)
-
-    def _note(self, job: Job, outcome: str) -> None:
-        JOBS.add(job.kind, outcome)
 
     async def _end(self, end: Callable[[Transaction, str], Awaitable[None]], owner: str, *, tries: int) -> None:
         """Store a job's end. A store that is away is tried again, since others leave the job to this living worker."""
