@@ -148,8 +148,11 @@ async def test_a_stop_through_another_process_is_obeyed(open_analyst: OpenAnalys
 
 @pytest.mark.parametrize("how", ["stop", "interrupt"])
 async def test_a_stop_through_another_process_holds_if_the_run_is_about_to_wait(
-    open_analyst: OpenAnalyst, store: Driver, sent: Sent, how: str
+    open_analyst: OpenAnalyst, store: Driver, sent: Sent, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def sees_no_stop(*_: object) -> None: ...
+
+    monkeypatch.setattr(working.RunWorker, "_compare", sees_no_stop)
     await define(store)
     model = Gated([call("send_mail", to="ada")])
     first, second = await open_analyst(model), await open_analyst([finish("As you like.")])
