@@ -80,7 +80,7 @@ def test_a_chart_follows_theme_and_width(serve: Any, open_page: Any) -> None:
 
 
 def test_the_built_vega_is_the_one_that_is_named() -> None:
-    built = json.loads((WEB.parents[3] / "web" / "package.json").read_text())["devDependencies"]
+    built = json.loads((WEB.parents[3] / "web" / "old" / "package.json").read_text())["devDependencies"]
     assert f"vega-lite {built['vega-lite']}," in (WEB / "vega.js").read_text()[:200]
 
 

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const page = new URL("../src/longthread/server/web/", import.meta.url);
+const page = new URL("../../src/longthread/server/web/", import.meta.url);
 const made = await build({
   entryPoints: ["vega.js"],
   bundle: true,

@@ -1,0 +1,29 @@
+import type { JsonObject } from "./types";
+
+/** What the server answered instead (RFC 9457): `code` is for programs, `params` has the values of a sentence. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly params: JsonObject;
+  /** The run that is in the way, where the server names one. */
+  readonly run: JsonObject | null;
+
+  constructor(status: number, body: JsonObject) {
+    super(typeof body["detail"] === "string" ? body["detail"] : `HTTP ${status}`);
+    this.status = status;
+    this.code = kindOf(status, body);
+    this.params = { ...(body["params"] as JsonObject | undefined), status };
+    this.run = (body["run"] as JsonObject | undefined) ?? null;
+  }
+}
+
+/** No answer came: the server is not running, or the network is away. */
+export class Offline extends Error {}
+
+/** The code that tells what happened. What is no problem of ours, as of a proxy between, has only its status. */
+function kindOf(status: number, body: JsonObject): string {
+  if (status === 413 && body["params"] === undefined) return "payload_too_large";
+  if (body["errors"] !== undefined) return "invalid_request";
+  const code = body["code"];
+  return typeof code !== "string" || body["detail"] === body["title"] ? "unreadable" : code;
+}

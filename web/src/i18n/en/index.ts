@@ -1,0 +1,9 @@
+import { chat } from "./chat";
+import { inspector } from "./inspector";
+import { problems } from "./problems";
+import { results } from "./results";
+import { shell } from "./shell";
+
+export const messages = { ...shell, ...chat, ...results, ...inspector, ...problems };
+
+export type MessageId = keyof typeof messages;

@@ -1,0 +1,3 @@
+// Messages of the inspector. Ids begin with `inspector.`.
+
+export const inspector = {};

@@ -1,0 +1,3 @@
+// Messages of results and receipts. Ids begin with `results.`.
+
+export const results = {};

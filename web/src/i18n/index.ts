@@ -1,0 +1,57 @@
+// The page's two languages. `t("list.rename")` is a message, with ICU plurals: `t("steps", { n })`. A message that one
+// language lacks does not compile: the catalogs of `zh` have the type of those of `en`.
+
+import { i18n } from "@lingui/core";
+import { compileMessage } from "@lingui/message-utils/compileMessage";
+import { useLingui } from "@lingui/react";
+import type { MessageId } from "./en";
+
+export type { MessageId } from "./en";
+export type Language = "en" | "zh";
+export type Values = Record<string, string | number>;
+
+const KEY = "longthread.language";
+const isLanguage = (text: unknown): text is Language => text === "en" || text === "zh";
+
+i18n.setMessagesCompiler(compileMessage);
+
+/** The one that was chosen; else the first of the browser's that the page has. */
+function preferred(): Language {
+  const chosen = localStorage.getItem(KEY);
+  if (isLanguage(chosen)) return chosen;
+  const wanted = navigator.languages.map((name) => name.slice(0, 2).toLowerCase()).find(isLanguage);
+  return wanted ?? "en";
+}
+
+async function activate(language: Language) {
+  const { messages } = await (language === "zh" ? import("./zh") : import("./en"));
+  i18n.loadAndActivate({ locale: language, messages });
+  document.documentElement.lang = locale();
+}
+
+/** Loads the preferred language; the page is drawn after it. */
+export const begin = () => activate(preferred());
+
+export async function choose(language: Language) {
+  localStorage.setItem(KEY, language);
+  await activate(language);
+}
+
+export const current = () => i18n.locale as Language;
+
+/** The browser's own locale of the language that is shown, for numbers and dates. */
+export const locale = () =>
+  navigator.languages.find((name) => name.toLowerCase().startsWith(current())) ?? { en: "en-GB", zh: "zh-CN" }[current()];
+
+export const t = (id: MessageId, values?: Values): string => i18n._(id, values);
+
+export const isMessage = (id: string): id is MessageId => id in i18n.messages;
+
+/** A message as the catalog has it, with its names in braces. */
+export const source = (id: MessageId): string => String(i18n.messages[id]);
+
+/** `t`, for a component: it is drawn again in another language. */
+export function useT() {
+  useLingui();
+  return t;
+}

@@ -1,0 +1,23 @@
+import { compileMessage } from "@lingui/message-utils/compileMessage";
+import { expect, test } from "vitest";
+import { messages as en } from "./en";
+import { messages as zh } from "./zh";
+
+/** The names that a message is filled with. */
+function names(message: string): string[] {
+  const found = new Set<string>();
+  const look = (part: unknown) => {
+    if (!Array.isArray(part)) return;
+    if (typeof part[0] === "string") found.add(part[0]);
+    const forms: unknown = part[2];
+    if (forms && typeof forms === "object") Object.values(forms).forEach((form) => Array.isArray(form) && form.forEach(look));
+  };
+  const compiled: unknown = compileMessage(message);
+  if (Array.isArray(compiled)) compiled.forEach(look);
+  return [...found].toSorted();
+}
+
+test("both languages fill a message with the same values", () => {
+  expect(names("{n, plural, one {# step by {who}} other {# steps}}")).toEqual(["n", "who"]);
+  for (const id of Object.keys(en) as (keyof typeof en)[]) expect(names(zh[id]), id).toEqual(names(en[id]));
+});

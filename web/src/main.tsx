@@ -1,0 +1,34 @@
+import "./tokens.css";
+import "./base.css";
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { i18n } from "@lingui/core";
+import { I18nProvider } from "@lingui/react";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { queryClient } from "./api/cache";
+import { App } from "./app";
+import { begin } from "./i18n";
+import { nonce } from "./nonce";
+import { Toasts } from "./ui";
+
+await begin();
+
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no #root");
+
+createRoot(root).render(
+  <StrictMode>
+    <CSPProvider nonce={nonce}>
+      <I18nProvider i18n={i18n}>
+        <QueryClientProvider client={queryClient}>
+          <Tooltip.Provider delay={500}>
+            <App />
+            <Toasts />
+          </Tooltip.Provider>
+        </QueryClientProvider>
+      </I18nProvider>
+    </CSPProvider>
+  </StrictMode>,
+);

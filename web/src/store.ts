@@ -1,0 +1,48 @@
+import { useSyncExternalStore } from "react";
+
+/** A value that components watch, of the page and not of the server. */
+export interface Store<Value> {
+  get: () => Value;
+  set: (value: Value) => void;
+  subscribe: (listener: () => void) => () => void;
+}
+
+export function createStore<Value>(initial: Value): Store<Value> {
+  let value = initial;
+  const listeners = new Set<() => void>();
+  return {
+    get: () => value,
+    set(next) {
+      if (Object.is(next, value)) return;
+      value = next;
+      listeners.forEach((each) => each());
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+/** One that the browser keeps under `key`; what it keeps and `isValid` refuses is the initial value. */
+export function createKept<Value extends string | number | boolean>(key: string, initial: Value, isValid: (value: unknown) => value is Value) {
+  const kept = parsed(localStorage.getItem(key));
+  const store = createStore(isValid(kept) ? kept : initial);
+  return {
+    ...store,
+    set(value: Value) {
+      localStorage.setItem(key, typeof value === "string" ? value : JSON.stringify(value));
+      store.set(value);
+    },
+  };
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return text;
+  }
+}
+
+export const useStore = <Value>(store: Store<Value>) => useSyncExternalStore(store.subscribe, store.get);

@@ -1,0 +1,2 @@
+/** The names of classes that are on. */
+export const classes = (...names: (string | false | null | undefined)[]) => names.filter(Boolean).join(" ");

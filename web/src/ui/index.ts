@@ -1,0 +1,11 @@
+export { Button, type ButtonProps } from "./Button";
+export { Dialog } from "./Dialog";
+export { Disclosure } from "./Disclosure";
+export { Icon, type IconName } from "./Icon";
+export { IconButton } from "./IconButton";
+export { Kbd, spell } from "./Kbd";
+export { Menu, MenuChoices, MenuItem, MenuLink, MenuSeparator } from "./Menu";
+export { Skeleton, useLate } from "./Skeleton";
+export { Toasts, say } from "./Toast";
+export { Tooltip } from "./Tooltip";
+export { classes } from "./classes";
