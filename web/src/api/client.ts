@@ -1,5 +1,6 @@
 // Requests of the server's routes. Answers have the types of ./types.
 
+import { parseExact } from "./exact";
 import { Offline, Problem } from "./problem";
 import type { JsonObject } from "./types";
 
@@ -21,7 +22,7 @@ export async function request<T>(method: string, path: string, { body, signal, h
     throw error instanceof TypeError ? new Offline(error.message) : error;
   });
   if (response.status === 204) return undefined as T;
-  const answer: unknown = await response.json().catch(() => ({}));
+  const answer: unknown = await response.text().then(parseExact).catch(() => ({}));
   if (!response.ok) throw new Problem(response.status, answer as JsonObject);
   return answer as T;
 }

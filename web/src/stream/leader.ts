@@ -1,0 +1,156 @@
+// The one connection of a browser. The tab that holds the lock opens it for all tabs, and tells them what comes.
+
+import type { StreamEvent } from "./events";
+import { START, isBehind, positionOf } from "./reducer";
+import type { Position } from "./types";
+
+/** Runs by `thread/run`, each with how far it is read. */
+export type Wanted = Record<string, Position>;
+
+export type ListName = "conversations" | "conversation" | "deleted" | "approvals";
+
+/** What the connection tells. A run's event without a position is not part of the run. `halt`: no more will come of it. */
+export type Frame =
+  | { kind: "list"; name: ListName; data: unknown }
+  | { kind: "run"; key: string; position: Position | null; event: StreamEvent; halt: boolean }
+  | { kind: "gone"; key: string }
+  | { kind: "state"; online: boolean };
+
+const LIST: readonly ListName[] = ["conversations", "conversation", "deleted", "approvals"];
+/** Runs of one connection: the server takes no more. */
+const MOST_RUNS = 50;
+const LONGEST_WAIT_MS = 8000;
+/** A machine that slept this long has lost its connection, though the browser may not know. */
+const SLEEP_MS = 90_000;
+
+export const keyOf = (threadId: string, runId: string): string => `${threadId}/${runId}`;
+
+const isHalt = ({ type, name }: StreamEvent): boolean =>
+  type === "RUN_FINISHED" || type === "RUN_ERROR" || (type === "CUSTOM" && name === "longthread.interrupted");
+
+export class Leader {
+  private readonly wants = new Map<string, Wanted>();
+  private source: EventSource | null = null;
+  private order: string[] = [];
+  private positions = new Map<string, Position>();
+  private listed = "";
+  private wait = 1000;
+  private due: ReturnType<typeof setTimeout> | undefined;
+  private looked = Date.now();
+
+  private readonly tell: (frame: Frame) => void;
+
+  constructor(tell: (frame: Frame) => void) {
+    this.tell = tell;
+    this.open();
+    setInterval(() => this.look(), 5000);
+    window.addEventListener("online", () => this.open());
+  }
+
+  /** A tab says all the runs that it watches. */
+  want(tab: string, runs: Wanted): void {
+    if (Object.keys(runs).length) this.wants.set(tab, runs);
+    else this.wants.delete(tab);
+    const lacks = [...this.merged()].some(([key, position]) => isBehind(position, this.positions.get(key) ?? { seq: Infinity, part: 0 }));
+    if (lacks) this.openIn(0);
+  }
+
+  /** The runs of all tabs, each from where the tab stands that has read the least. */
+  private merged(): Map<string, Position> {
+    const made = new Map<string, Position>();
+    for (const runs of this.wants.values()) {
+      for (const [key, position] of Object.entries(runs)) {
+        const known = made.get(key);
+        if (known === undefined || isBehind(position, known)) made.set(key, position);
+      }
+    }
+    return new Map([...made].slice(-MOST_RUNS));
+  }
+
+  private openIn(ms: number): void {
+    clearTimeout(this.due);
+    this.due = setTimeout(() => this.open(), ms);
+  }
+
+  private open(): void {
+    clearTimeout(this.due);
+    this.source?.close();
+    this.positions = this.merged();
+    this.order = [...this.positions.keys()];
+    const source = new EventSource(`/api/events?${this.query()}`);
+    this.source = source;
+    source.addEventListener("open", () => {
+      this.wait = 1000;
+      this.tell({ kind: "state", online: true });
+    });
+    source.addEventListener("error", () => {
+      this.tell({ kind: "state", online: false });
+      // What is still connecting tries by itself. A proxy's answer, or one that refuses the positions, ends it for good.
+      if (source.readyState === EventSource.CLOSED) this.again();
+    });
+    for (const name of LIST) source.addEventListener(name, (message) => this.list(name, message));
+    source.addEventListener("run", (message) => this.run(message));
+    source.addEventListener("gone", (message) => this.gone(message));
+  }
+
+  private query(): string {
+    const places = this.order.map((key) => this.positions.get(key) ?? START);
+    const asked = new URLSearchParams(this.order.map((key) => ["run", key]));
+    const after = [this.listed, ...places.map(({ seq, part }) => (part ? `${seq}.${part}` : `${seq}`))].join(",");
+    if (after) asked.append("after", after);
+    return asked.toString();
+  }
+
+  private again(): void {
+    this.listed = "";
+    this.openIn(this.wait);
+    this.wait = Math.min(LONGEST_WAIT_MS, this.wait * 2);
+  }
+
+  private look(): void {
+    const now = Date.now();
+    if (now - this.looked > SLEEP_MS) this.open();
+    this.looked = now;
+  }
+
+  private list(name: ListName, message: MessageEvent<string>): void {
+    this.listed = message.lastEventId.split(",")[0] ?? "";
+    this.tell({ kind: "list", name, data: JSON.parse(message.data) });
+  }
+
+  private run(message: MessageEvent<string>): void {
+    const { thread_id, run_id, event } = JSON.parse(message.data) as { thread_id: string; run_id: string; event: StreamEvent };
+    const key = keyOf(thread_id, run_id);
+    const place = message.lastEventId.split(",")[this.order.indexOf(key) + 1];
+    const isTold = event.name === "longthread.interrupted";
+    const position = isTold || place === undefined ? null : positionOf(place);
+    if (position !== null) this.read(key, position);
+    const halt = isHalt(event);
+    if (halt) this.drop(key);
+    this.tell({ kind: "run", key, position, event, halt });
+  }
+
+  /** All tabs hear what comes, in order: none of them is behind. */
+  private read(key: string, position: Position): void {
+    this.positions.set(key, position);
+    for (const runs of this.wants.values()) {
+      const known = runs[key];
+      if (known !== undefined && isBehind(known, position)) runs[key] = position;
+    }
+  }
+
+  private gone(message: MessageEvent<string>): void {
+    const { thread_id, run_id } = JSON.parse(message.data) as { thread_id: string; run_id: string };
+    this.drop(keyOf(thread_id, run_id));
+    this.tell({ kind: "gone", key: keyOf(thread_id, run_id) });
+  }
+
+  /** Nothing more comes of a run until it goes on, and somebody wants it again. */
+  private drop(key: string): void {
+    this.positions.delete(key);
+    for (const [tab, runs] of this.wants) {
+      const { [key]: _, ...rest } = runs;
+      this.wants.set(tab, rest);
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// A run, folded from its events. Pure: the same events give the same run, however the stream was cut.
+
+import { parseExact } from "../api/exact";
+import type { Outcome, StreamEvent, ToldDecision } from "./events";
+
+import { begun, withArgs, withObservation } from "./steps";
+import type { Decided, Observation, Position, Run, Step } from "./types";
+
+export const START: Position = { seq: 0, part: 0 };
+
+/** Whether position `a` is behind `b`. */
+export const isBehind = (a: Position, b: Position): boolean => a.seq < b.seq || (a.seq === b.seq && a.part < b.part);
+
+/** Reads the `id:` of a run's event, such as `7` or `6.2`. */
+export function positionOf(text: string): Position {
+  const [seq = "0", part = "0"] = text.split(".");
+  return { seq: Number(seq), part: Number(part) };
+}
+
+/** A run of which nothing is known yet. */
+export function emptyRun(id: string): Run {
+  return {
+    id,
+    status: "running",
+    position: START,
+    model: "",
+    source: null,
+    maxSteps: 0,
+    continues: null,
+    startedAt: null,
+    endedAt: null,
+    steps: [],
+    thought: "",
+    text: null,
+    answer: "",
+    warnings: [],
+    decided: [],
+    waiting: [],
+    reason: null,
+    error: null,
+    usage: null,
+    unsourced: [],
+    editedBy: null,
+  };
+}
+
+/**
+ * The run after an event. `position` is that of the event: one that was read before changes nothing. An event without
+ * a position is told by the stream, not by the run.
+ */
+export function reduce(run: Run, event: StreamEvent, position: Position | null): Run {
+  if (position === null) return HANDLERS[event.type]?.(run, event) ?? run;
+  if (!isBehind(run.position, position)) return run;
+  const goesOn: Run = run.status === "interrupted" ? { ...run, status: "running" } : run;
+  return { ...(HANDLERS[event.type]?.(goesOn, event) ?? goesOn), position };
+}
+
+const HANDLERS: Record<string, (run: Run, event: StreamEvent) => Run> = {
+  RUN_STARTED: started,
+  TEXT_MESSAGE_START: (run, event) => ({ ...run, text: { id: event.messageId ?? "", text: "", withdrawn: false } }),
+  TEXT_MESSAGE_CONTENT: added,
+  REASONING_MESSAGE_CONTENT: thought,
+  STEP_STARTED: stepStarted,
+  TOOL_CALL_START: (run, event) => changed(named(run), event.toolCallId, (step) => ({ ...step, action: event.toolCallName ?? "" })),
+  TOOL_CALL_ARGS: argued,
+  TOOL_CALL_RESULT: resulted,
+  CUSTOM: custom,
+  RUN_FINISHED: (run, event) => ended(run, event, event.result?.status ?? "finished", event.result ?? {}),
+  RUN_ERROR: failed,
+};
+
+function started(run: Run, event: StreamEvent): Run {
+  const note = event.metadata?.longthread ?? {};
+  return {
+    ...run,
+    status: "running",
+    waiting: [],
+    reason: null,
+    endedAt: null,
+    model: note.model ?? run.model,
+    source: note.source ?? null,
+    maxSteps: note.max_steps ?? run.maxSteps,
+    continues: note.continues ?? null,
+    startedAt: run.startedAt ?? event.timestamp ?? null,
+  };
+}
+
+function added(run: Run, event: StreamEvent): Run {
+  const id = event.messageId ?? "";
+  const before = run.text?.id === id ? run.text.text : "";
+  return { ...run, text: { id, text: before + (event.delta ?? ""), withdrawn: false } };
+}
+
+function thought(run: Run, event: StreamEvent): Run {
+  return { ...run, thought: run.thought + (event.delta ?? ""), text: run.text?.withdrawn ? null : run.text };
+}
+
+/** A call that a dead process had begun starts again: it is the same call, under a new number, and the last one. */
+function stepStarted(run: Run, event: StreamEvent): Run {
+  const { step = null, callId = "" } = event.metadata?.longthread ?? {};
+  const known = run.steps.find((each) => each.callId === callId);
+  const begins: Step = { ...(known ?? begun(callId, "")), index: step, status: "running", startedAt: event.timestamp ?? null };
+  if (run.thought) begins.thought = run.thought;
+  return { ...run, thought: "", steps: [...run.steps.filter((each) => each !== known), begins] };
+}
+
+/** Withdrawn text goes when something is put in its place. */
+const named = (run: Run): Run => (run.text?.withdrawn ? { ...run, text: null } : run);
+
+function argued(run: Run, event: StreamEvent): Run {
+  const args = parseExact(event.delta || "{}") as Record<string, unknown>;
+  return changed(run, event.toolCallId, (step) => withArgs(step, args));
+}
+
+function resulted(run: Run, event: StreamEvent): Run {
+  const { elapsedMs = null } = event.metadata?.longthread ?? {};
+  const observation = parseExact(event.content || "null") as Observation | null;
+  return changed(run, event.toolCallId, (step) => {
+    const times = { finishedAt: event.timestamp ?? null, elapsedMs };
+    return observation === null ? { ...step, ...times, status: "failed" } : { ...withObservation(step, observation), ...times };
+  });
+}
+
+function changed(run: Run, callId: string | undefined, change: (step: Step) => Step): Run {
+  return { ...run, steps: run.steps.map((step) => (step.callId === callId ? change(step) : step)) };
+}
+
+function custom(run: Run, event: StreamEvent): Run {
+  const value = event.value ?? {};
+  switch (event.name) {
+    case "longthread.warning":
+      return { ...run, warnings: [...run.warnings, value.message ?? ""] };
+    case "longthread.text_withdrawn":
+      return run.text !== null && run.text.id === value.messageId ? { ...run, text: { ...run.text, withdrawn: true } } : run;
+    case "longthread.decided":
+      return { ...run, decided: [...run.decided, ...decidedOf(value.calls ?? [])] };
+    case "longthread.interrupted":
+      return run.status === "running" ? { ...run, status: "interrupted" } : run;
+    default:
+      return run;
+  }
+}
+
+function failed(run: Run, event: StreamEvent): Run {
+  const error = event.metadata?.longthread?.error ?? { type: event.code ?? "error", message: event.message ?? "" };
+  return ended(run, event, "failed", { error });
+}
+
+function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Outcome): Run {
+  const steps = status === "waiting" ? run.steps : run.steps.map(left);
+  return { ...run, ...outcomeOf(status, outcome), status, steps, thought: "", text: null, endedAt: event.timestamp ?? null };
+}
+
+/** A call that has no result when its run ends. */
+export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
+
+/** What the end of a run says, from its last event or from the history. */
+export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "usage" | "unsourced"> {
+  const usage = outcome.usage;
+  const isOut = status === "paused" && outcome.reason === "max_steps";
+  return {
+    answer: status === "finished" ? (outcome.answer ?? "") : isOut ? (outcome.summary ?? "") : "",
+    waiting: status === "waiting" ? (outcome.calls ?? []) : [],
+    reason: status === "paused" ? (outcome.reason ?? "stopped") : null,
+    error: status === "failed" ? (outcome.error ?? null) : null,
+    usage: usage?.input_tokens || usage?.output_tokens ? { input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 } : null,
+    unsourced: outcome.queries?.length ? (outcome.citations ?? []).filter((each) => !each.query).map((each) => each.number) : [],
+  };
+}
+
+/** Decisions, without calls that still wait. */
+export function decidedOf(calls: readonly ToldDecision[]): Decided[] {
+  const made: Decided[] = [];
+  for (const { id, tool, decision, by, message } of calls) {
+    if (decision) made.push({ id, tool, decision, by: by ?? null, ...(message ? { message } : {}) });
+  }
+  return made;
+}

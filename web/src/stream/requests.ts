@@ -1,0 +1,41 @@
+// What is asked of the server about one conversation.
+
+import { at, get, post, query, request } from "../api/client";
+import type { Accepted, ApprovalList, ChosenBranch, History, JsonObject, Queued, Stopped } from "../api/types";
+
+export interface Question {
+  question: string;
+  source?: string;
+  agent?: string;
+}
+
+export type DecisionBody =
+  | { type: "approve" }
+  | { type: "edit"; edited_action: { name: string; args: JsonObject } }
+  | { type: "reject"; message?: string };
+
+const message = (threadId: string, id: string, rest: string) => at(threadId, `/messages/${encodeURIComponent(id)}/${rest}`);
+const once = (key: string) => ({ "Idempotency-Key": key });
+
+export const history = (threadId: string, { limit = 40, before = null as string | null } = {}) =>
+  get<History>(`/api/chat/history${query({ thread_id: threadId, limit, before })}`);
+
+/** Without a thread it begins a conversation. Sent again under its key, it is not asked again. */
+export const ask = (asked: Question, threadId: string | null, key: string) =>
+  post<Accepted | Queued>("/api/chat", { ...asked, ...(threadId === null ? {} : { thread_id: threadId }), when_busy: "enqueue" }, once(key));
+
+export const edit = (threadId: string, id: string, question: string, key: string) =>
+  post<Accepted>(message(threadId, id, "edit"), { question }, once(key));
+export const again = (threadId: string, id: string, key: string) => post<Accepted>(message(threadId, id, "again"), {}, once(key));
+export const choose = (threadId: string, id: string) =>
+  request<ChosenBranch>("PUT", at(threadId, "/branch"), { body: { message: id } });
+
+export const resume = (threadId: string) => post<Accepted>(at(threadId, "/resume"));
+export const stop = (threadId: string, runId: string) => post<Stopped>(at(threadId, `/stop${query({ run_id: runId })}`));
+export const decide = (threadId: string, decisions: Record<string, DecisionBody>) =>
+  post<Accepted | ApprovalList>(at(threadId, "/approvals"), { decisions });
+export const unqueue = (threadId: string, id: string) =>
+  request<void>("DELETE", at(threadId, `/queue/${encodeURIComponent(id)}`));
+
+/** A key for one thing asked: it stands for that, however often the request is sent. */
+export const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4)), (each) => each.toString(36)).join("");

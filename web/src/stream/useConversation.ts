@@ -1,0 +1,13 @@
+import { useSyncExternalStore } from "react";
+import { type Conversation, type ConversationState, conversation } from "./conversation";
+import { live } from "./live";
+
+/** A conversation as it is now, and what can be done with it. */
+export function useConversation(threadId: string): ConversationState & { conversation: Conversation } {
+  const found = conversation(threadId);
+  const state = useSyncExternalStore(found.subscribe, found.get);
+  return { ...state, conversation: found };
+}
+
+/** Whether the server is heard. */
+export const useOnline = (): boolean => useSyncExternalStore(live().onState, live().online);
