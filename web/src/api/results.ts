@@ -1,0 +1,22 @@
+// The results of queries: pages of rows, files, charts, and queries that are edited and run.
+
+import { at, get, post, query } from "./client";
+import type { EditedQuery, JsonObject, ResultRows, StepView } from "./types";
+
+export interface PageAsked {
+  offset: number;
+  limit: number;
+  sort: string | null;
+  descending: boolean;
+}
+
+export type FileFormat = "csv" | "xlsx" | "parquet";
+
+const ofStep = (thread: string, step: number, rest = "") => at(thread, `/steps/${step}${rest}`);
+
+export const step = (thread: string, index: number, signal?: AbortSignal) => get<StepView>(ofStep(thread, index), signal);
+export const page = (thread: string, index: number, asked: PageAsked, signal?: AbortSignal) =>
+  get<ResultRows>(ofStep(thread, index, `/result${query({ ...asked, descending: asked.sort === null ? null : asked.descending })}`), signal);
+export const filePath = (thread: string, index: number, format: FileFormat) => ofStep(thread, index, `/result/file${query({ format })}`);
+export const chart = (thread: string, index: number, signal?: AbortSignal) => get<JsonObject>(ofStep(thread, index, "/chart"), signal);
+export const runEdited = (thread: string, index: number, sql: string) => post<EditedQuery>(ofStep(thread, index, "/edit"), { sql });

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+
+import { kindOf, momentOf } from "./columns";
+import { asTsv, grouped, shownCell } from "./format";
+import { formsOf, specOf } from "./forms";
+import type { Cell } from "./result";
+
+const marks = (columns: string[], rows: Cell[][]) => formsOf(columns, rows).map(({ mark, x, y, color }) => `${mark} ${x} ${y}${color === null ? "" : ` ${color}`}`);
+
+describe("kinds of columns", () => {
+  test.each<[string, Cell[], string]>([
+    ["launches", [1, 2.5, null], "number"],
+    ["price", ["12.50", "3.00"], "number"],
+    ["total", ["9007199254740993", "1"], "number"],
+    ["customer_id", ["9007199254740993", "1"], "id"],
+    ["id", [1, 2], "id"],
+    ["zip", ["01234", "10115"], "text"],
+    ["phone", ["13800138000"], "text"],
+    ["year", [1999, 2024], "year"],
+    ["年份", [2024], "year"],
+    ["year", [1, 2], "number"],
+    ["day", ["2024-01-05", null], "time"],
+    ["at", ["2024-01-05 10:00:00+00", "2024-01-05T10:00:00.5+05:30"], "time"],
+    ["month", ["2024-01"], "time"],
+    ["ok", [true, false], "boolean"],
+    ["x", [null], "text"],
+    ["x", [1, "a"], "text"],
+    ["x", [{ a: 1 }], "text"],
+    ["x", [1, "NaN"], "number"],
+  ])("%s %j", (name, cells, kind) => {
+    expect(kindOf(name, cells)).toBe(kind);
+  });
+
+  test.each([
+    ["2024-01-05 10:00:00+00", "2024-01-05T10:00:00.000Z"],
+    ["2024-01-05 10:00:00.25+0530", "2024-01-05T04:30:00.250Z"],
+    ["2024-01-05T10:00:00-08:00", "2024-01-05T18:00:00.000Z"],
+    ["2024-01-05T10:00:00", "2024-01-05T10:00:00.000Z"],
+    ["2024-01-05T10:00:00Z", "2024-01-05T10:00:00.000Z"],
+    ["2024-01-05", "2024-01-05T00:00:00.000Z"],
+    ["2024-01", "2024-01-01T00:00:00.000Z"],
+    ["2024-13-05", undefined],
+    ["soon", undefined],
+  ])("the moment %s", (text, iso) => {
+    expect(momentOf(text)?.toISOString()).toBe(iso);
+  });
+});
+
+describe("cells", () => {
+  test.each<[Cell, Parameters<typeof shownCell>[1], string, string]>([
+    [1234567.25, "number", "en", "1,234,567.25"],
+    ["9007199254740993", "number", "en", "9,007,199,254,740,993"],
+    ["-1234.50", "number", "de", "-1.234,50"],
+    ["0.10", "number", "zh-CN", "0.10"],
+    [1e21, "number", "en", "1e+21"],
+    [2024, "year", "en", "2024"],
+    ["9007199254740993", "id", "en", "9007199254740993"],
+    ["2024-01-05T10:00:00+00:00", "time", "en", "2024-01-05 10:00:00+00:00"],
+    [{ a: [1] }, "text", "en", '{"a":[1]}'],
+    [false, "boolean", "en", "false"],
+  ])("%j as %s in %s", (cell, kind, locale, shown) => {
+    expect(shownCell(cell, kind, locale)).toBe(shown);
+  });
+
+  test("what is no plain number stays", () => {
+    expect(grouped("Infinity", "en")).toBe("Infinity");
+  });
+
+  test("a copy for a spreadsheet", () => {
+    expect(asTsv(["a", "b"], [[1, null], ["x\ty", 'say "hi"'], ["", "9007199254740993"]])).toBe('a\tb\n1\t\n"x\ty"\t"say ""hi"""\n\t9007199254740993');
+  });
+});
+
+describe("forms of charts", () => {
+  test.each<[string, string[], Cell[][], string[]]>([
+    ["years", ["year", "n"], [[2020, 1], [2021, 2]], ["line 0 1", "bar 0 1", "area 0 1"]],
+    ["days with series", ["day", "site", "n"], [["2024-01-01", "a", 1], ["2024-01-01", "b", 2], ["2024-01-02", "a", 3]], ["line 0 2 1", "bar 0 2 1", "area 0 2 1"]],
+    ["names", ["country", "n"], [["China", 15], ["France", 4]], ["bar 0 1", "arc 0 1"]],
+    ["names, one below zero", ["country", "n"], [["China", 15], ["France", -4]], ["bar 0 1"]],
+    ["names in groups", ["country", "kind", "n"], [["China", "a", 15], ["China", "b", 4], ["France", "a", 1]], ["bar 0 2 1"]],
+    ["names twice", ["country", "n"], [["China", 15], ["China", 4]], []],
+    ["numbers", ["mass", "cost"], [[1, 2], [2, 3]], ["point 0 1"]],
+    ["one row", ["n", "m"], [[1, 2]], []],
+    ["no numbers", ["a", "b"], [["x", "y"], ["z", "y"]], []],
+    ["ids", ["id", "name"], [[1, "y"], [2, "z"]], []],
+  ])("%s", (_, columns, rows, found) => {
+    expect(marks(columns, rows)).toEqual(found);
+  });
+
+  test("too many names are no chart", () => {
+    expect(marks(["name", "n"], Array.from({ length: 61 }, (_, n) => [`name ${n}`, n]))).toEqual([]);
+  });
+
+  test("a timestamptz has its values, and numbers that are texts are numbers", () => {
+    const columns = ["at", "sum"];
+    const rows = [["2024-01-05 10:00:00+00", "9007199254740993"], ["2024-01-06 10:00:00+00", "12"]];
+    const [form] = formsOf(columns, rows);
+    const spec = specOf(form!, columns, rows) as { data: { values: unknown }; encoding: { x: object } };
+    expect(spec.data.values).toEqual([{ c0: "2024-01-05T10:00:00.000Z", c1: 9007199254740992 }, { c0: "2024-01-06T10:00:00.000Z", c1: 12 }]);
+    expect(spec.encoding.x).toEqual({ field: "c0", title: "at", type: "temporal", scale: { type: "utc" } });
+  });
+});

@@ -1,0 +1,47 @@
+// Exact decimal numbers. A double would change whole numbers beyond 2^53, and 0.1 + 0.2.
+
+export interface Decimal {
+  /** The digits as a whole number, with the sign. */
+  readonly digits: bigint;
+  /** How many of the digits stand behind the point. */
+  readonly places: number;
+}
+
+const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/;
+
+/** Reads what JSON and databases write: `-12.50`, `1e21`. Null: no number. */
+export function decimal(text: string): Decimal | null {
+  const found = PLAIN.exec(text.trim());
+  if (!found) return null;
+  const [, sign = "", whole = "", behind = "", power = "0"] = found;
+  if (!whole && !behind) return null;
+  const digits = BigInt(`${whole}${behind}`) * (sign === "-" ? -1n : 1n);
+  return shifted({ digits, places: behind.length }, Number(power));
+}
+
+/** The number times ten to the power of `by`. */
+export function shifted(number: Decimal, by: number): Decimal {
+  const places = number.places - by;
+  return places >= 0 ? { digits: number.digits, places } : { digits: number.digits * 10n ** BigInt(-places), places: 0 };
+}
+
+/** Whether two are the same number: 1.50 is 1.5. */
+export function same(a: Decimal, b: Decimal): boolean {
+  const [x, y] = aligned(a, b);
+  return x === y;
+}
+
+/** Whether `shown` is `exact`, rounded to the places that are shown. A half may go up or down. */
+export function isRounded(exact: Decimal, shown: Decimal): boolean {
+  const [x, y, unit] = aligned(exact, shown);
+  const step = unit / 10n ** BigInt(shown.places);
+  const apart = x > y ? x - y : y - x;
+  return apart * 2n <= step;
+}
+
+/** Both digits at the same places, and how much one is at those places. */
+function aligned(a: Decimal, b: Decimal): [bigint, bigint, bigint] {
+  const places = Math.max(a.places, b.places);
+  const at = (one: Decimal) => one.digits * 10n ** BigInt(places - one.places);
+  return [at(a), at(b), 10n ** BigInt(places)];
+}

@@ -1,0 +1,96 @@
+// Which charts fit a result, by the kinds of its columns, and their Vega-Lite specifications.
+
+import { type Kind, kindsOf, momentOf } from "./columns";
+import type { Cell, Row } from "./result";
+
+export type Mark = "bar" | "line" | "area" | "point" | "arc";
+export type Spec = Record<string, unknown>;
+
+export interface Form {
+  readonly mark: Mark;
+  /** Places of columns. Of an arc, `x` is what each slice is of. */
+  readonly x: number;
+  readonly y: number;
+  readonly color: number | null;
+}
+
+/** Rows of a chart at most; the server's charts have as many. */
+export const MOST_ROWS = 5000;
+const MOST_BARS = 60;
+const MOST_SLICES = 8;
+const MOST_COLORS = 12;
+
+/** The forms that fit, the best one first; none where the rows are no chart. */
+export function formsOf(columns: readonly string[], rows: readonly Row[]): Form[] {
+  if (rows.length < 2) return [];
+  const kinds = kindsOf(columns, rows);
+  const at = (...wanted: Kind[]) => kinds.flatMap((kind, place) => (wanted.includes(kind) ? [place] : []));
+  const [number, other] = at("number");
+  if (number === undefined) return [];
+  const [time] = at("time", "year");
+  const names = at("text", "boolean");
+  const values = (place: number) => rows.map((row) => String(row[place]));
+  if (time !== undefined) return overTime(time, number, names.find((name) => isSeries(values(time), values(name))) ?? null, values(time));
+  const [name, second] = names;
+  if (name !== undefined) return byName(name, number, second, rows, values);
+  return other === undefined ? [] : [{ mark: "point", x: number, y: other, color: null }];
+}
+
+/** Lines where each moment has one value, or one for each series. */
+function overTime(time: number, y: number, color: number | null, times: readonly string[]): Form[] {
+  if (color === null && new Set(times).size < times.length) return [{ mark: "point", x: time, y, color }];
+  const marks: Mark[] = new Set(times).size > MOST_BARS ? ["line", "area"] : ["line", "bar", "area"];
+  return marks.map((mark) => ({ mark, x: time, y, color }));
+}
+
+function byName(x: number, y: number, second: number | undefined, rows: readonly Row[], values: (place: number) => string[]): Form[] {
+  const different = new Set(values(x)).size;
+  if (different > MOST_BARS) return [];
+  const color = second !== undefined && different < rows.length && isSeries(values(x), values(second)) ? second : null;
+  if (color === null && different < rows.length) return [];
+  const isWhole = color === null && rows.length <= MOST_SLICES && rows.every((row) => Number(row[y]) > 0);
+  return [{ mark: "bar", x, y, color }, ...(isWhole ? [{ mark: "arc" as const, x, y, color }] : [])];
+}
+
+/** Whether a column tells rows with the same place apart, and has few enough values for colours. */
+function isSeries(places: readonly string[], series: readonly string[]): boolean {
+  const many = new Set(series).size;
+  const pairs = new Set(places.map((place, row) => `${place}\u0000${series[row]}`));
+  return many > 1 && many <= MOST_COLORS && pairs.size === places.length;
+}
+
+/** The specification of a form, with the rows. */
+export function specOf({ mark, x, y, color }: Form, columns: readonly string[], rows: readonly Row[]): Spec {
+  const kinds = kindsOf(columns, rows);
+  const channel = (place: number) => ({ field: `c${place}`, title: columns[place] ?? "", ...typeOf(kinds[place] ?? "text", rows, place) });
+  const used = [x, y, ...(color === null ? [] : [color])];
+  const values = rows.slice(0, MOST_ROWS).map((row) => Object.fromEntries(used.map((place) => [`c${place}`, valueOf(row[place] ?? null, kinds[place] ?? "text")])));
+  const encoding =
+    mark === "arc"
+      ? { theta: channel(y), color: channel(x) }
+      : { ...axes(mark, channel(x), channel(y), kinds[x] ?? "text", rows.length), ...(color === null ? {} : { color: channel(color) }) };
+  return { $schema: "https://vega.github.io/schema/vega-lite/v6.json", data: { values }, mark: { type: mark, tooltip: true, ...(mark === "line" ? { point: rows.length <= MOST_BARS } : {}) }, encoding };
+}
+
+/** Names stand on the left where there are many: they are read better there. */
+function axes(mark: Mark, x: object, y: object, kind: Kind, many: number) {
+  const lies = mark === "bar" && kind === "text" && many > 6;
+  return lies ? { x: y, y: x } : { x, y };
+}
+
+function typeOf(kind: Kind, rows: readonly Row[], place: number) {
+  if (kind === "number") return { type: "quantitative" };
+  if (kind === "year") return { type: "ordinal" };
+  if (kind !== "time") return { type: "nominal", sort: null };
+  const texts = rows.map((row) => row[place]).filter((cell) => typeof cell === "string");
+  // In local time a browser could show the day before.
+  if (texts.every((text) => text.length === 10)) return { type: "temporal", timeUnit: "utcyearmonthdate" };
+  return { type: "temporal", ...(texts.every((text) => text.length === 7) ? { timeUnit: "utcyearmonth" } : { scale: { type: "utc" } }) };
+}
+
+function valueOf(cell: Cell, kind: Kind): string | number | null {
+  if (cell === null) return null;
+  if (kind === "time") return momentOf(String(cell))?.toISOString() ?? null;
+  if (kind !== "number") return String(cell);
+  return Number.isFinite(Number(cell)) ? Number(cell) : null;
+}

@@ -1,0 +1,145 @@
+// Receipts: which cell of which result a number of an answer is. A number without a sure cell gets none.
+
+import { type Kind, kindsOf } from "./columns";
+import { type Numeral, numerals } from "./numerals";
+import { cellText, type QueryResult } from "./result";
+import { cellsTold, namesColumn, sentenceAt } from "./sentence";
+import { type CellNumber, cellNumber, digitsOf, worth } from "./worth";
+
+export interface Source {
+  readonly step: number | null;
+  readonly label: string | null;
+  /** `rows`: how many rows the result has; that is in no cell. */
+  readonly kind: "cell" | "rows";
+  /** Where the result has it. Several: these cells are alike. */
+  readonly cells: readonly { readonly row: number; readonly column: number }[];
+  /** The value as the database gave it. */
+  readonly value: string;
+}
+
+export interface Receipt {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+  /** Null: not traced. */
+  readonly source: Source | null;
+}
+
+/** Traces the numbers of one block of an answer: a paragraph, an item, or, with `isRow`, a row of a table. */
+export type Tracer = (block: string, isRow?: boolean) => Receipt[];
+
+interface Indexed {
+  readonly result: QueryResult;
+  readonly kinds: readonly Kind[];
+  readonly numbers: readonly (readonly (CellNumber | null)[])[];
+}
+
+interface Match {
+  readonly row: number;
+  readonly column: number;
+  readonly exact: boolean;
+}
+
+interface Place {
+  readonly sentence: string;
+  readonly behind: string;
+  readonly isRow: boolean;
+}
+
+/** `results` are those that the answer may speak of, oldest first: its own run's, and others that it cites. */
+export function tracer(results: readonly QueryResult[]): Tracer {
+  const indexed = results.map(index).toReversed();
+  const names = namesIn(results);
+  return (block, isRow = false) => {
+    const order = citedFirst(block, indexed);
+    const found = numerals(block, names).map((numeral) => {
+      const place = { sentence: isRow ? block : sentenceAt(block, numeral.start), behind: block.slice(numeral.end), isRow };
+      const source = first(order, (each) => traced(numeral, place, each));
+      const { start, end } = numeral;
+      return { receipt: { start, end, text: block.slice(start, end), source }, year: numeral.year };
+    });
+    // A year that no result has is a part of the sentence.
+    return found.filter(({ receipt, year }) => receipt.source || !year).map(({ receipt }) => receipt);
+  };
+}
+
+function index(result: QueryResult): Indexed {
+  return { result, kinds: kindsOf(result.columns, result.rows), numbers: result.rows.map((row) => row.map(cellNumber)) };
+}
+
+/** Texts that hold letters and digits, such as `Falcon 9`: their digits are no numbers. */
+function namesIn(results: readonly QueryResult[]): Set<string> {
+  const cells = results.flatMap(({ rows }) => rows.flat());
+  return new Set(cells.filter(isName).map((cell) => cell.trim()));
+}
+
+const isName = (cell: unknown): cell is string => typeof cell === "string" && cell.length < 200 && /\p{L}/u.test(cell) && /\d/.test(cell);
+
+function citedFirst(block: string, indexed: readonly Indexed[]): Indexed[] {
+  const cited = new Set([...block.matchAll(/\bq\d+\b/g)].map(([label]) => label));
+  const isCited = ({ result }: Indexed) => result.label !== null && cited.has(result.label);
+  return [...indexed.filter(isCited), ...indexed.filter((each) => !isCited(each))];
+}
+
+function first<T, U>(all: readonly T[], find: (one: T) => U | null): U | null {
+  for (const each of all) {
+    const found = find(each);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null {
+  const { result } = indexed;
+  const { step, label } = result;
+  if (isCountOfRows(numeral, place, result)) return { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) };
+  const all = matches(numeral, indexed);
+  const exact = all.filter((match) => match.exact);
+  const cells = meant(numeral, place, indexed, exact.length ? exact : all).map(({ row, column }) => ({ row, column }));
+  const [at] = cells;
+  return at ? { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) } : null;
+}
+
+function matches(numeral: Numeral, { result, numbers }: Indexed): Match[] {
+  return numbers.flatMap((cells, row) =>
+    cells.flatMap((cell, column) => {
+      const found = cell && worth(numeral, cell, result.columns[column] ?? "");
+      return found ? [{ row, column, exact: found === "same" }] : [];
+    }),
+  );
+}
+
+/** Of the cells that are worth it those that the sentence means; none if that is not sure. */
+function meant(numeral: Numeral, { sentence, isRow }: Place, { result, kinds }: Indexed, found: readonly Match[]): readonly Match[] {
+  const isNamed = ({ column }: Match) => namesColumn(sentence, result.columns[column] ?? "");
+  const told = found.map((match) => ({ match, cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow) }));
+  const most = Math.max(0, ...told.map(({ cells }) => cells));
+  if (most > 0) return preferred(told.filter(({ cells }) => cells === most).map(({ match }) => match), isNamed);
+  const free = found.filter(({ column }) => kinds[column] !== "id");
+  if (numeral.year) return free.filter(({ column }) => kinds[column] === "year");
+  if (result.rows.length === 1) {
+    const named = preferred(free, isNamed);
+    return named.length === 1 ? named : [];
+  }
+  // In a result of many rows a small number is somewhere by chance.
+  const digits = digitsOf(numeral.digits);
+  if (digits < 3 && !numeral.digits.places) return [];
+  const named = free.filter(isNamed);
+  return named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
+}
+
+/** Those that are so, if any is. */
+function preferred(found: readonly Match[], isSo: (one: Match) => boolean): readonly Match[] {
+  const some = found.filter(isSo);
+  return some.length ? some : found;
+}
+
+const ROWS = /^[\s*]*(?:rows?|records?|results?|entries|行|条|項|项)/i;
+
+/** `7 rows`, or a number of three digits and more that is how many rows there are. */
+function isCountOfRows({ digits, power, percent, year }: Numeral, { behind }: Place, { total, rows }: QueryResult): boolean {
+  if (power || percent || digits.places) return false;
+  const isTotal = total !== null && digits.digits === BigInt(total);
+  const isShown = digits.digits === BigInt(rows.length);
+  return ROWS.test(behind) ? isTotal || isShown : isTotal && total >= 100 && !year && total !== rows.length;
+}
