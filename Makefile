@@ -18,14 +18,24 @@ endef
 # Where `make test-clients` puts Node.js and the clients: 1.4 GB, outside of the checkout.
 CLIENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/longthread/clients
 
-.PHONY: setup demo test test-clients test-langgraph check compiled bench eval lock clean
+.PHONY: setup page demo test check-page test-clients test-langgraph check compiled bench eval lock clean
 
 setup: $(VENV)/.run
 
-# What running needs, and nothing else.
-$(VENV)/.run: pyproject.toml requirements/run.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Longthread needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV) || { echo "Python's venv is missing. On Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv is missing. On Debian and Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+
+# The page, if web/ has changed since it was built. Node.js comes as a package: 60 MB.
+page: $(VENV)/.node
+	@$(BIN)/python web/build.py
+
+$(VENV)/.node: requirements/web.txt | $(BIN)/python
+	$(call install,requirements/web.txt,Node.js to build the page)
+	@touch $@
+
+# What running needs, and nothing else. The page is there before: to install builds none then.
+$(VENV)/.run: pyproject.toml requirements/run.txt | $(BIN)/python page
 	$(call install,requirements/run.txt,what running needs)
 	@$(PIP) install --quiet --no-deps --editable .
 	@touch $@
@@ -44,10 +54,14 @@ check: $(VENV)/.dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# Types, style and tests of web/.
+check-page: $(VENV)/.dev
+	@$(BIN)/python web/build.py check
+
 # Hundreds of processes import the same modules: those are compiled once, also where PYTHONDONTWRITEBYTECODE is set.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.dev
-	@$(MAKE) --no-print-directory -j2 check compiled
+	@$(MAKE) --no-print-directory -j2 check check-page compiled
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 # To collect the tests compiles them and what they import. What is wrong with one is told when it runs.
@@ -102,4 +116,4 @@ lock:
 	@rm -rf $(VENV)/lock
 
 clean:
-	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf $(VENV) build dist web/node_modules src/longthread/server/page .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -28,7 +28,7 @@ export default defineConfig({
   plugins: [react(), gzip()],
   // The server puts the nonce of each answer in its place.
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
-  build: { outDir: OUT, emptyOutDir: true, manifest: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: { outDir: OUT, emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   server: { proxy: { "/api": server } },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
 } as Parameters<typeof defineConfig>[0]);

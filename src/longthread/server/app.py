@@ -18,7 +18,7 @@ from longthread.gateway.rebuild import rebuild_in_background
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
-from longthread.server import openapi, problems
+from longthread.server import openapi, page, problems
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import (
@@ -101,11 +101,13 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         app.router.routes.extend(module.router.routes)
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page() -> FileResponse:
+    async def old_page() -> FileResponse:
         return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
 
     app.mount("/web", _Files(directory=WEB), name="web")
+    app.mount("/assets", page.assets, name="assets")
     app.mount(GATEWAY, to_gateway, name="gateway")
+    app.router.routes.extend(page.router.routes)
     app.add_middleware(EncodedPaths)
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536

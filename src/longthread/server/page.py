@@ -1,0 +1,89 @@
+"""The page: the files that `web/build.py` wrote, with a policy by which they load nothing else.
+
+A style that a library writes into the page needs the nonce of the answer; scripts are files of this server alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+FOLDER = Path(str(files("longthread.server") / "page"))
+"""What was built; not there in a checkout where nobody has built it."""
+PLACEHOLDER = "NONCE-OF-THE-ANSWER"
+"""Stands in `index.html` for the nonce, as `web/vite.config.ts` writes it."""
+UNBUILT = "This checkout has no built page: run `make page` in it, then load this again.\n"
+ROUTES = ("/new", "/c/{rest:path}", "/s/{rest:path}", "/settings", "/settings/{rest:path}")
+"""Paths that the page itself tells apart."""
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+router = APIRouter(include_in_schema=False)
+
+
+def policy(nonce: str) -> str:
+    """The page's Content-Security-Policy. Charts are saved as images that the page makes itself: `blob:`."""
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' data: blob:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+async def index(request: Request) -> Response:
+    """The page, with a nonce of its own."""
+    headers = {"Cache-Control": "no-cache"}
+    try:
+        text = await asyncio.to_thread((FOLDER / "index.html").read_text, "utf-8")
+    except FileNotFoundError:
+        return Response(UNBUILT, 503, headers, media_type="text/plain")
+    nonce = secrets.token_urlsafe(16)
+    headers["Content-Security-Policy"] = policy(nonce)
+    return Response(text.replace(PLACEHOLDER, nonce), headers=headers, media_type="text/html")
+
+
+for path in ROUTES:
+    router.add_api_route(path, index, methods=["GET", "HEAD"])
+
+
+@router.api_route("/icon.svg", methods=["GET", "HEAD"])
+@router.api_route("/theme.js", methods=["GET", "HEAD"])
+async def file_at_top(request: Request) -> Response:
+    """A file whose name stays: the icon, or the script that chooses the theme."""
+    return await _top.get_response(request.url.path.removeprefix("/"), request.scope)
+
+
+class Built(StaticFiles):
+    """Built files. Each is there twice, as it is and compressed, and who can read the latter gets it."""
+
+    def __init__(self, folder: Path, cached: str) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._cached = cached
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The file, or 304 where the browser has it."""
+        response = await self._compressed(path, scope) or await super().get_response(path, scope)
+        response.headers["Cache-Control"] = self._cached
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+
+    async def _compressed(self, path: str, scope: Scope) -> Response | None:
+        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+            return None
+        try:
+            response = await super().get_response(f"{path}.gz", scope)
+        except HTTPException:
+            return None
+        response.headers["Content-Encoding"] = "gzip"
+        return response
+
+
+_top = Built(FOLDER, "no-cache")
+assets = Built(FOLDER / "assets", _FOR_EVER)
+"""Their names change with what is in them."""
