@@ -13,6 +13,8 @@ from longthread.memory.embedders import question_vector
 from longthread.testing import ProviderEmulator, Slow
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

@@ -15,6 +15,8 @@ from longthread.cli.app import app
 from longthread.errors import EvalInvalid, InvalidInput
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 ENTRIES = [f"We spoke of the {word} for a while." for word in ("weather", "garden", "harbour", "library", "bridge")]
 
 

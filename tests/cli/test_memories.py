@@ -21,6 +21,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.testing.contract.memories import kept
 
+pytestmark = pytest.mark.one_backend
+
 Run = Callable[..., Any]
 
 

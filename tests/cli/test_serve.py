@@ -14,6 +14,8 @@ from longthread.cli.app import app
 from longthread.errors import InvalidInput
 from longthread.settings import Settings
 
+pytestmark = pytest.mark.one_backend
+
 URL = "postgresql://me:s3cret@db.example:5432/conversations"
 
 

@@ -19,6 +19,8 @@ from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.tool import Tool
 
+pytestmark = pytest.mark.one_backend
+
 LABELS = {
     "level": ["gold", "silver", 'it\'s "new"'],
     "state": ["open", "shut"],

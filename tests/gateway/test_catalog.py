@@ -21,6 +21,8 @@ from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 from longthread.tools.catalog.catalog import Catalog
 
+pytestmark = pytest.mark.one_backend
+
 OWN = Routes({
     "anthropic": Upstream("anthropic", "https://api.anthropic.com", ["anthropic"]),
     "openai": Upstream("openai", "https://api.openai.com", ["responses", "completions"]),

@@ -13,6 +13,8 @@ from tests.gateway.conftest import OPENED, Start
 
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 MODEL = "deepseek-v4"
 PARAMETERS = {"type": "object", "properties": {"zone": {"type": "string"}}}
 CLOCK = {"type": "function", "function": {"name": "clock", "description": "The time.", "parameters": PARAMETERS}}

@@ -20,6 +20,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 Messages = list[dict[str, Any]]
 PATH = "/v1/chat/completions"
 DETAILS = [

@@ -20,6 +20,8 @@ from tests.gateway.states import Clock, relation, rows
 from longthread.conversation_state import CacheConfig, SignatureDatabase
 from longthread.errors import InvalidInput, StoreUnavailable
 
+pytestmark = pytest.mark.one_backend
+
 THINKING = {"type": "thinking", "thinking": "Let me see… 让我想想", "signature": "EqQBCkYIBxgCKkD/+=="}
 ASKED: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "读 a.py"}]
 MESSAGES: list[Any] = [

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.gateway.states import Clock, relation
 
+pytestmark = pytest.mark.one_backend
+
 SETUP = """
 import json
 from longthread.conversation_state import SignatureDatabase

@@ -25,6 +25,8 @@ from tests.gateway.conftest import Start
 
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 STRICT = ProviderRules(reasoning_content="deepseek", thought_signatures=True, signatures=True, binding=True)
 CHAT, CLAUDE = "deepseek-v4", "claude-opus-5-5"
 

@@ -35,6 +35,8 @@ from longthread.server.http_server import HttpServer, listen
 from longthread.store import log
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 FINAL = b"event: message_stop"
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'

@@ -17,6 +17,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 MODEL = "claude-opus-5-5"
 CLOCK = {
     "name": "clock",

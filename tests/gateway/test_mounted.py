@@ -20,6 +20,8 @@ from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 from longthread.tools.catalog.catalog import Catalog
 
+pytestmark = pytest.mark.one_backend
+
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 
 

@@ -14,6 +14,8 @@ from tests.gateway.responses_talk import CLOCK, MODEL
 
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 Response = dict[str, Any]
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 

@@ -30,6 +30,8 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing.contract.gateway import CALL
 
+pytestmark = pytest.mark.one_backend
+
 DIALECTS: list[Dialect] = [Anthropic()]
 _SAID = st.sampled_from(["", "a", "b", "长"])
 _BLOCK = st.one_of(

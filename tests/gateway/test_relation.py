@@ -17,6 +17,8 @@ from longthread.gateway.upstream import Routes, Upstream
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 TTL = 3600
 
 

@@ -27,6 +27,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator, ProviderRules, Refused
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def provider() -> Iterator[ProviderEmulator]:

@@ -14,6 +14,8 @@ from tests.gateway.responses_talk import MODEL, Talk, bare
 from longthread.server.gateway.serve import own_routes
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def stateless() -> Iterator[ProviderEmulator]:

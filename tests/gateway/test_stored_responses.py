@@ -20,6 +20,8 @@ from longthread.store.driver import Driver
 from longthread.store.queries import Sql
 from longthread.testing import ProviderEmulator, ProviderRules
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def stateless() -> Iterator[ProviderEmulator]:

@@ -24,6 +24,8 @@ from longthread.store.index.recall import Scope
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator
 
+pytestmark = pytest.mark.one_backend
+
 THINKING = {"type": "enabled", "budget_tokens": 1024}
 CLOCK = {"name": "clock", "description": "The time.", "input_schema": {"type": "object"}}
 DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "tusks of the 海象"}}

@@ -17,6 +17,8 @@ from longthread.errors import NothingToImport
 from longthread.store import log
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 QUESTION = "Which sites?"
 ERROR = {"ok": False, "error": {"type": "json_parse_error", "raw_response": "sure!"}}
 TURNS: dict[str, Any] = {

@@ -34,6 +34,8 @@ from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.one_backend
+
 TURNS = 3
 BAD = b"\xff\x97"
 

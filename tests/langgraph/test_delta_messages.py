@@ -30,6 +30,8 @@ from longthread.langgraph.saver.record import StoredCheckpoint
 from longthread.store import checkpoints, log, summaries
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 REDUCERS = {"deepagents": deep_reducer, "langgraph": _messages_delta_reducer}
 
 

@@ -15,6 +15,8 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.langgraph.saver.message_list import RECENT, MessageList, private
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 
 def messages(count: int, first: int = 0) -> list[BaseMessage]:
     return [HumanMessage(f"m{n}", id=f"i{n}") for n in range(first, first + count)]

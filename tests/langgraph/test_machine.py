@@ -26,6 +26,8 @@ from longthread.langgraph.saver.async_saver import AsyncLongthreadSaver
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 _examples = itertools.count()
 
 

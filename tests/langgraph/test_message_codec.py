@@ -26,6 +26,8 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.encoding import dump
 
+pytestmark = pytest.mark.one_backend
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

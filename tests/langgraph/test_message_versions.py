@@ -27,6 +27,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.store.transfer.copy import copy_store
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 
 

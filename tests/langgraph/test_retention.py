@@ -27,6 +27,8 @@ from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.queries import Sql
 
+pytestmark = pytest.mark.one_backend
+
 ON_T: RunnableConfig = {"configurable": {"thread_id": "t"}}
 LARGE = "x" * 5000
 

@@ -52,6 +52,8 @@ from longthread.testing.contract.deletion import fill as fill_run
 from longthread.testing.contract.runs import begun
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 EMBEDDER = HashEmbedder()
 KEPT = "behalten"
 

@@ -23,6 +23,8 @@ from longthread.store.driver import Driver
 from longthread.store.memories import Owner
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 OWNER = Owner("u", ANALYST)
 FACTS = [
     "The user prefers metric units.",

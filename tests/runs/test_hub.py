@@ -21,6 +21,8 @@ from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.contract.base import registered
 
+pytestmark = pytest.mark.one_backend
+
 PLACE = ("t", "r1")
 
 

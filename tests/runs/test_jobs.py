@@ -29,6 +29,8 @@ from longthread.store.summaries import ThreadSummary
 from longthread.testing import ScriptedChatModel
 from longthread.testing.embedding import HashEmbedder
 
+pytestmark = pytest.mark.one_backend
+
 USER = "default"
 SUMMARY = Job("summary", "t")
 

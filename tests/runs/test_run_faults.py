@@ -21,6 +21,8 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.testing.failpoints import Failpoints
 
+pytestmark = pytest.mark.one_backend
+
 
 @dataclass
 class Failing:

@@ -20,6 +20,8 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.contract.base import registered
 
+pytestmark = pytest.mark.one_backend
+
 
 class Written:
     """A store whose write transactions are counted; the next ones fail as `failing` says."""

@@ -23,6 +23,8 @@ from longthread.store import memories
 from longthread.store.memories import Owner
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 OWNER = Owner("ada", ANALYST)
 _ITEM = re.compile(r"^- \[(\S+)\] \(\w+\) (.*)$", re.MULTILINE)

@@ -39,6 +39,8 @@ from longthread.testing.contract.deletion import fill as fill_run
 from longthread.testing.embedding import HashEmbedder
 from longthread.testing.view_watch import orphans
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 EMBEDDER = HashEmbedder(dims=16)
 

@@ -18,6 +18,8 @@ from longthread.store import log
 from longthread.testing import ScriptedChatModel
 from longthread.testing.view_watch import orphans
 
+pytestmark = pytest.mark.one_backend
+
 MOST = 20
 """Messages that the state may have."""
 STEPS = 45

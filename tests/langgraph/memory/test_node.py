@@ -15,6 +15,8 @@ from longthread.langgraph import LongthreadSaver, MemoryMessagesState, memory_no
 from longthread.store import log, summaries
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 TURNS = 40
 

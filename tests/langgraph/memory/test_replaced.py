@@ -23,6 +23,8 @@ from longthread.store import log, summaries
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 RAW = f"my address is {CANARY}, 请记住 {CANARY}"
 GUARDED = "my address is [REDACTED]"

@@ -17,6 +17,8 @@ from longthread.langgraph.memory.long_term import LongTermMemory
 from longthread.settings import Settings
 from longthread.store import checkpoints
 
+pytestmark = pytest.mark.one_backend
+
 AT: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 

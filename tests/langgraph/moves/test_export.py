@@ -36,6 +36,8 @@ from longthread.langgraph.imports.checkpoints import CheckpointProgress
 from longthread.store import items
 from longthread.store.items import ItemScope
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:

@@ -33,6 +33,8 @@ from longthread.langgraph import LongthreadSaver
 from longthread.langgraph.imports.checkpoints import CheckpointProgress, Imported, import_langgraph
 from longthread.tools.analysis.url import SourceUrl
 
+pytestmark = pytest.mark.one_backend
+
 THREADS = ("talk", "asks", "fans", "对话")
 
 

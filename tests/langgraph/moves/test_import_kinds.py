@@ -32,6 +32,8 @@ from longthread.errors import ImportIncomplete, InvalidInput
 from longthread.langgraph import LongthreadSaver, LongthreadStore, export_langgraph, import_langgraph
 from longthread.langgraph.imports.serializers import serializer
 
+pytestmark = pytest.mark.one_backend
+
 
 class Price:
     """Something that only a pickle can hold."""

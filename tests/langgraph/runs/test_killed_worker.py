@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.one_backend
+
 SCRIPT = Path(__file__).with_name("killed_worker.py")
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "langgraph.md"
 

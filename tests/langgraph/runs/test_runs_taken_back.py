@@ -19,6 +19,8 @@ from longthread.store import checkpoints, log
 from longthread.store.driver import Driver, Transaction
 from longthread.testing.wrapper import DriverWrapper
 
+pytestmark = pytest.mark.one_backend
+
 LARGE = "x" * 5000
 
 

@@ -31,6 +31,8 @@ from longthread.store.open import open_store
 from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 WHERE = {**AT, "metadata": {"said": CANARY, "run_id": "r1"}}
 

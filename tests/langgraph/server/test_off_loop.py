@@ -17,6 +17,8 @@ from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddlew
 from longthread.store.open import open_store
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 OPENED = ("async with", "with", "over a store")
 
 

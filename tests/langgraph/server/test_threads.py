@@ -17,6 +17,8 @@ from longthread.memory.forget import delete_thread
 from longthread.store import log
 from longthread.store.open import open_store
 
+pytestmark = pytest.mark.one_backend
+
 SAID = {"one": "The rocket starts on Monday", "two": "火箭星期一发射", "three": "Nothing of the kind"}
 
 

@@ -13,6 +13,8 @@ from longthread.errors import InvalidInput, SaverClosed, ThreadTaken
 from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddleware, recall_tool
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 
 def _graph(saver: LongthreadSaver) -> Any:
     builder = StateGraph(MessagesState)

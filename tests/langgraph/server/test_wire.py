@@ -23,6 +23,8 @@ from longthread.errors import ThreadConflict
 from longthread.langgraph import LongthreadSaver
 from longthread.store.driver import Driver
 
+pytestmark = pytest.mark.one_backend
+
 AT: Any = {"configurable": {"thread_id": "t"}}
 COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id")
 Copy = Callable[[Any], Any]

@@ -17,6 +17,8 @@ from longthread.langgraph import LongthreadSaver, LongthreadStore, MemoryMiddlew
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
+pytestmark = pytest.mark.one_backend
+
 METHODS = ("aget_tuple", "aput", "aput_writes", "alist", "get_next_version", "aget_delta_channel_history")
 AT: Any = {"configurable": {"thread_id": "t"}}
 

@@ -29,6 +29,8 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.tools.catalog.changes import Change, lines
 
+pytestmark = pytest.mark.one_backend
+
 EXAMPLES = Path(__file__).with_name("document002.yaml")
 Data = dict[str, Any]
 
