@@ -1,4 +1,5 @@
-import { Header } from "../layout/Header";
+import { NewConversation } from "./NewConversation";
+import { Thread } from "./Thread";
 
 export interface ConversationProps {
   /** Null: a new conversation, which gets its id with the first question. */
@@ -7,6 +8,6 @@ export interface ConversationProps {
   at: string | null;
 }
 
-export function Conversation({ threadId }: ConversationProps) {
-  return <Header threadId={threadId} />;
+export function Conversation({ threadId, at }: ConversationProps) {
+  return threadId === null ? <NewConversation /> : <Thread key={threadId} threadId={threadId} at={at} />;
 }

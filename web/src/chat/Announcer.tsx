@@ -1,0 +1,21 @@
+import { useEffect, useRef } from "react";
+import { useT } from "../i18n";
+import type { Run } from "../stream/types";
+
+/** Said to those who listen. Longer answers are read in their place. */
+const LONGEST = 600;
+
+/** Says once what a run came to that went on while its conversation was open. */
+export function Announcer({ run }: { run: Run | null }) {
+  const t = useT();
+  const place = useRef<HTMLDivElement>(null);
+  const before = useRef<{ id: string; status: string } | null>(null);
+  useEffect(() => {
+    const last = before.current;
+    before.current = run && { id: run.id, status: run.status };
+    if (run === null || place.current === null || last?.id !== run.id || last.status !== "running" || run.status === "running") return;
+    const answer = run.answer.slice(0, LONGEST);
+    place.current.textContent = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
+  }, [run, t]);
+  return <div ref={place} role="status" aria-live="polite" className="unseen" />;
+}

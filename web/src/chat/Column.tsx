@@ -1,0 +1,124 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import { useT } from "../i18n";
+import type { Turn } from "../stream/types";
+import { Icon } from "../ui";
+import styles from "./Column.module.css";
+
+export interface ColumnHandle {
+  toEnd: () => void;
+  /** Shows a turn at the top. */
+  toTurn: (id: string) => void;
+  /** Shows the question before (-1) or after (1) the one at the top. */
+  step: (by: -1 | 1) => void;
+}
+
+interface ColumnProps {
+  turns: readonly Turn[];
+  render: (turn: Turn, isLast: boolean) => ReactNode;
+  /** What stands below the last turn. */
+  below: ReactNode;
+  /** Loads earlier turns; undefined: there are none. */
+  older?: (() => void) | undefined;
+  ref?: Ref<ColumnHandle>;
+}
+
+/** A reader this near to the end follows it. */
+const NEAR = 24;
+const GAP = 32;
+const GUESSED = 320;
+/** Earlier turns are loaded when so little of what is loaded is above. */
+const AHEAD = 1500;
+
+/** The turns, of which only those in sight and the next ones are drawn. It stays where the reader is. */
+export function Column({ turns, render, below, older, ref }: ColumnProps) {
+  const t = useT();
+  const scroller = useRef<HTMLDivElement>(null);
+  const end = useRef<HTMLDivElement>(null);
+  const held = useRef(false);
+  const [away, setAway] = useState(false);
+  const keyOf = useCallback((index: number) => turns[index]?.id ?? index, [turns]);
+  const virtual = useVirtualizer({
+    count: turns.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => GUESSED,
+    getItemKey: keyOf,
+    overscan: 2,
+    gap: GAP,
+    anchorTo: "end",
+    followOnAppend: true,
+    // A fold that the reader opens at the end must not push itself away.
+    scrollEndThreshold: held.current ? -1 : NEAR,
+  });
+  useEnd(scroller, end, away);
+  useImperativeHandle(ref, () => ({
+    toEnd: () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight }),
+    toTurn: (id) => virtual.scrollToIndex(turns.findIndex((turn) => turn.id === id), { align: "start" }),
+    step: (by) => {
+      const top = (virtual.scrollOffset ?? 0) + 4;
+      const at = virtual.getVirtualItemForOffset(top)?.index ?? 0;
+      virtual.scrollToIndex(Math.max(0, Math.min(turns.length - 1, by === -1 && (virtual.measurementsCache[at]?.start ?? 0) < top - 8 ? at : at + by)), { align: "start" });
+    },
+  }));
+  const onScroll = () => {
+    const box = scroller.current;
+    if (!box) return;
+    held.current = false;
+    setAway(box.scrollHeight - box.scrollTop - box.clientHeight > NEAR);
+    if (older && box.scrollTop < AHEAD) older();
+  };
+  useEffect(() => {
+    if (older && (scroller.current?.scrollHeight ?? 0) < AHEAD) older();
+  }, [older, turns.length]);
+  const items = virtual.getVirtualItems();
+  return (
+    <div className={styles["frame"]}>
+      <div ref={scroller} className={styles["scroller"]} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("chat.column")}>
+        <div className={styles["column"]} onClickCapture={(event) => (held.current ||= opensFold(event.target))}>
+          <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
+            <div className={styles["rows"]} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+              {items.map((item) => {
+                const turn = turns[item.index];
+                return (
+                  turn && (
+                    <div key={item.key} data-index={item.index} data-turn={turn.id} ref={virtual.measureElement}>
+                      {render(turn, item.index === turns.length - 1)}
+                    </div>
+                  )
+                );
+              })}
+            </div>
+          </div>
+          <div ref={end} className={styles["below"]}>
+            {below}
+          </div>
+        </div>
+      </div>
+      {away && (
+        <button type="button" className={styles["toEnd"]} aria-label={t("chat.toEnd")} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
+          <Icon name="down" size={14} /> {t("chat.new")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;
+
+/** A reader at the end stays there when what stands below the turns, or the window, changes its size. */
+function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, away: boolean) {
+  const follows = useRef(true);
+  useLayoutEffect(() => {
+    follows.current = !away;
+  }, [away]);
+  useEffect(() => {
+    const [box, last] = [scroller.current, end.current];
+    if (!box || !last) return;
+    const observer = new ResizeObserver(() => {
+      if (follows.current) box.scrollTop = box.scrollHeight;
+    });
+    observer.observe(box);
+    observer.observe(last);
+    return () => observer.disconnect();
+  }, [scroller, end]);
+}

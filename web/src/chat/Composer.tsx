@@ -1,0 +1,107 @@
+import { type KeyboardEvent, type ReactNode, type Ref, useImperativeHandle, useRef, useState } from "react";
+import { useT } from "../i18n";
+import { sentence } from "../i18n/sentence";
+import { newKey } from "../stream/requests";
+import { Button, IconButton } from "../ui";
+import styles from "./Composer.module.css";
+import { draftOf, keepDraft } from "./drafts";
+import { composes, sends } from "./keys";
+
+export interface ComposerHandle {
+  focus: () => void;
+  /** Puts a question into the field and sends it. */
+  send: (question: string) => void;
+}
+
+interface ComposerProps {
+  threadId: string | null;
+  /** Sends a question. Sent again under its key, it is not asked again. */
+  onAsk: (question: string, key: string) => Promise<unknown>;
+  /** Stops what is under way; undefined: nothing is. */
+  onStop?: (() => void) | undefined;
+  /** ↑ in an empty field. */
+  onUp?: () => void;
+  /** What stands beside the button, such as the source of a new conversation. */
+  children?: ReactNode;
+  ref?: Ref<ComposerHandle>;
+}
+
+/** Where a question is typed. It stays until the server has it. */
+export function Composer({ threadId, onAsk, onStop, onUp, children, ref }: ComposerProps) {
+  const t = useT();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const { text, change, send, sending, error } = useQuestion(threadId, onAsk);
+  useImperativeHandle(ref, () => ({ focus: () => field.current?.focus(), send: (question) => void send(question) }));
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (sends(event)) {
+      event.preventDefault();
+      void send(text);
+    } else if (composes(event)) return;
+    else if (event.key === "ArrowUp" && text === "" && onUp) {
+      event.preventDefault();
+      onUp();
+    } else if (event.key === "Escape" && onStop) onStop();
+  };
+  return (
+    <form className={styles["composer"]} onSubmit={(event) => (event.preventDefault(), void send(text))}>
+      {error !== null && (
+        <p role="alert" className={styles["wrong"]}>
+          {sentence(error)}
+        </p>
+      )}
+      <div className={styles["box"]}>
+        <textarea
+          ref={field}
+          id="question"
+          className={styles["field"]}
+          rows={1}
+          dir="auto"
+          autoFocus={matchMedia("(hover: hover)").matches}
+          aria-label={t("chat.question")}
+          placeholder={t(onStop ? "chat.placeholderQueue" : "chat.placeholder")}
+          value={text}
+          readOnly={sending}
+          onChange={(event) => change(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div className={styles["bar"]}>
+          {children}
+          <span className={styles["space"]} />
+          {onStop && <IconButton icon="stop" label={t("chat.stop")} keys="Esc" onClick={onStop} />}
+          <Button type="submit" kind="primary" disabled={sending || text.trim() === ""}>
+            {t(onStop ? "chat.queue" : "chat.send")}
+          </Button>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"]) {
+  const [text, setText] = useState(() => draftOf(threadId));
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  /** The key of a question whose answer did not arrive: sent again, it is asked once. */
+  const tried = useRef({ question: "", key: "" });
+  const change = (next: string) => {
+    setText(next);
+    keepDraft(threadId, next);
+  };
+  const send = async (question: string) => {
+    if (sending || question.trim() === "") return;
+    if (tried.current.question !== question) tried.current = { question, key: newKey() };
+    change(question);
+    setSending(true);
+    setError(null);
+    try {
+      await onAsk(question.trim(), tried.current.key);
+      tried.current = { question: "", key: "" };
+      change("");
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setSending(false);
+    }
+  };
+  return { text, change, send, sending, error };
+}

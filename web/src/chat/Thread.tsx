@@ -1,0 +1,146 @@
+import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { useT } from "../i18n";
+import { sentence } from "../i18n/sentence";
+import { Header } from "../layout/Header";
+import { toConversation, toNew } from "../route";
+import type { Conversation } from "../stream/conversation";
+import * as requests from "../stream/requests";
+import type { ConversationData, Turn } from "../stream/types";
+import { useConversation } from "../stream/useConversation";
+import { Button, Skeleton } from "../ui";
+import { Announcer } from "./Announcer";
+import { Column, type ColumnHandle } from "./Column";
+import { Composer, type ComposerHandle } from "./Composer";
+import { Link } from "./Link";
+import { Queue } from "./Queue";
+import styles from "./Thread.module.css";
+import { TurnView } from "./Turn";
+import * as actions from "./actions";
+import { useThreadKeys } from "./useThreadKeys";
+
+interface ThreadProps {
+  threadId: string;
+  at: string | null;
+}
+
+/** A conversation: its turns, and where the next question is typed. */
+export function Thread({ threadId, at }: ThreadProps) {
+  const { load, error, data, turns, run, conversation } = useConversation(threadId);
+  const [editing, setEditing] = useState<string | null>(null);
+  const column = useRef<ColumnHandle>(null);
+  const composer = useRef<ComposerHandle>(null);
+  useEntry(conversation, column, at, data !== null);
+  useThreadKeys({ turns, column, composer });
+  const render = useCallback(
+    (turn: Turn, isLast: boolean) => (
+      <TurnView conversation={conversation} turn={turn} isLast={isLast} editing={editing === turn.id} onEdit={setEditing} />
+    ),
+    [conversation, editing],
+  );
+  const older = useCallback(() => void conversation.older().catch(() => undefined), [conversation]);
+  const running = run?.status === "running" ? run : null;
+  const ask = async (question: string, key: string) => {
+    await conversation.did(requests.ask({ question }, threadId, key));
+    column.current?.toEnd();
+  };
+  const lastQuestion = turns.findLast((turn) => turn.question !== null && turn.run !== null);
+  return (
+    <>
+      <Header threadId={threadId} />
+      {data === null ? (
+        <Absent load={load} error={error} conversation={conversation} />
+      ) : (
+        <>
+          <Above data={data} />
+          <Column
+            ref={column}
+            turns={turns}
+            render={render}
+            older={data.before === null ? undefined : older}
+            below={<Below data={data} conversation={conversation} />}
+          />
+          <Composer
+            ref={composer}
+            threadId={threadId}
+            onAsk={ask}
+            onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
+            onUp={() => lastQuestion && setEditing(lastQuestion.id)}
+          />
+        </>
+      )}
+      <Announcer run={run} />
+    </>
+  );
+}
+
+/** Goes to the entry that the address names, once. */
+function useEntry(conversation: Conversation, column: RefObject<ColumnHandle | null>, at: string | null, ready: boolean) {
+  useEffect(() => {
+    if (at === null || !ready) return;
+    let gone = false;
+    void conversation.find(at).then((turn) => {
+      if (turn !== null && !gone) requestAnimationFrame(() => column.current?.toTurn(turn));
+    });
+    return () => {
+      gone = true;
+    };
+  }, [conversation, column, at, ready]);
+}
+
+interface AbsentProps {
+  load: string;
+  error: unknown;
+  conversation: Conversation;
+}
+
+/** What stands where the turns would be. */
+function Absent({ load, error, conversation }: AbsentProps) {
+  const t = useT();
+  return (
+    <div className={styles["absent"]}>
+      {load === "loading" && <Skeleton lines={6} label={t("chat.loading")} />}
+      {load === "missing" && (
+        <>
+          <p>{t("chat.gone")}</p>
+          <Link to={toNew}>{t("shell.new")}</Link>
+        </>
+      )}
+      {load === "failed" && (
+        <div role="alert">
+          <p>{sentence(error)}</p>
+          <Button kind="primary" onClick={() => void conversation.refresh()}>
+            {t("shell.retry")}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The way back to the conversation whose agent asked in this one. */
+function Above({ data }: { data: ConversationData }) {
+  const t = useT();
+  if (data.parent === null) return null;
+  return (
+    <p className={styles["above"]}>
+      <Link to={toConversation(data.parent.id)}>{t("chat.askedIn", { label: data.parent.label })}</Link>
+    </p>
+  );
+}
+
+function Below({ data, conversation }: { data: ConversationData; conversation: Conversation }) {
+  const t = useT();
+  if (data.turns.length + data.queue.length + data.waitingBelow.length === 0) return <p className={styles["note"]}>{t("chat.empty")}</p>;
+  if (data.queue.length + data.waitingBelow.length === 0) return null;
+  return (
+    <>
+      {data.waitingBelow.map((each) => (
+        <div key={each.id} className={styles["waiting"]}>
+          <p dir="auto">{t("chat.agentWaits", { agent: each.agent ?? "", label: each.label })}</p>
+          <Link to={toConversation(each.id)}>{t("chat.decideThere")}</Link>
+        </div>
+      ))}
+      <Queue conversation={conversation} queue={data.queue} />
+    </>
+  );
+}

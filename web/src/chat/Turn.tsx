@@ -1,0 +1,70 @@
+import { memo } from "react";
+import { useT } from "../i18n";
+import type { Conversation } from "../stream/conversation";
+import type { Decided, Run, Step, Turn } from "../stream/types";
+import { Answer } from "./Answer";
+import { Ending } from "./Ending";
+import { Footer } from "./Footer";
+import { Question } from "./Question";
+import { Steps } from "./Steps";
+import styles from "./Turn.module.css";
+import { Working } from "./Working";
+import { visible } from "./visible";
+
+interface TurnViewProps {
+  conversation: Conversation;
+  turn: Turn;
+  isLast: boolean;
+  editing: boolean;
+  onEdit: (id: string | null) => void;
+}
+
+const NONE: readonly Decided[] = [];
+
+/** A question and what followed. It is drawn again when it changes, not when another one does. */
+export const TurnView = memo(function TurnView({ conversation, turn, isLast, editing, onEdit }: TurnViewProps) {
+  const { question, run } = turn;
+  const running = run?.status === "running";
+  const steps: readonly Step[] = run?.steps ?? turn.steps;
+  const text = answerOf(turn);
+  return (
+    <article className={styles["turn"]}>
+      {question && (
+        <Question conversation={conversation} question={question} editing={editing} onEdit={(edits) => onEdit(edits ? turn.id : null)} />
+      )}
+      <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
+      {run && <Notes run={run} />}
+      <Answer threadId={conversation.threadId} text={text} steps={steps} live={running} />
+      {run && running && <Working run={run} />}
+      {run && <Ending conversation={conversation} run={run} isLast={isLast} />}
+      {!running && <Footer conversation={conversation} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
+    </article>
+  );
+});
+
+/** What was answered: while the run is under way, what streams and may be the answer. */
+export function answerOf({ run, said }: Turn): string {
+  if (run === null) return said.map((entry) => entry.text).join("\n\n");
+  return run.answer || (run.text && !run.text.withdrawn ? run.text.text : "");
+}
+
+function Notes({ run }: { run: Run }) {
+  const t = useT();
+  const by = (name: string | null) => (name && name !== "default" ? t("chat.byUser", { user: visible(name) }) : "");
+  const lines = { approve: "chat.decidedApprove", edit: "chat.decidedEdit", reject: "chat.decidedReject", superseded: "chat.decidedSuperseded" } as const;
+  if (run.decided.length + run.warnings.length === 0) return null;
+  return (
+    <div className={styles["notes"]}>
+      {run.decided.map((each) => (
+        <p key={each.id}>
+          {t(lines[each.decision], { tool: each.tool, by: by(each.by) })} {each.message && visible(each.message)}
+        </p>
+      ))}
+      {run.warnings.map((warning, place) => (
+        <p key={place} className={styles["warning"]}>
+          {warning}
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,22 @@
+import { useT } from "../i18n";
+import type { Run } from "../stream/types";
+import { Elapsed } from "./Elapsed";
+import styles from "./Turn.module.css";
+
+/** That a run is under way, with what the model thinks now. Text that turned out to be a thought stays until it is one. */
+export function Working({ run }: { run: Run }) {
+  const t = useT();
+  const thought = run.text?.withdrawn ? run.text.text : run.thought;
+  const isStep = run.steps.some((step) => step.status === "running");
+  return (
+    <>
+      {thought && <p className={styles["thought"]}>{thought}</p>}
+      {!isStep && (
+        <p className={styles["working"]}>
+          <span className={styles["pulse"]} aria-hidden="true" />
+          {t("chat.working")} {run.startedAt !== null && <Elapsed since={run.startedAt} />}
+        </p>
+      )}
+    </>
+  );
+}

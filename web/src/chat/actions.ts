@@ -1,0 +1,48 @@
+// What a person does in a conversation. Each shows what became of it; what fails is said, and null.
+
+import { Problem } from "../api/problem";
+import { sentence } from "../i18n/sentence";
+import type { Conversation } from "../stream/conversation";
+import * as requests from "../stream/requests";
+import { say } from "../ui";
+
+async function done<T>(conversation: Conversation, request: Promise<T>): Promise<T | null> {
+  try {
+    return await conversation.did(request);
+  } catch (error) {
+    say({ text: sentence(error), kind: "bad" });
+    return null;
+  }
+}
+
+export const again = (conversation: Conversation, entryId: string) =>
+  done(conversation, requests.again(conversation.threadId, entryId, requests.newKey()));
+
+export const edit = (conversation: Conversation, entryId: string, question: string) =>
+  done(conversation, requests.edit(conversation.threadId, entryId, question, requests.newKey()));
+
+export const choose = (conversation: Conversation, entryId: string) =>
+  done(conversation, requests.choose(conversation.threadId, entryId));
+
+export const resume = (conversation: Conversation) => done(conversation, requests.resume(conversation.threadId));
+
+export const stop = (conversation: Conversation, runId: string) =>
+  done(conversation, requests.stop(conversation.threadId, runId));
+
+/** One that has begun meanwhile cannot be removed: it is seen as what it is now. */
+export async function unqueue(conversation: Conversation, id: string) {
+  const request = requests.unqueue(conversation.threadId, id).catch((error: unknown) => {
+    if (!(error instanceof Problem && error.code === "question_not_found")) throw error;
+  });
+  await done(conversation, request);
+}
+
+/** Raises what the server says of wrong arguments. What somebody else has decided meanwhile is shown. */
+export async function decide(conversation: Conversation, call: string, decision: requests.DecisionBody) {
+  try {
+    await conversation.did(requests.decide(conversation.threadId, { [call]: decision }));
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === "not_pending")) throw error;
+    say({ text: sentence(error), kind: "bad" });
+  }
+}
