@@ -36,7 +36,9 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const held = useRef(false);
-  const [away, setAway] = useState(false);
+  /** The last turn as it was when the reader left the end; null: they are there. */
+  const [left, setLeft] = useState<Turn | null>(null);
+  const last = turns.at(-1) ?? null;
   const keyOf = useCallback((index: number) => turns[index]?.id ?? index, [turns]);
   const virtual = useVirtualizer({
     count: turns.length,
@@ -50,7 +52,7 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     // A fold that the reader opens at the end must not push itself away.
     scrollEndThreshold: held.current ? -1 : NEAR,
   });
-  useEnd(scroller, end, away);
+  useEnd(scroller, end, left === null);
   useImperativeHandle(ref, () => ({
     toEnd: () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight }),
     toTurn: (id) => virtual.scrollToIndex(turns.findIndex((turn) => turn.id === id), { align: "start" }),
@@ -64,7 +66,8 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     const box = scroller.current;
     if (!box) return;
     held.current = false;
-    setAway(box.scrollHeight - box.scrollTop - box.clientHeight > NEAR);
+    const away = box.scrollHeight - box.scrollTop - box.clientHeight > NEAR;
+    setLeft((known) => (away ? (known ?? last) : null));
     if (older && box.scrollTop < AHEAD) older();
   };
   useEffect(() => {
@@ -94,9 +97,9 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
           </div>
         </div>
       </div>
-      {away && (
+      {left && (
         <button type="button" className={styles["toEnd"]} aria-label={t("chat.toEnd")} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
-          <Icon name="down" size={14} /> {t("chat.new")}
+          <Icon name="down" size={14} /> {left !== last && t("chat.new")}
         </button>
       )}
     </div>
@@ -106,11 +109,11 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
 const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;
 
 /** A reader at the end stays there when what stands below the turns, or the window, changes its size. */
-function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, away: boolean) {
+function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, atEnd: boolean) {
   const follows = useRef(true);
   useLayoutEffect(() => {
-    follows.current = !away;
-  }, [away]);
+    follows.current = atEnd;
+  }, [atEnd]);
   useEffect(() => {
     const [box, last] = [scroller.current, end.current];
     if (!box || !last) return;

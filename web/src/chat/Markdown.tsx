@@ -3,27 +3,29 @@ import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { useT } from "../i18n";
 import styles from "./Markdown.module.css";
+import { alignNumbers } from "./align";
 import { blocksOf } from "./blocks";
 
 export interface MarkdownProps {
   text: string;
   /** More of what stands in the text, such as receipts. Keep the same objects while they are the same. */
-  plugins?: Options["rehypePlugins"];
+  plugins?: NonNullable<Options["rehypePlugins"]>;
   components?: Components;
 }
 
 const REMARK = [remarkGfm];
-const NO_PLUGINS: Options["rehypePlugins"] = [];
+const NO_PLUGINS: NonNullable<Options["rehypePlugins"]> = [];
 const NO_COMPONENTS: Components = {};
 const SCHEMES = /^(?:https?|mailto):/i;
 
 /** Text of a model. No HTML of it becomes markup, nothing is loaded, and links go to the web or to mail alone. */
 export const Markdown = memo(function Markdown({ text, plugins = NO_PLUGINS, components = NO_COMPONENTS }: MarkdownProps) {
   const all = useMemo(() => ({ ...OWN, ...components }), [components]);
+  const rehype = useMemo(() => [alignNumbers, ...plugins], [plugins]);
   return (
     <div className={styles["markdown"]} dir="auto">
       {blocksOf(text).map((block) => (
-        <Block key={block.start} text={block.text} plugins={plugins} components={all} />
+        <Block key={block.start} text={block.text} plugins={rehype} components={all} />
       ))}
     </div>
   );
