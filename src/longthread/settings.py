@@ -241,6 +241,9 @@ class Settings(BaseModel):
     sql_memory_mb: int = _setting(
         1_024, "LONGTHREAD_SQL_MEMORY_MB", allowed="a whole number of megabytes from 1 on", ge=1
     )
+    sql_idle_workers: int = _setting(
+        8, "LONGTHREAD_SQL_IDLE_WORKERS", allowed="a whole number of processes from 0 on", ge=0
+    )
     file_encoding: str = _setting(
         "", "LONGTHREAD_FILE_ENCODING", allowed="an encoding that Python knows, such as cp1252 or big5", max_length=40
     )

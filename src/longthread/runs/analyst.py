@@ -137,6 +137,7 @@ class Analyst:
         await self.memories.close()
         await self.threads.close()
         await self.runs.close()
+        await self.sources.close()
         await self.worker.close()
         await self.teller.close()
         await self.hub.close()

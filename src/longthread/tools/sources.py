@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
+from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Opener:
-    """Opens sources with the settings' limits and policies. Raises PoliciesInvalid; InvalidInput: unknown encoding."""
+    """Opens sources with the settings' limits and policies. Raises PoliciesInvalid; InvalidInput: unknown encoding.
+
+    Close it: processes that have run queries wait in it for the next source.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._policies = _policies(settings.source_policies) if settings.source_policies else None
@@ -30,11 +34,16 @@ class Opener:
             isolated=settings.sql_isolated,
             encoding=known(settings.file_encoding) if settings.file_encoding else "",
         )
+        self._idle = IdleWorkers(settings.sql_idle_workers)
 
     async def open(self, spec: str, user_id: str) -> Source:
         """Opens a source for a user; the caller closes it. Raises SourceError."""
         policy = self._policies.of(spec, user_id) if self._policies is not None else None
-        return await open_source(spec, limits=self._limits, policy=policy)
+        return await open_source(spec, limits=self._limits, policy=policy, idle=self._idle, user=user_id)
+
+    async def close(self) -> None:
+        """Ends the processes that wait. Those of sources that are open end with these."""
+        await to_the_end(asyncio.to_thread(self._idle.close))
 
 
 def _policies(path: Path) -> Policies:

@@ -56,6 +56,7 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
             yield _chosen(await build(definition, ToolParts(sources.named, interpreters, servers)), definition, name)
     finally:
         await sources.close()
+        await opener.close()
 
 
 def _meant(definitions: Sequence[Definition], name: str) -> ToolDefinition:

@@ -94,6 +94,10 @@ class Sources:
             return await self.open(spec, thread, user_id=user_id)
         return None
 
+    async def close(self) -> None:
+        """End the query processes that wait for the next source."""
+        await self._opener.close()
+
     async def _find(self, thread_id: str, user_id: str) -> Thread | None:
         if self._settings.source:
             return await self._threads.find_existing(thread_id, user_id=user_id)

@@ -85,6 +85,11 @@ class Engine(ABC):
         """Whether the data moved, so that open connections must be replaced."""
         return False
 
+    def identity(self) -> object:
+        """The data as of the last look, to compare with `==`: a process that has it open may serve another source over
+        the same. None: it may not, as others wait for a lock."""
+        return None
+
     def functions(self, connection: SourceConnection) -> frozenset[str]:
         """Names of the database's own functions that only read."""
         return frozenset()

@@ -15,6 +15,7 @@ from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.files.listing import KINDS, data_files, left_out, old_sheet, reader_of
+from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.isolation.remote import WorkerEngine
 from longthread.tools.analysis.isolation.worker import engine_class
 from longthread.tools.analysis.limits import Limits
@@ -34,17 +35,26 @@ _ENCODED = re.compile(r"(.+)\?encoding=([\w.-]*)")
 
 
 async def open_source(
-    spec: str, *, limits: Limits | None = None, demo_folder: Path | None = None, policy: UserPolicy | None = None
+    spec: str,
+    *,
+    limits: Limits | None = None,
+    demo_folder: Path | None = None,
+    policy: UserPolicy | None = None,
+    idle: IdleWorkers | None = None,
+    user: str = "",
 ) -> Source:
     """Opens `demo`, a database file, a data file, a folder of data files or a database URL, read-only. Behind the path
     of data files `?encoding=NAME` names the encoding of texts.
 
-    `demo_folder` holds the demo database, by default the user's cache folder. A `policy` limits what statements read;
+    `demo_folder` holds the demo database, by default the user's cache folder. A worker of `idle` that the same `user`
+    had for the same data is used again. A `policy` limits what statements read;
     raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable, SourceUnsupported,
     SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing; none of them shows a password.
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
+    if idle is not None and isinstance(engine, WorkerEngine):
+        engine.share(idle, user)
     async with AsyncExitStack() as undoing:
         source = Source(name, engine, limits, policy)
         undoing.push_async_callback(source.close)

@@ -121,8 +121,9 @@ class Source:
         if ended:
             for executor in self._executors:
                 executor.shutdown()
-            self._engine.close()
         self.drop_idle()
+        if ended:
+            self._engine.close()
 
     def leave(self, job: _Job[Any]) -> None:
         """Abandons work and replaces its threads."""

@@ -52,9 +52,10 @@ class FilesEngine(DuckdbEngine):
     def _left_out(self) -> list[str]:
         return left_out(self._path) if self._path.is_dir() else []
 
-    def _look(self) -> tuple[list[tuple[str, int, int]], list[str]]:
+    def _look(self) -> tuple[list[tuple[str, int, int, int, int]], list[str]]:
         about = [(path, path.stat()) for path in self._files()]
-        return [(str(path), stat.st_mtime_ns, stat.st_size) for path, stat in about], self._left_out()
+        files = [(str(path), stat.st_ino, stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size) for path, stat in about]
+        return files, self._left_out()
 
     def stale(self) -> bool:
         """Whether a file was changed, added or removed. All are then read again."""
@@ -67,6 +68,10 @@ class FilesEngine(DuckdbEngine):
             if old is not None:
                 old.close()
         return True
+
+    def identity(self) -> object:
+        """The files, each with its number, times and size."""
+        return self._state
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         with ExitStack() as undoing:

@@ -163,6 +163,10 @@ class SqliteEngine(Engine):
         self._identity = identity or self._identity
         return changed
 
+    def identity(self) -> tuple[int, int] | None:
+        """The file. What is in it is read anew by each connection."""
+        return self._identity
+
     def _stat(self) -> tuple[int, int] | None:
         try:
             status = self._path.stat()

@@ -9,14 +9,16 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from longthread.errors import SourceCrashed, SourceError
+from longthread.errors import SourceCrashed, SourceError, SqlTooLarge
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.isolation import wire
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
+from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.isolation.wire import CONNECT, CONTROL, INTERRUPT, TooLarge, WireMessage, unpacked
 from longthread.tools.analysis.isolation.worker import KINDS, engine_class
 from longthread.tools.analysis.limits import Limits
@@ -27,6 +29,8 @@ from longthread.tools.analysis.watch import Interrupted
 
 _END_SECONDS = 1.0
 """Time that a worker has to end by itself."""
+_OLDEST_SECONDS = 600.0
+"""Age from which a worker serves no other source: what its engine has not given back goes with it."""
 
 
 class Worker:
@@ -40,6 +44,8 @@ class Worker:
         self._open = 0
         self._retired = False
         self._ended = False
+        self._spoiled = False
+        self._since = time.monotonic()
         self.killed = False
         self.scratch = tempfile.mkdtemp(prefix="longthread-worker-")
         self._control, self.pid = FORK_SERVER.fork(KINDS.index(kind))
@@ -58,7 +64,8 @@ class Worker:
             return ours, self._connections
 
     def interrupt(self, connection: int, request: int) -> None:
-        """Stops what a request runs."""
+        """Stops what a request runs. The worker serves its source to the end, and no other."""
+        self.spoil()
         with self._lock, contextlib.suppress(OSError):  # it has ended, and the statement with it
             self._control.sendall(CONTROL.pack(INTERRUPT, connection, request))
 
@@ -68,6 +75,16 @@ class Worker:
             return not (self.killed or self._retired) and not select.select([self._control], [], [], 0)[0]
         except (OSError, ValueError):  # closed
             return False
+
+    def spoil(self) -> None:
+        """Notes that the process is not to serve another source: nobody knows what a stopped statement has left."""
+        self._spoiled = True
+
+    def is_fresh(self) -> bool:
+        """Whether another source may use the process: it has no connection, and nothing was stopped in it."""
+        with self._lock:
+            busy = self._open > 0
+        return not (busy or self._spoiled) and time.monotonic() - self._since < _OLDEST_SECONDS and self.lives()
 
     def kill(self) -> None:
         """Kills the process."""
@@ -107,7 +124,11 @@ class Worker:
 
 class WorkerEngine(Engine):
     """An engine whose statements run in one worker for all connections of a source. The wrapped engine (`inner`) looks
-    at the file system and reads the catalog in this process."""
+    at the file system and reads the catalog in this process.
+
+    Between two sources a worker waits in `idle`, if given. It goes to a source of the same user over the same data, and
+    has one source at a time. Each source opens connections of its own.
+    """
 
     def __init__(self, kind: str, path: Path, source: str, limits: Limits) -> None:
         self._inner = engine_class(kind)(path, source, limits)
@@ -116,6 +137,29 @@ class WorkerEngine(Engine):
         self._worker: Worker | None = None
         self.dialect = self._inner.dialect
         self.name = self._inner.name
+        self._idle: IdleWorkers | None = None
+        self._user = ""
+
+    def share(self, idle: IdleWorkers, user: str) -> None:
+        """Lets workers wait for the next source of a user."""
+        self._idle, self._user = idle, user
+
+    def _key(self) -> tuple[object, ...] | None:
+        """What sources must have in common to use the same worker; None if they may not."""
+        identity = self._inner.identity()
+        return None if identity is None else (self._user, identity, *self._given)
+
+    def _started(self) -> Worker:
+        key = self._key() if self._idle is not None else None
+        found = self._idle.take(key) if self._idle is not None and key is not None else None
+        return found or Worker(*self._given)
+
+    def _let_go(self, worker: Worker) -> None:
+        key = self._key()
+        if self._idle is not None and key is not None and worker.is_fresh():
+            self._idle.keep(key, worker)
+        else:
+            worker.end()
 
     def connect(self) -> RemoteConnection:
         """Opens a connection, and starts a worker if none runs. Raises SourceError."""
@@ -124,7 +168,7 @@ class WorkerEngine(Engine):
                 self._worker.retire()
                 self._worker = None
             if self._worker is None:
-                self._worker = Worker(*self._given)
+                self._worker = self._started()
             worker = self._worker
             connection = RemoteConnection(worker, self._lost)
             self.notes, self.table_notes = connection.notes, connection.table_notes
@@ -163,11 +207,11 @@ class WorkerEngine(Engine):
         return True
 
     def close(self) -> None:
-        """Ends the worker."""
+        """Ends the worker, or lets it wait for the next source."""
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
-            worker.end()
+            self._let_go(worker)
         self._inner.close()
 
 
@@ -253,6 +297,8 @@ class RemoteConnection(SourceConnection):
         if answer is None:
             raise self._gone()
         if (error := wire.error_of(answer)) is not None:
+            if isinstance(error, SqlTooLarge):  # it has been at the limit of its memory
+                self._worker.spoil()
             raise error
         return answer
 
