@@ -1,5 +1,6 @@
+import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
-import { IconButton } from "../ui";
+import { Skeleton } from "../ui";
 import type { Selection } from "./selection";
 
 export interface InspectorProps {
@@ -8,11 +9,14 @@ export interface InspectorProps {
   onClose: () => void;
 }
 
-export function Inspector({ onClose }: InspectorProps) {
+const InspectorPanel = lazy(async () => ({ default: (await import("./InspectorPanel")).InspectorPanel }));
+
+/** The inspector. Its code comes when it is first opened. */
+export function Inspector(props: InspectorProps) {
   const t = useT();
   return (
-    <div>
-      <IconButton icon="close" label={t("shell.close")} onClick={onClose} />
-    </div>
+    <Suspense fallback={<Skeleton label={t("inspector.loading")} lines={6} />}>
+      <InspectorPanel {...props} />
+    </Suspense>
   );
 }

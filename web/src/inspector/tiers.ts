@@ -5,7 +5,10 @@ import type { CallView, How, SeenEntry } from "../api/types";
 /** `out`: left out, it took nothing. Notes about the source stand with what was recalled, behind the messages. */
 export type Tier = "system" | "summary" | "condensed" | "whole" | "recalled" | "out";
 
-export const TIERS: readonly Tier[] = ["system", "summary", "condensed", "whole", "recalled"];
+/** Those that take tokens. */
+export type ShownTier = Exclude<Tier, "out">;
+
+const TIERS: readonly ShownTier[] = ["system", "summary", "condensed", "whole", "recalled"];
 
 /** Entries that stand together and went in alike. */
 export interface Part {
@@ -32,8 +35,8 @@ export function partsOf(call: CallView): Part[] {
 }
 
 /** The tokens of each tier, without those that have none. */
-export function tokensByTier(parts: readonly Part[]): { tier: Tier; tokens: number }[] {
-  const sum = (tier: Tier) => parts.reduce((all, part) => all + (part.tier === tier ? part.tokens : 0), 0);
+export function tokensByTier(parts: readonly Part[]): { tier: ShownTier; tokens: number }[] {
+  const sum = (tier: ShownTier) => parts.reduce((all, part) => all + (part.tier === tier ? part.tokens : 0), 0);
   return TIERS.map((tier) => ({ tier, tokens: sum(tier) })).filter(({ tokens }) => tokens > 0);
 }
 

@@ -22,7 +22,7 @@ interface Piece {
 
 /** A rehype plugin: `rehypePlugins={[[receipts, trace]]}`. */
 export function receipts(trace: Tracer) {
-  return (tree: Root) => walk(tree, trace, true);
+  return (tree: Root): void => void walk(tree, trace, true);
 }
 
 /** The numbers of an answer, traced or not. */

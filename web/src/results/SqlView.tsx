@@ -1,0 +1,58 @@
+import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import * as api from "../api/results";
+import { useT } from "../i18n";
+import { sentence } from "../i18n/sentence";
+import { conversation } from "../stream/conversation";
+import { Button, Kbd } from "../ui";
+import styles from "./SqlView.module.css";
+import { useSqlEditor } from "./useSqlEditor";
+
+interface SqlViewProps {
+  threadId: string;
+  /** Null outside runs, where nothing can be run. */
+  step: number | null;
+  sql: string;
+  label: string | null;
+}
+
+/** A query that is edited in its place. What is run then is another branch: this one stays. */
+export function SqlView({ threadId, step, sql, label }: SqlViewProps) {
+  const t = useT();
+  const box = useRef<HTMLDivElement>(null);
+  const [text, setText] = useState(sql);
+  const edited = useMutation({
+    mutationFn: (query: string) => conversation(threadId).did(api.runEdited(threadId, step ?? 0, query)),
+  });
+  const changed = step !== null && text.trim() !== sql.trim() && text.trim() !== "";
+  const run = () => {
+    if (changed && !edited.isPending) edited.mutate(text);
+  };
+  const editor = useSqlEditor(box, { sql, label: t("results.sqlOf", { label: label ?? "" }), editable: step !== null, onChange: setText, onRun: run });
+  const reset = () => {
+    editor.reset();
+    edited.reset();
+  };
+  return (
+    <div className={styles["sql"]}>
+      <div ref={box} />
+      {!editor.ready && <pre className={styles["text"]}>{sql}</pre>}
+      {edited.error && (
+        <p role="alert" className={styles["wrong"]}>
+          {sentence(edited.error)}
+        </p>
+      )}
+      {changed && (
+        <div className={styles["bar"]}>
+          <span className={styles["note"]}>{t("results.editNote")}</span>
+          <Button kind="quiet" onClick={reset}>
+            {t("results.reset")}
+          </Button>
+          <Button kind="primary" onClick={run} disabled={edited.isPending}>
+            {t(edited.isPending ? "results.running" : "results.run")} <Kbd keys="Mod+↵" />
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
