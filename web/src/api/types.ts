@@ -39,6 +39,7 @@ export interface Attributes {
   tags: string[];
   metadata: JsonObject;
   expiresAt: string | null;
+  archivedAt: string | null;
 }
 
 /** A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place that a search found. */

@@ -1,24 +1,128 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { queryClient } from "../api/cache";
+import { usage } from "../api/conversations";
+import { useInfo } from "../api/server";
+import type { UsageView } from "../api/types";
 import { useT } from "../i18n";
-import { toggleInspector } from "../inspector/selection";
-import { IconButton } from "../ui";
+import { brief, number } from "../i18n/format";
+import { toggleInspector, useSelection } from "../inspector/selection";
+import { toConversation } from "../route";
+import { ExportItems, follow } from "../sidebar/Row";
+import { useListed } from "../sidebar/list";
+import { useConversation } from "../stream/useConversation";
+import { IconButton, Menu, MenuItem } from "../ui";
 import styles from "./Header.module.css";
 import { openDrawer } from "./drawer";
 import { useWidth } from "./width";
 
-export interface HeaderProps {
-  threadId: string | null;
-}
-
 /** The line above the column. */
-export function Header({ threadId }: HeaderProps) {
+export function Header({ threadId }: { threadId: string | null }) {
   const t = useT();
-  const width = useWidth();
   return (
     <header className={styles["header"]}>
-      {width === "narrow" && <IconButton icon="menu" label={t("shell.openList")} onClick={openDrawer} />}
-      <h1 className={styles["title"]}>{threadId === null ? t("shell.new") : threadId}</h1>
-      <span className={styles["space"]} />
-      {threadId !== null && <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." onClick={toggleInspector} />}
+      {useWidth() === "narrow" && <IconButton icon="menu" label={t("shell.openList")} onClick={openDrawer} />}
+      {threadId === null ? <NewTitle /> : <Title key={threadId} threadId={threadId} />}
+      <Demo />
+      {threadId !== null && <Tools threadId={threadId} />}
     </header>
+  );
+}
+
+function NewTitle() {
+  const t = useT();
+  useDocumentTitle(null);
+  return <h1 className={styles["title"]}>{t("shell.new")}</h1>;
+}
+
+function useDocumentTitle(name: string | null) {
+  useEffect(() => {
+    document.title = name ? `${name} · Longthread` : "Longthread";
+  }, [name]);
+}
+
+function Title({ threadId }: { threadId: string }) {
+  const t = useT();
+  const { data } = useConversation(threadId);
+  const listed = useListed(threadId);
+  const known = listed ?? data;
+  const name = known && (known.label || t("shell.untitled"));
+  useDocumentTitle(name);
+  const agent = data?.agent ?? listed?.agent?.name;
+  const { parent } = data ?? {};
+  return (
+    <>
+      <div className={styles["names"]}>
+        {parent && (
+          <a className={styles["parent"]} href={toConversation(parent.id)} onClick={(event) => follow(event, toConversation(parent.id))}>
+            {t("shell.askedIn", { label: parent.label || t("shell.untitled") })}
+          </a>
+        )}
+        <h1 className={styles["title"]} dir="auto" title={name ?? undefined}>
+          {name}
+        </h1>
+      </div>
+      {known?.source && <Fact label={t("shell.source")} value={known.source} />}
+      {agent && <Fact label={t("shell.agent")} value={agent} />}
+    </>
+  );
+}
+
+function Fact({ label, value }: { label: string; value: string }) {
+  return (
+    <span className={styles["chip"]} title={`${label}: ${value}`}>
+      <span className="unseen">{label}: </span>
+      {value}
+    </span>
+  );
+}
+
+/** The demo model is marked wherever it answers. */
+function Demo() {
+  const t = useT();
+  const { data: info } = useInfo();
+  if (!info?.demo) return null;
+  return (
+    <span className={styles["demo"]} title={t("shell.demoHint")}>
+      {t("shell.demo")}
+    </span>
+  );
+}
+
+function Tools({ threadId }: { threadId: string }) {
+  const t = useT();
+  const isOpen = useSelection() !== null;
+  return (
+    <>
+      <span className={styles["space"]} />
+      <Tokens threadId={threadId} />
+      <Menu trigger={<IconButton icon="download" label={t("list.save")} />}>
+        <ExportItems id={threadId} />
+        <MenuItem icon="copy" onClick={() => window.print()}>
+          {t("list.print")}
+        </MenuItem>
+      </Menu>
+      <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." aria-pressed={isOpen} onClick={toggleInspector} />
+    </>
+  );
+}
+
+/** Tokens that providers counted, of all runs of the conversation. */
+export const tokensOf = ({ models }: UsageView) => models.reduce((sum, each) => sum + each.input_tokens + each.output_tokens, 0);
+
+function Tokens({ threadId }: { threadId: string }) {
+  const t = useT();
+  const { run } = useConversation(threadId);
+  const { data } = useQuery({ queryKey: ["usage", threadId], queryFn: ({ signal }) => usage(threadId, signal) });
+  const ended = run?.status === "running" ? null : run?.id;
+  useEffect(() => {
+    if (ended) void queryClient.invalidateQueries({ queryKey: ["usage", threadId] });
+  }, [ended, threadId]);
+  const tokens = data ? tokensOf(data) : 0;
+  if (!tokens) return null;
+  return (
+    <span className={styles["tokens"]} title={t("shell.tokensExactly", { n: number(tokens) })}>
+      {t("shell.tokens", { n: brief(tokens) })}
+    </span>
   );
 }

@@ -8,6 +8,7 @@ import { Dialog } from "../ui";
 import { Boundary } from "./Boundary";
 import styles from "./Layout.module.css";
 import { closeDrawer, useDrawer } from "./drawer";
+import { OfflineBar } from "./OfflineBar";
 import { Splitter, inspectorWidth } from "./Splitter";
 import { useWidth } from "./width";
 
@@ -20,7 +21,10 @@ export function Layout({ thread, inspects = false, children }: { thread: string 
         {t("shell.skip")}
       </a>
       <List active={thread} />
-      <main className={styles["main"]}>{children}</main>
+      <main className={styles["main"]}>
+        <OfflineBar />
+        {children}
+      </main>
       {inspects && thread !== null && <Beside thread={thread} />}
     </div>
   );

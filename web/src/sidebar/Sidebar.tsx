@@ -1,28 +1,55 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { conversations } from "../api/conversations";
+import { useDeferredValue, useState } from "react";
+import { useInfo } from "../api/server";
 import { useT } from "../i18n";
-import { navigate, toConversation } from "../route";
+import { openPalette } from "../palette/open";
+import { toNew, toSettings } from "../route";
+import { Icon, IconButton, Kbd } from "../ui";
+import { List } from "./List";
+import { follow } from "./Row";
+import styles from "./Sidebar.module.css";
 
-/** The list of conversations; `active` is the one that is shown. */
+/** New, search, the list of conversations, and the way to the settings. `active` is the conversation that is shown. */
 export function Sidebar({ active }: { active: string | null }) {
   const t = useT();
-  const { data } = useInfiniteQuery({
-    queryKey: ["conversations", ""],
-    queryFn: ({ pageParam, signal }) => conversations({ cursor: pageParam }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-  });
+  const [text, setText] = useState("");
+  const [archived, setArchived] = useState(false);
+  const q = useDeferredValue(text.trim());
+  const { data: info } = useInfo();
   return (
-    <ul>
-      {data?.pages.flatMap((page) =>
-        page.conversations.map(({ id, label }) => (
-          <li key={id}>
-            <button type="button" aria-current={id === active ? "page" : undefined} onClick={() => navigate(toConversation(id))}>
-              {label || t("shell.untitled")}
-            </button>
-          </li>
-        )),
-      )}
-    </ul>
+    <>
+      <div className={styles["head"]}>
+        <img src="/icon.svg" alt="" width={22} height={22} />
+        <span className={styles["brand"]}>Longthread</span>
+        <IconButton icon="search" label={t("shell.palette")} keys="Mod+K" onClick={openPalette} />
+      </div>
+      <a className={styles["new"]} href={toNew} onClick={(event) => follow(event, toNew)}>
+        <Icon name="plus" />
+        <span className={styles["grow"]}>{t("shell.new")}</span>
+        <Kbd keys="Mod+Shift+O" />
+      </a>
+      <input
+        type="search"
+        className={styles["search"]}
+        aria-label={t("list.search")}
+        placeholder={t("list.search")}
+        autoComplete="off"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <List asked={{ q, archived }} active={active} />
+      <div className={styles["foot"]}>
+        <button type="button" className={styles["link"]} aria-pressed={archived} onClick={() => setArchived(!archived)}>
+          <Icon name="archive" size={16} />
+          {t("list.archive.shown")}
+        </button>
+        <a className={styles["link"]} href={toSettings("appearance")} onClick={(event) => follow(event, toSettings("appearance"))}>
+          <Icon name="settings" size={16} />
+          <span className={styles["grow"]}>{t("shell.settings")}</span>
+        </a>
+        <p className={styles["about"]} title={info?.database ?? undefined}>
+          {info && `Longthread ${info.version}`}
+        </p>
+      </div>
+    </>
   );
 }

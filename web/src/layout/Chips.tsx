@@ -1,0 +1,97 @@
+import { type FormEvent, useRef, useState } from "react";
+import type { AgentInfo } from "../api/types";
+import { type MessageId, useT } from "../i18n";
+import { Button, Dialog, Icon, Menu, MenuChoices } from "../ui";
+import styles from "./Chips.module.css";
+import { type Choice, chooseAgent, chooseSource } from "./choice";
+
+const OURS: Record<string, MessageId> = { analyst: "shell.analyst", assistant: "shell.assistant" };
+
+/** What an agent is for: of the built-in ones in the page's language. */
+export function useAbout() {
+  const t = useT();
+  return ({ name, description }: AgentInfo) => {
+    const id = OURS[name];
+    return id ? t(id) : description;
+  };
+}
+
+/** The source and the agent of a new conversation, for its composer. */
+export function Chips({ choice }: { choice: Choice }) {
+  const t = useT();
+  const about = useAbout();
+  const { agent, agents } = choice;
+  return (
+    <>
+      <SourceChip choice={choice} />
+      {agents.length > 1 && (
+        <Menu align="start" trigger={<Chip label={t("shell.agent")} value={agent.name} />}>
+          <MenuChoices
+            value={agent.id}
+            options={agents.map((each) => ({ value: each.id, label: each.name, note: about(each) }))}
+            onChoose={chooseAgent}
+          />
+        </Menu>
+      )}
+    </>
+  );
+}
+
+function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
+  const t = useT();
+  const [typing, setTyping] = useState(false);
+  if (sources === null) return source && <span className={styles["fixed"]}>{source}</span>;
+  if (sources === "any") {
+    return (
+      <>
+        <Chip label={t("shell.source")} value={source ?? t("shell.noSource")} onClick={() => setTyping(true)} />
+        <SourceDialog open={typing} source={source ?? ""} onClose={() => setTyping(false)} />
+      </>
+    );
+  }
+  return (
+    <Menu align="start" trigger={<Chip label={t("shell.source")} value={source ?? t("shell.noSource")} />}>
+      <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: value }))} onChoose={chooseSource} />
+    </Menu>
+  );
+}
+
+function SourceDialog({ open, source, onClose }: { open: boolean; source: string; onClose: () => void }) {
+  const t = useT();
+  const field = useRef<HTMLInputElement>(null);
+  const done = (event: FormEvent) => {
+    event.preventDefault();
+    chooseSource(field.current?.value ?? "");
+    onClose();
+  };
+  return (
+    <Dialog open={open} onClose={onClose} title={t("shell.source")} focus={field}>
+      <form className={styles["form"]} onSubmit={done}>
+        <label className={styles["label"]} htmlFor="source">
+          {t("shell.sourceHint")}
+        </label>
+        <input id="source" ref={field} className={styles["input"]} defaultValue={source} spellCheck={false} autoCapitalize="off" />
+        <div className={styles["buttons"]}>
+          <Button onClick={() => (chooseSource("demo"), onClose())}>{t("shell.sample")}</Button>
+          <Button type="submit" kind="primary">
+            {t("shell.choose")}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface ChipProps extends React.ComponentProps<"button"> {
+  label: string;
+  value: string;
+}
+
+function Chip({ label, value, ...rest }: ChipProps) {
+  return (
+    <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${value}`} {...rest}>
+      <span className={styles["value"]}>{value}</span>
+      <Icon name="open" size={14} />
+    </button>
+  );
+}

@@ -1,0 +1,49 @@
+import { useInfo } from "../api/server";
+import { useT } from "../i18n";
+import { Icon } from "../ui";
+import { useAbout } from "./Chips";
+import styles from "./Welcome.module.css";
+import type { Choice } from "./choice";
+
+const QUESTIONS = ["shell.question1", "shell.question2", "shell.question3"] as const;
+
+/** The first minute: one line, and questions that are asked with one click. */
+export function Welcome({ choice, onAsk }: { choice: Choice; onAsk: (question: string) => void }) {
+  const t = useT();
+  const about = useAbout();
+  const { data: info } = useInfo();
+  const { agent, agents, source } = choice;
+  const isDefault = agent === agents[0] || agents.length === 0;
+  if (!isDefault) {
+    return (
+      <section className={styles["welcome"]}>
+        <h2 className={styles["line"]} dir="auto">
+          {agent.name}
+        </h2>
+        <p className={styles["about"]} dir="auto">
+          {about(agent)}
+        </p>
+      </section>
+    );
+  }
+  const questions = source === "demo" ? QUESTIONS : (["shell.questionAny"] as const);
+  return (
+    <section className={styles["welcome"]}>
+      <h2 className={styles["line"]}>{t("shell.welcome")}</h2>
+      <p className={styles["about"]}>{t("shell.welcomeText")}</p>
+      {(source !== null || info === undefined) && (
+        <ul className={styles["questions"]}>
+          {questions.map((id) => (
+            <li key={id}>
+              <button type="button" className={styles["question"]} onClick={() => onAsk(t(id))}>
+                <span>{t(id)}</span>
+                <Icon name="right" size={16} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {info?.demo && <p className={styles["note"]}>{t("shell.demoHint")}</p>}
+    </section>
+  );
+}

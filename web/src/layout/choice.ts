@@ -1,0 +1,43 @@
+// With whom a new conversation is, and which source it asks. What a person has not chosen follows the server.
+
+import type { AgentInfo } from "../api/types";
+import { useAgents, useInfo } from "../api/server";
+import { createStore, useStore } from "../store";
+
+interface Chosen {
+  agent: string | null;
+  source: string | null;
+}
+
+const chosen = createStore<Chosen>({ agent: null, source: null });
+
+export const chooseAgent = (agent: string) => chosen.set({ ...chosen.get(), agent });
+export const chooseSource = (source: string) => chosen.set({ ...chosen.get(), source: source.trim() || null });
+
+const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null };
+
+export interface Choice {
+  agent: AgentInfo;
+  agents: AgentInfo[];
+  /** What is asked; null: nothing, or what the server decides. */
+  source: string | null;
+  /** The sources that may be named: `any`, or these. Null: the agent asks none, or has its own. */
+  sources: "any" | string[] | null;
+  /** The fields of the first question. */
+  fields: { agent?: string; source?: string };
+}
+
+export function useChoice(): Choice {
+  const { agent: id, source } = useStore(chosen);
+  const { data: info } = useInfo();
+  const agents = useAgents().data ?? [];
+  const first = agents[0] ?? ANALYST;
+  const agent = agents.find((each) => each.id === id) ?? first;
+  const isFree = agent.asksSource && agent.source === null;
+  const asked = isFree ? (source ?? info?.source ?? null) : agent.source;
+  const fields = {
+    ...(agent === first ? {} : { agent: agent.id }),
+    ...(isFree && asked !== null ? { source: asked } : {}),
+  };
+  return { agent, agents, source: asked, sources: isFree ? (info?.sources ?? null) : null, fields };
+}

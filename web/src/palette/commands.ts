@@ -1,0 +1,45 @@
+import { type Language, choose, current, t } from "../i18n";
+import { toggleInspector } from "../inspector/selection";
+import { type SettingsPage, currentRoute, navigate, toNew, toSettings } from "../route";
+import { BUILT } from "../settings/pages";
+import { THEMES, theme } from "../theme";
+import type { IconName } from "../ui";
+import { openKeys } from "./open";
+
+export interface Command {
+  id: string;
+  label: string;
+  note?: string;
+  icon: IconName;
+  keys?: string;
+  act: () => void;
+}
+
+/** All that can be done from anywhere. */
+export function commands(): Command[] {
+  const other: Language = current() === "en" ? "zh" : "en";
+  const inConversation = currentRoute().page === "conversation";
+  return [
+    { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
+    ...(inConversation ? [inspector()] : []),
+    ...BUILT.map(settings),
+    ...THEMES.filter((each) => each !== theme.get()).map((each) => ({
+      id: `theme-${each}`,
+      label: t(`settings.theme.${each}`),
+      icon: "settings" as const,
+      act: () => theme.set(each),
+    })),
+    // Each language calls itself by its own name.
+    { id: "language", label: { en: "English", zh: "中文" }[other], icon: "settings", act: () => void choose(other) },
+    { id: "keys", label: t("keys.title"), icon: "more", keys: "?", act: openKeys },
+  ];
+}
+
+const inspector = (): Command => ({ id: "inspector", label: t("shell.inspector"), icon: "panel", keys: "Mod+.", act: toggleInspector });
+
+const settings = (section: SettingsPage): Command => ({
+  id: `settings-${section}`,
+  label: `${t("shell.settings")}: ${t(`settings.${section}`)}`,
+  icon: "settings",
+  act: () => navigate(toSettings(section)),
+});

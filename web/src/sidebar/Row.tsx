@@ -1,0 +1,155 @@
+import { type KeyboardEvent, type MouseEvent, useRef, useState } from "react";
+import { exportPath } from "../api/conversations";
+import type { ConversationView } from "../api/types";
+import { type MessageId, useT } from "../i18n";
+import { moment, whole } from "../i18n/format";
+import { navigate, toConversation } from "../route";
+import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
+import styles from "./Row.module.css";
+import { TagsDialog } from "./TagsDialog";
+import { archive, change, remove } from "./actions";
+
+/** What there is to know, or to do, about a conversation. */
+export function markOf(item: ConversationView): { id: MessageId; kind: "live" | "warn" } | null {
+  if (item.status === "waiting") return { id: "list.waits", kind: "warn" };
+  if (item.waitingBelow.length) return { id: "list.waitsBelow", kind: "warn" };
+  if (item.status === "interrupted") return { id: "list.interrupted", kind: "warn" };
+  if (item.status === "running") return { id: "list.running", kind: "live" };
+  return null;
+}
+
+/** Follows a link within the page; with ⌘ or Ctrl it is the browser's. */
+export function follow(event: MouseEvent, to: string) {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  navigate(to);
+}
+
+export function Row({ item, active }: { item: ConversationView; active: boolean }) {
+  const t = useT();
+  const [doing, setDoing] = useState<"renames" | "tags" | null>(null);
+  const name = item.label || t("shell.untitled");
+  const mark = markOf(item);
+  if (doing === "renames") return <Rename item={item} onDone={() => setDoing(null)} />;
+  return (
+    <li className={styles["row"]} data-id={item.id}>
+      <a
+        className={classes(styles["open"], active && styles["active"])}
+        href={toConversation(item.id)}
+        aria-current={active ? "page" : undefined}
+        title={`${name}\n${whole(item.lastActiveAt)}`}
+        onClick={(event) => follow(event, toConversation(item.id))}
+      >
+        <span className={styles["first"]}>
+          {mark && <span className={classes(styles["dot"], styles[mark.kind])} />}
+          <span className={styles["name"]} dir="auto">
+            {name}
+          </span>
+          <time className={styles["time"]} dateTime={item.lastActiveAt}>
+            {moment(item.lastActiveAt)}
+          </time>
+        </span>
+        {mark && <span className={mark.kind === "warn" ? styles["mark"] : "unseen"}>{t(mark.id)}</span>}
+        {item.match && item.match !== name && (
+          <span className={styles["match"]} dir="auto">
+            {item.match}
+          </span>
+        )}
+        <Notes item={item} />
+      </a>
+      <RowMenu item={item} name={name} onRename={() => setDoing("renames")} onTags={() => setDoing("tags")} />
+      <TagsDialog item={item} open={doing === "tags"} onClose={() => setDoing(null)} />
+    </li>
+  );
+}
+
+/** With whom it is, questions that wait, and tags. */
+function Notes({ item }: { item: ConversationView }) {
+  const t = useT();
+  const agent = item.agent && (item.agent.name ?? item.agent.id);
+  if (!agent && !item.queued && !item.tags.length) return null;
+  return (
+    <span className={styles["notes"]}>
+      {agent && <span dir="auto">{agent}</span>}
+      {item.queued > 0 && <span>{t("list.queued", { n: item.queued })}</span>}
+      {item.tags.map((tag) => (
+        <span key={tag} className={styles["tag"]} dir="auto">
+          {tag}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+interface RowMenuProps {
+  item: ConversationView;
+  name: string;
+  onRename: () => void;
+  onTags: () => void;
+}
+
+function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
+  const t = useT();
+  const isArchived = item.archivedAt !== null;
+  return (
+    <Menu trigger={<IconButton icon="more" label={t("list.more", { label: name })} className={styles["more"]} />}>
+      <MenuItem icon="edit" onClick={onRename}>
+        {t("list.rename")}
+      </MenuItem>
+      <MenuItem icon="tag" onClick={onTags}>
+        {t("list.tags")}
+      </MenuItem>
+      <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
+        {t(isArchived ? "list.unarchive" : "list.archive")}
+      </MenuItem>
+      <MenuSeparator />
+      <ExportItems id={item.id} />
+      <MenuSeparator />
+      <MenuItem icon="trash" danger onClick={() => void remove(item)}>
+        {t("list.delete")}
+      </MenuItem>
+    </Menu>
+  );
+}
+
+/** The forms in which a conversation is saved. */
+export function ExportItems({ id }: { id: string }) {
+  const t = useT();
+  return (["md", "json", "jsonl"] as const).map((format) => (
+    <MenuLink key={format} icon="download" href={exportPath(id, format)} download>
+      {t(`list.export.${format}`)}
+    </MenuLink>
+  ));
+}
+
+function Rename({ item, onDone }: { item: ConversationView; onDone: () => void }) {
+  const t = useT();
+  // To take the field away takes the focus from it, which comes back here.
+  const over = useRef(false);
+  const done = async (text: string | null) => {
+    if (over.current) return;
+    over.current = true;
+    const label = text?.trim();
+    if (label && label !== item.label) await change(item.id, { label });
+    onDone();
+  };
+  const press = (event: KeyboardEvent<HTMLInputElement>) => {
+    if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+    if (event.key === "Enter") void done(event.currentTarget.value);
+    if (event.key === "Escape") void done(null);
+  };
+  return (
+    <li className={styles["row"]}>
+      <input
+        className={styles["rename"]}
+        aria-label={t("list.label")}
+        defaultValue={item.label}
+        maxLength={200}
+        autoFocus
+        onFocus={(event) => event.currentTarget.select()}
+        onKeyDown={press}
+        onBlur={(event) => void done(event.currentTarget.value)}
+      />
+    </li>
+  );
+}

@@ -1,0 +1,56 @@
+import { type FormEvent, useState } from "react";
+import type { ConversationView } from "../api/types";
+import { useT } from "../i18n";
+import { Button, Dialog, Icon } from "../ui";
+import styles from "./TagsDialog.module.css";
+import { change } from "./actions";
+
+interface TagsDialogProps {
+  item: ConversationView;
+  open: boolean;
+  onClose: () => void;
+}
+
+/** A conversation's tags: each change is kept at once. */
+export function TagsDialog({ item, open, onClose }: TagsDialogProps) {
+  const t = useT();
+  const [text, setText] = useState("");
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    const tag = text.trim();
+    setText("");
+    if (tag && !item.tags.includes(tag)) void change(item.id, { tags: [...item.tags, tag] });
+  };
+  return (
+    <Dialog open={open} onClose={onClose} title={t("list.tags")}>
+      <div className={styles["tags"]}>
+        {item.tags.map((tag) => (
+          <button
+            key={tag}
+            type="button"
+            className={styles["tag"]}
+            aria-label={t("list.untag", { tag })}
+            onClick={() => void change(item.id, { tags: item.tags.filter((each) => each !== tag) })}
+          >
+            {tag} <Icon name="close" size={14} />
+          </button>
+        ))}
+        {item.tags.length === 0 && <p className={styles["none"]}>{t("list.noTags")}</p>}
+      </div>
+      <form className={styles["form"]} onSubmit={add}>
+        <input
+          className={styles["input"]}
+          aria-label={t("list.newTag")}
+          placeholder={t("list.newTag")}
+          maxLength={100}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <Button type="submit">{t("list.addTag")}</Button>
+        <Button kind="primary" onClick={onClose}>
+          {t("list.done")}
+        </Button>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,98 @@
+// The list as the server told it last, kept up to date by its events.
+
+import { type InfiniteData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { queryClient } from "../api/cache";
+import { conversations } from "../api/conversations";
+import type { ConversationList, ConversationView } from "../api/types";
+import { live } from "../stream/live";
+
+export interface Asked {
+  q: string;
+  archived: boolean;
+}
+
+type Pages = InfiniteData<ConversationList, string | null>;
+
+const KEY = "conversations";
+const ALL = [KEY, { q: "", archived: false }];
+/** What the stream tells right after a list came is no news. */
+const FRESH_MS = 3000;
+
+/** Conversations, newest first, page by page; those that a search finds come at once. */
+export const useList = (asked: Asked) =>
+  useInfiniteQuery({
+    queryKey: [KEY, asked],
+    queryFn: ({ pageParam, signal }) =>
+      conversations({ cursor: pageParam, q: asked.q, ...(asked.archived ? { archived: "only" as const } : {}) }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+    placeholderData: (previous) => previous,
+  });
+
+/** The conversations that agents have begun for one. */
+export const useChildren = (parent: string, enabled: boolean) =>
+  useQuery({ queryKey: [KEY, "below", parent], queryFn: ({ signal }) => conversations({ parent }, signal), enabled });
+
+export const refreshList = () => queryClient.invalidateQueries({ queryKey: [KEY] });
+
+/** A change of one conversation, wherever it is listed. */
+export function replaced(item: ConversationView) {
+  queryClient.setQueriesData<Pages>({ queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" }, (data) =>
+    data && withPages(data, (each) => (each.id === item.id ? { ...each, ...item } : each)),
+  );
+}
+
+/** Out of all lists, until they are asked for again. */
+export function removed(id: string) {
+  queryClient.setQueriesData<Pages>({ queryKey: [KEY], predicate: ({ queryKey }) => queryKey[1] !== "below" }, (data) =>
+    data && withPages(data, (each) => (each.id === id ? null : each), id),
+  );
+}
+
+function withPages(data: Pages, change: (item: ConversationView) => ConversationView | null, damaged?: string): Pages {
+  const pages = data.pages.map((page) => ({
+    ...page,
+    conversations: page.conversations.map(change).filter((each) => each !== null),
+    damaged: page.damaged.filter((id) => id !== damaged),
+  }));
+  return { ...data, pages };
+}
+
+/** One that is new, or has changed: the newest stands first. */
+function heard(item: ConversationView) {
+  replaced(item);
+  if (item.parentId !== null) return void queryClient.invalidateQueries({ queryKey: [KEY, "below", item.parentId] });
+  queryClient.setQueryData<Pages>(ALL, (data) => {
+    const [first, ...rest] = data?.pages ?? [];
+    if (!data || !first || item.archivedAt) return data;
+    const others = withPages(data, (each) => (each.id === item.id ? null : each)).pages;
+    const before = others[0]?.conversations ?? [];
+    const place = before.findIndex((each) => each.lastActiveAt <= item.lastActiveAt);
+    const index = place < 0 ? before.length : place;
+    // What belongs behind the first page is seen when that page is asked for again.
+    if (place < 0 && first.next_cursor !== null) return { ...data, pages: [{ ...first }, ...rest] };
+    return { ...data, pages: [{ ...first, conversations: before.toSpliced(index, 0, item) }, ...others.slice(1)] };
+  });
+}
+
+/** Keeps the lists up to date with what the server tells. */
+export function useLiveList() {
+  useEffect(
+    () =>
+      live().onList((name, data) => {
+        if (name === "conversation") heard(data as ConversationView);
+        else if (name === "conversations") {
+          const asked = queryClient.getQueryState(ALL)?.dataUpdatedAt ?? 0;
+          if (asked && Date.now() - asked > FRESH_MS) void refreshList();
+        } else if (name !== "approvals") removed((data as { id: string }).id);
+      }),
+    [],
+  );
+}
+
+/** A conversation of the list, if the list has it. */
+export function useListed(id: string | null): ConversationView | null {
+  const { data } = useList({ q: "", archived: false });
+  return data?.pages.flatMap((page) => page.conversations).find((each) => each.id === id) ?? null;
+}
