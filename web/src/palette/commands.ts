@@ -25,7 +25,7 @@ export function commands(): Command[] {
     ...BUILT.map(settings),
     ...THEMES.filter((each) => each !== theme.get()).map((each) => ({
       id: `theme-${each}`,
-      label: t(`settings.theme.${each}`),
+      label: `${t("settings.theme")}: ${t(`settings.theme.${each}`)}`,
       icon: "settings" as const,
       act: () => theme.set(each),
     })),

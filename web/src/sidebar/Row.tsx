@@ -2,7 +2,7 @@ import { type KeyboardEvent, type MouseEvent, useRef, useState } from "react";
 import { exportPath } from "../api/conversations";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
-import { moment, whole } from "../i18n/format";
+import { whole } from "../i18n/format";
 import { navigate, toConversation } from "../route";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
@@ -45,9 +45,6 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
           <span className={styles["name"]} dir="auto">
             {name}
           </span>
-          <time className={styles["time"]} dateTime={item.lastActiveAt}>
-            {moment(item.lastActiveAt)}
-          </time>
         </span>
         {mark && <span className={mark.kind === "warn" ? styles["mark"] : "unseen"}>{t(mark.id)}</span>}
         {item.match && item.match !== name && (

@@ -3,7 +3,7 @@ import { useInfo } from "../api/server";
 import { useT } from "../i18n";
 import { openPalette } from "../palette/open";
 import { toNew, toSettings } from "../route";
-import { Icon, IconButton, Kbd } from "../ui";
+import { Icon, IconButton } from "../ui";
 import { List } from "./List";
 import { follow } from "./Row";
 import styles from "./Sidebar.module.css";
@@ -24,8 +24,7 @@ export function Sidebar({ active }: { active: string | null }) {
       </div>
       <a className={styles["new"]} href={toNew} onClick={(event) => follow(event, toNew)}>
         <Icon name="plus" />
-        <span className={styles["grow"]}>{t("shell.new")}</span>
-        <Kbd keys="Mod+Shift+O" />
+        {t("shell.new")}
       </a>
       <input
         type="search"
@@ -44,7 +43,7 @@ export function Sidebar({ active }: { active: string | null }) {
         </button>
         <a className={styles["link"]} href={toSettings("appearance")} onClick={(event) => follow(event, toSettings("appearance"))}>
           <Icon name="settings" size={16} />
-          <span className={styles["grow"]}>{t("shell.settings")}</span>
+          {t("shell.settings")}
         </a>
         <p className={styles["about"]} title={info?.database ?? undefined}>
           {info && `Longthread ${info.version}`}
