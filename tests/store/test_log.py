@@ -20,7 +20,7 @@ from longthread.errors import (
     ThreadNotFound,
 )
 from longthread.model.entry import Draft, ToolCall
-from longthread.store import checkpoints, log, runs
+from longthread.store import checkpoints, listing, log, runs
 from longthread.store.backends.placeholders import translated
 from longthread.store.backends.sqlite import SqliteDriver
 from longthread.store.backends.sqlite_connection import StoreConnection
@@ -258,7 +258,7 @@ async def test_a_user_never_sees_anothers_thread(store: Driver) -> None:
             with pytest.raises(ThreadNotFound):
                 await attempt
         assert await log.list_threads(tx, user_id="v") == []
-        assert await log.search_threads(tx, "text", user_id="v") == []
+        assert await listing.search_threads(tx, "text", user_id="v") == []
         assert await log.threads_that_begin(tx, "t", user_id="v") == []
     async with store.reading() as tx:
         assert (await log.find_thread(tx, "t", user_id="u")).title is None
@@ -272,7 +272,7 @@ async def test_search_finds_both_languages_and_takes_wildcards_as_text(store: Dr
 
     async def found(text: str) -> list[str]:
         async with store.reading() as tx:
-            return sorted(thread.id for thread, _ in await log.search_threads(tx, text, user_id="u"))
+            return sorted(thread.id for thread, _ in await listing.search_threads(tx, text, user_id="u"))
 
     assert await found("火箭") == ["1"]
     assert await found("rockets") == ["2"]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from longthread.model.entry import Draft
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver, Transaction
 
 
@@ -23,7 +23,7 @@ async def test_letters_of_every_language_find_themselves_in_either_case(
         await log.create_thread(tx, "other", user_id="u")
 
     async def found(tx: Transaction) -> list[str]:
-        return sorted(thread.id for thread, _ in await log.search_threads(tx, fold(text), user_id="u"))
+        return sorted(thread.id for thread, _ in await listing.search_threads(tx, fold(text), user_id="u"))
 
     assert await _everywhere(store, found) == ["said", "titled"]
 

@@ -45,6 +45,16 @@ async def run_states(tx: Transaction, places: Sequence[tuple[str, str]], *, aliv
     return {row["id"]: RunState(_status(row, alive), last[row["id"]], bool(row["claimable"])) for row in rows}
 
 
+async def search_threads(
+    tx: Transaction, text: str, *, user_id: str, limit: int = 20, unreadable: dict[str, str] | None = None
+) -> list[tuple[Thread, str]]:
+    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `unreadable`: see
+    `log.list_threads`; damaged threads count towards `limit`."""
+    rows = await tx.fetch("search_threads", user_id=user_id, pattern=like_pattern(text), limit=limit)
+    hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
+    return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
+
+
 async def titled(tx: Transaction, text: str, *, user_id: str, limit: int = 20) -> list[Thread]:
     """Return a user's threads with `text` in their title, the latest active first. Damaged threads are left out."""
     rows = await tx.fetch("search_titles", user_id=user_id, pattern=like_pattern(text), limit=limit)

@@ -13,7 +13,7 @@ from longthread.model.payload import SENT_ID
 from longthread.model.thread import Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
-from longthread.store.encoding import dump, like_pattern
+from longthread.store.encoding import dump
 from longthread.store.log_rows import (
     entries_of,
     entry_of,
@@ -129,16 +129,6 @@ async def depth(tx: Transaction, thread_id: str) -> int:
     """Return how many ancestors a thread has."""
     row = await one(tx, "count_threads_above", id=thread_id)
     return int(row["depth"] or 0) if row else 0
-
-
-async def search_threads(
-    tx: Transaction, text: str, *, user_id: str, limit: int = 20, unreadable: dict[str, str] | None = None
-) -> list[tuple[Thread, str]]:
-    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `unreadable`: see
-    `list_threads`; damaged threads count towards `limit`."""
-    rows = await tx.fetch("search_threads", user_id=user_id, pattern=like_pattern(text), limit=limit)
-    hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
-    return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
 
 
 async def threads_that_begin(tx: Transaction, prefix: str, *, user_id: str, limit: int = 2) -> list[str]:

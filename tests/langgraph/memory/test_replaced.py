@@ -19,7 +19,7 @@ from longthread.memory.memories import Memories
 from longthread.memory.summary import pruning
 from longthread.memory.summary.pruning import PruningPolicy, prune_thread
 from longthread.model.memory import MemorySource, Statement
-from longthread.store import log, summaries
+from longthread.store import listing, log, summaries
 from longthread.store.driver import Driver
 from longthread.testing import ScriptedChatModel
 
@@ -195,8 +195,8 @@ async def test_a_message_that_comes_back_with_other_words_is_one_entry_in_its_pl
     async with store.reading() as tx:
         tip, size = await log.position(tx, "t")
         texts = [entry.text for entry in await log.branch(tx, "t", tip, limit=size)]
-        found = await log.search_threads(tx, CANARY, user_id="default")
-        assert [hit for _, hit in await log.search_threads(tx, "REDACTED", user_id="default")] == [GUARDED]
+        found = await listing.search_threads(tx, CANARY, user_id="default")
+        assert [hit for _, hit in await listing.search_threads(tx, "REDACTED", user_id="default")] == [GUARDED]
         thread = await log.find_thread(tx, "t", user_id="default")
     assert texts[0] == GUARDED
     assert not [text for text in texts if CANARY in text]

@@ -15,7 +15,7 @@ from longthread.errors import EntryNotFound, ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.model.entry import Draft
 from longthread.model.fold import state_of
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.log import now
 from longthread.store.maintenance.prune import Pruned, prune
@@ -231,8 +231,8 @@ async def test_state_and_search_are_of_what_is_left(store: Driver, plain: Any) -
         state = state_of(await log.branch(tx, "t", 24))
         assert [message["content"] for message in state["messages"]][:2] == ["question 3", "answer 3"]
         assert state["known_tables"] == ["table_3", "table_4", "table_5"]
-        assert await log.search_threads(tx, "answer 1", user_id="u") == []
-        [(thread, hit)] = await log.search_threads(tx, "answer 4", user_id="u")
+        assert await listing.search_threads(tx, "answer 1", user_id="u") == []
+        [(thread, hit)] = await listing.search_threads(tx, "answer 4", user_id="u")
         assert (thread.id, hit) == ("t", "answer 4")
     [[data]] = plain("SELECT count(*) FROM messages")
     assert data == 12

@@ -95,7 +95,7 @@ def search(
 
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await log.search_threads(tx, text, user_id=user, limit=limit, unreadable=damaged)
+            found = await listing.search_threads(tx, text, user_id=user, limit=limit, unreadable=damaged)
             hits = [(thread, _around(hit, text)) for thread, hit in found]
             return await _listed(tx, hits, user)
 

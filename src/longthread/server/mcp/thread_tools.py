@@ -134,7 +134,7 @@ class ThreadTools:
             )
         damaged: dict[str, str] = {}
         async with self._store.reading() as tx:
-            hits = await log.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
+            hits = await listing.search_threads(tx, query, user_id=self._user, limit=given["limit"], unreadable=damaged)
             listed = await self._listed(tx, [thread for thread, _ in hits])
         wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):

@@ -105,7 +105,7 @@ async def list_conversations(
             await log.find_thread(tx, parent, user_id=user)
             items = await _items(tx, await log.children(tx, parent, user_id=user, unreadable=damaged), user)
         elif q.strip():
-            hits = await log.search_threads(tx, q.strip(), user_id=user, limit=limit, unreadable=damaged)
+            hits = await listing.search_threads(tx, q.strip(), user_id=user, limit=limit, unreadable=damaged)
             items = await _items(tx, [thread for thread, _ in hits], user)
             for item, (_, hit) in zip(items, hits, strict=True):
                 item["match"] = _excerpt(hit, q)

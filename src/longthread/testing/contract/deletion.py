@@ -7,7 +7,7 @@ import pytest
 from longthread.errors import LeaseLost, ThreadNotFound
 from longthread.model.entry import Draft
 from longthread.model.event import Event
-from longthread.store import log, runs
+from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import USER, Contract, position, thread_with
 from longthread.testing.contract.runs import begun
@@ -41,7 +41,7 @@ class DeletionContract(Contract):
             with pytest.raises(ThreadNotFound):
                 await log.find_thread(tx, "t", user_id=USER)
             assert await log.list_threads(tx, user_id=USER) == []
-            assert await log.search_threads(tx, CANARY, user_id=USER) == []
+            assert await listing.search_threads(tx, CANARY, user_id=USER) == []
             assert await log.entries_between(tx, "t", 0, 99) == []
             assert await runs.find_run(tx, "t", CANARY) is None
             assert await runs.steps_from(tx, "t", 0) == []

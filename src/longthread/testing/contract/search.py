@@ -43,7 +43,7 @@ class SearchContract(Contract):
         await extend(store, draft("a", "old rocket"), draft("b", "new rocket"), draft("c", "nothing"))
         async with store.writing() as tx:
             await log.create_thread(tx, "titled", user_id=USER, title="A rocket")
-            found = {thread.id: hit for thread, hit in await log.search_threads(tx, "ROCKET", user_id=USER)}
+            found = {thread.id: hit for thread, hit in await listing.search_threads(tx, "ROCKET", user_id=USER)}
             titled = [thread.id for thread in await listing.titled(tx, "ROCKET", user_id=USER)]
             assert await listing.titled(tx, "rocket", user_id="other") == []
         assert found == {"t": "new rocket", "titled": "A rocket"}
@@ -64,7 +64,7 @@ class SearchContract(Contract):
         for n in range(4):
             await _say(store, f"t{n}", "rocket")
         async with store.reading() as tx:
-            found = await log.search_threads(tx, "rocket", user_id=USER, limit=3)
+            found = await listing.search_threads(tx, "rocket", user_id=USER, limit=3)
         assert [thread.id for thread, _ in found] == ["t3", "t2", "t1"]
 
 
@@ -75,7 +75,7 @@ async def _say(store: Driver, thread_id: str, text: str) -> None:
 
 async def _found(store: Driver, text: str) -> list[str]:
     async with store.reading() as tx:
-        found = sorted(thread.id for thread, _ in await log.search_threads(tx, text, user_id=USER))
+        found = sorted(thread.id for thread, _ in await listing.search_threads(tx, text, user_id=USER))
     async with store.writing() as tx:
-        assert sorted(thread.id for thread, _ in await log.search_threads(tx, text, user_id=USER)) == found
+        assert sorted(thread.id for thread, _ in await listing.search_threads(tx, text, user_id=USER)) == found
     return found

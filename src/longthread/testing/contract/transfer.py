@@ -15,7 +15,7 @@ from langgraph.types import Command
 from longthread.errors import InvalidInput
 from longthread.memory.forget import forget_thread, forget_user
 from longthread.memory.index.indexer import index_thread
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.space import reclaim
 from longthread.store.maintenance.status import size_of, status_of
@@ -110,8 +110,8 @@ class TransferContract(Contract):
         assert await contents(store) == []
         assert await forget_user(store, USER) is not None
         async with store.reading() as tx:
-            assert await log.search_threads(tx, "secret", user_id=USER) == []
-            assert len(await log.search_threads(tx, "secret", user_id="other")) == 1
+            assert await listing.search_threads(tx, "secret", user_id=USER) == []
+            assert len(await listing.search_threads(tx, "secret", user_id="other")) == 1
 
     async def test_a_store_says_what_it_holds_and_shrinks(self, store: Driver) -> None:
         await turns(store, 9)

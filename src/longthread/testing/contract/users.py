@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import ThreadNotFound
-from longthread.store import log
+from longthread.store import listing, log
 from longthread.store.driver import Driver
 from longthread.testing.contract.base import Contract, position, thread_with
 
@@ -25,7 +25,7 @@ class UserContract(Contract):
                 with pytest.raises(ThreadNotFound):
                     await attempt()
             assert await log.list_threads(tx, user_id="other") == []
-            assert await log.search_threads(tx, "text", user_id="other") == []
+            assert await listing.search_threads(tx, "text", user_id="other") == []
             assert await log.threads_that_begin(tx, "t", user_id="other") == []
         async with store.reading() as tx:
             assert (await log.find_thread(tx, "t", user_id="owner")).title is None
@@ -38,7 +38,7 @@ class UserContract(Contract):
         for user, mine in (("owner", "t"), (other, "theirs")):
             async with store.reading() as tx:
                 assert [thread.id for thread in await log.list_threads(tx, user_id=user)] == [mine]
-                assert [thread.id for thread, _ in await log.search_threads(tx, "text", user_id=user)] == [mine]
+                assert [thread.id for thread, _ in await listing.search_threads(tx, "text", user_id=user)] == [mine]
 
     async def test_ids_that_look_alike_are_different_threads(self, store: Driver) -> None:
         names = ["t", "T", "t ", "ｔ", "é", "e\u0301"]
