@@ -19,6 +19,21 @@ def told(result: Any) -> Any:
     return json.loads(result.stdout)
 
 
+def test_an_archived_conversation_is_listed_where_it_is_asked_for(asked: Run) -> None:
+    run = asked
+    run("threads", "archive", "a")
+    assert run("threads", "list", "--json").stdout == run("threads", "search", "rockets", "--json").stdout == ""
+    for listed in (
+        run("threads", "list", "--archived", "--json"),
+        run("threads", "search", "rockets", "--archived", "--json"),
+    ):
+        assert told(listed)["archived_at"] is not None
+    run("threads", "unarchive", "last")
+    assert told(run("threads", "list", "--json"))["archived_at"] is None
+    assert run("threads", "list", "--archived", "--json").stdout == ""
+    run("threads", "archive", "none", code=2)
+
+
 @pytest.fixture
 def asked(run: Run) -> Run:
     """A store with two conversations, of two users."""

@@ -18,7 +18,7 @@ COMMANDS = (
     "demo serve gateway mcp ask chat resume approve reject stop state view recall forget doctor import export apply "
     "threads memories agents skills tools sources upstreams routes db eval"
 )
-OF_THREADS = "export import result chart runs tag metadata expire list search show rename delete"
+OF_THREADS = "export import result chart runs tag metadata expire list search show rename archive unarchive delete"
 OF_THE_CATALOG = "list show apply delete"
 
 

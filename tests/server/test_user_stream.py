@@ -88,7 +88,12 @@ def test_runs_and_the_list_come_over_one_connection(serve: Any) -> None:
             finished.add(seen[-1].data["id"])
         running.client.patch(f"/api/conversations/{first['thread_id']}", json={"label": "Rockets"})
         seen += until(frames, "conversation", label="Rockets")
-        running.client.delete(f"/api/conversations/{first['thread_id']}")
+        archived = f"/api/conversations/{second['thread_id']}"
+        running.client.patch(archived, json={"archived": True})
+        seen += until(frames, "archived", id=second["thread_id"])
+        running.client.patch(archived, json={"archived": False})
+        seen += until(frames, "conversation", id=second["thread_id"], archivedAt=None)
+        running.client.delete(f"/api/conversations/{first['thread_id']}?undo_seconds=3600")
         seen += until(frames, "deleted", id=first["thread_id"])
     assert told(seen, second["run_id"]) == own(running, second)
     assert told(seen, first["run_id"])[-1]["type"] == "RUN_FINISHED"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from longthread.errors import ThreadNotFound
 from longthread.store import catalog, log, memories
 from longthread.store.driver import Driver, Transaction
-from longthread.store.maintenance import jobs
+from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.scrub import scrub
 from longthread.store.maintenance.space import Say, silently
 from longthread.store.queries import Sql
@@ -31,6 +32,12 @@ class Forgotten:
     ids: list[str] = field(default_factory=list)
     rows: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+
+    def add(self, other: Forgotten) -> None:
+        self.threads += other.threads
+        self.ids += other.ids
+        self.rows += other.rows
+        self.problems += other.problems
 
 
 async def forget_thread(store: Driver, thread_id: str, *, user_id: str, anew: bool = False) -> Forgotten:
@@ -58,6 +65,17 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgo
     return gone
 
 
+async def end_deletion(store: Driver, thread_id: str) -> Forgotten:
+    """Delete a thread whose time to undo that is over. Raises as `delete_thread` does: it was undone."""
+    async with store.reading() as tx:
+        tables = await read_tables(tx)
+    gone = Forgotten()
+    async with store.writing() as tx:
+        user_id = await deletions.undo(tx, thread_id)
+        await _delete_thread(tx, tables, thread_id, user_id, gone)
+    return gone
+
+
 async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> Forgotten:
     """Delete all threads, memories and other data of a user. It cannot be undone.
 
@@ -70,7 +88,11 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
     async with store.reading() as tx:
         tables = await read_tables(tx)
         page = await thread_ids(tx, user_id=user_id)
+        pending = await deletions.of_user(tx, user_id)
     gone = Forgotten()
+    for thread_id in pending:
+        with suppress(ThreadNotFound):  # it is deleted meanwhile, or given back
+            gone.add(await end_deletion(store, thread_id))
     while page:
         for thread_id in page:
             async with store.writing() as tx:

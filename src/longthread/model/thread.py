@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 
 TITLE_LENGTH = 50
 """Characters of the first question that make a title (document 000)."""
+
+
+Archived = Literal["exclude", "include", "only"]
+"""Whether a list has archived threads."""
+ARCHIVED: tuple[Archived, ...] = get_args(Archived)
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A thread's metadata. `tip` is the seq of the active branch's last entry, or 0; `first_seq` the first that
     retention has left. `agent_id` is None for the analyst. `parent_id` is the thread that delegated this one. `tags`
-    and `metadata` are people's; retention deletes the thread after `expires_at`."""
+    and `metadata` are people's; retention deletes the thread after `expires_at`; lists leave
+    it out since `archived_at`."""
 
     id: str
     user_id: str
@@ -32,6 +38,7 @@ class Thread:
     parent_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     expires_at: datetime | None = None
+    archived_at: datetime | None = None
 
 
 def title_of(question: str) -> str:

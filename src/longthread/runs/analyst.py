@@ -18,6 +18,7 @@ from longthread.memory.search.recall import Recaller
 from longthread.memory.summary.pruning import PruningPolicy
 from longthread.runs.services.approvals import Approvals
 from longthread.runs.services.branches import ThreadBranches
+from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.query_edits import QueryEdits
 from longthread.runs.services.queue import Queue
 from longthread.runs.services.results import Results
@@ -42,6 +43,7 @@ class Analyst:
 
     Attributes:
         threads: finds, reads and deletes threads.
+        deletions: deletes threads so that it can be undone for a while.
         runs: asks, resumes and stops.
         queue: questions that wait for their turn.
         query_edits: runs queries that a person has edited.
@@ -81,12 +83,13 @@ class Analyst:
         self.threads = Threads(store, cache, self.worker)
         self.sources = Sources(store, settings, self.threads)
         self.runs = Runs(services, self.threads, self.sources, models)
+        self.deletions = ThreadDeletions(services, self.threads, self.runs)
         self.queue = Queue(services)
         self.results = Results(store, self.sources)
         self.query_edits = QueryEdits(services, self.results)
         self.branches = ThreadBranches(services, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
-        self.claims = Claims(services, self.runs)
+        self.claims = Claims(services, self.runs, self.deletions)
         self.ask = self.runs.ask
 
     @classmethod

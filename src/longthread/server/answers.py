@@ -47,6 +47,7 @@ class Attributes(TypedDict):
     tags: list[str]
     metadata: JsonObject
     expiresAt: Timestamp | None
+    archivedAt: Timestamp | None
 
 
 class ConversationView(Attributes):
@@ -74,6 +75,13 @@ class ConversationList(TypedDict):
     conversations: list[ConversationView]
     next_cursor: str | None
     damaged: list[str]
+
+
+class DeletionView(TypedDict):
+    """A conversation that is deleted at that time, unless it is restored before."""
+
+    id: str
+    deletes_at: Timestamp
 
 
 class MessageMetadata(TypedDict):

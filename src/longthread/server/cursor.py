@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from longthread.errors import CursorUnknown
-from longthread.model.thread import Thread
+from longthread.model.thread import Archived, Thread
 from longthread.store import log
 from longthread.store.driver import Transaction
 
@@ -35,7 +35,14 @@ def decode_cursor(cursor: str, *kinds: type[Any]) -> list[Any]:
 
 
 async def thread_page(
-    tx: Transaction, user: str, limit: int, cursor: str | None, damaged: dict[str, str], *, below: bool = False
+    tx: Transaction,
+    user: str,
+    limit: int,
+    cursor: str | None,
+    damaged: dict[str, str],
+    *,
+    below: bool = False,
+    archived: Archived = "exclude",
 ) -> tuple[list[Thread], str | None]:
     """A user's conversations, the latest active first, and the cursor of the next page. Raises CursorUnknown.
 
@@ -43,7 +50,7 @@ async def thread_page(
     """
     at, thread_id = decode_cursor(cursor, str, str) if cursor else log.LATEST
     threads = await log.list_threads(
-        tx, user_id=user, limit=limit + 1, before=(at, thread_id), below=below, unreadable=damaged
+        tx, user_id=user, limit=limit + 1, before=(at, thread_id), below=below, archived=archived, unreadable=damaged
     )
     if len(threads) <= limit:
         return threads, None

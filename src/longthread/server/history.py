@@ -87,11 +87,12 @@ async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, 
 
 
 def attributes_json(thread: Thread) -> Attributes:
-    """A thread's tags, metadata and expiry."""
+    """A thread's tags, metadata, expiry and archive."""
     return {
         "tags": list(thread.tags),
         "metadata": dict(thread.metadata),
         "expiresAt": thread.expires_at.isoformat() if thread.expires_at else None,
+        "archivedAt": thread.archived_at.isoformat() if thread.archived_at else None,
     }
 
 

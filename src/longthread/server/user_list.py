@@ -6,8 +6,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 from longthread.errors import ThreadNotFound
@@ -91,13 +90,14 @@ class UserList:
                 return  # another client has read it
             page = await self._read()
             items = {item["id"]: _dump(item) for item in page["conversations"]}
-            gone = [each for each in self._items if each not in items and await self._is_gone(each)]
+            left = {each: await self._why_left(each) for each in self._items if each not in items}
             waiting = await self._calls()
             for each, item in reversed(items.items()):
                 if self._items.get(each) != item:
                     self._note("conversation", item)
-            for each in gone:
-                self._note("deleted", _dump({"id": each}))
+            for each, why in left.items():
+                if why is not None:
+                    self._note(why, _dump({"id": each}))
             if waiting != self._waiting:
                 self._note("approvals", waiting)
             self._items, self._waiting, self._counted = items, waiting, count
@@ -106,13 +106,14 @@ class UserList:
         self._number += 1
         self._kept.append(ListChange(self._number, name, data))
 
-    async def _is_gone(self, thread_id: str) -> bool:
-        """Whether a thread that left the page was deleted, and is not just older than those on it."""
-        with suppress(ThreadNotFound):
+    async def _why_left(self, thread_id: str) -> Literal["archived", "deleted"] | None:
+        """Why a thread left the page; None if it is just older than those on it."""
+        try:
             async with self._store.reading() as tx:
-                await log.find_row(tx, thread_id, user_id=self._user)
-                return False
-        return True
+                row = await log.find_row(tx, thread_id, user_id=self._user)
+        except ThreadNotFound:
+            return "deleted"
+        return "archived" if row["archived_at"] else None
 
     async def _calls(self) -> str:
         async with self._store.reading() as tx:

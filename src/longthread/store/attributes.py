@@ -1,4 +1,5 @@
-"""Tags, metadata and expiry of threads (documents 000, 002, 003). Changing them is no activity and changes no entry."""
+"""Tags, metadata, expiry and archive of threads (documents 000, 002, 003). Changing them is no activity, and changes no
+entry."""
 
 from __future__ import annotations
 
@@ -79,6 +80,14 @@ async def set_expiry(tx: Transaction, thread_id: str, moment: datetime | None, *
     except OverflowError as error:
         raise InvalidInput(reason=f"{moment} is not a time in UTC: give a year from 1 to 9999.") from error
     return await _set(tx, thread_id, user_id, "update_expiry", expires_at=told)
+
+
+async def set_archived(tx: Transaction, thread_id: str, archived: bool, *, user_id: str) -> Thread:
+    """Take a user's thread out of the lists, or back into them; nothing if it is so. Raises `ThreadNotFound`."""
+    thread = await _owned(tx, thread_id, user_id)
+    if archived == (thread.archived_at is not None):
+        return thread
+    return await _set(tx, thread_id, user_id, "archive_thread", archived_at=log.now() if archived else None)
 
 
 async def _owned(tx: Transaction, thread_id: str, user_id: str) -> Thread:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from longthread.model.run import RunStatus, ShownStatus
-from longthread.model.thread import Thread
+from longthread.model.thread import ARCHIVED, Archived, Thread
 from longthread.store.driver import Row, Transaction
 from longthread.store.encoding import dump, like_pattern
 from longthread.store.leases import IsAlive, is_held
@@ -46,11 +46,18 @@ async def run_states(tx: Transaction, places: Sequence[tuple[str, str]], *, aliv
 
 
 async def search_threads(
-    tx: Transaction, text: str, *, user_id: str, limit: int = 20, unreadable: dict[str, str] | None = None
+    tx: Transaction,
+    text: str,
+    *,
+    user_id: str,
+    limit: int = 20,
+    archived: Archived = "exclude",
+    unreadable: dict[str, str] | None = None,
 ) -> list[tuple[Thread, str]]:
-    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `unreadable`: see
-    `log.list_threads`; damaged threads count towards `limit`."""
-    rows = await tx.fetch("search_threads", user_id=user_id, pattern=like_pattern(text), limit=limit)
+    """Return a user's threads with `text` in a title, question or answer, each with the newest match. `archived`,
+    `unreadable`: see `log.list_threads`; damaged threads count towards `limit`."""
+    among = {"user_id": user_id, "archived": ARCHIVED.index(archived)}
+    rows = await tx.fetch("search_threads", **among, pattern=like_pattern(text), limit=limit)
     hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
     return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
 

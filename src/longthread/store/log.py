@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
 from longthread.model.entry import Draft, Entry
 from longthread.model.payload import SENT_ID
-from longthread.model.thread import Thread
+from longthread.model.thread import ARCHIVED, Archived, Thread
 from longthread.store.decoding import damaged
 from longthread.store.driver import Row, Transaction, one
 from longthread.store.encoding import dump
@@ -85,12 +85,14 @@ async def list_threads(
     limit: int = 50,
     before: tuple[str, str] = LATEST,
     below: bool = False,
+    archived: Archived = "exclude",
     unreadable: dict[str, str] | None = None,
 ) -> list[Thread]:
     """Return a user's threads, the latest active first, after `before`, the (updated_at, id) of the last one seen.
 
     Args:
         below: also threads below others: questions between agents.
+        archived: whether archived ones are listed.
         unreadable: receives the ids and reasons of damaged threads, which others replace in the list.
 
     Raises:
@@ -99,7 +101,8 @@ async def list_threads(
     found: list[Thread] = []
     while True:
         after, asked = {"before": before[0], "before_id": before[1]}, limit - len(found)
-        rows = await tx.fetch("select_threads", user_id=user_id, **after, below=int(below), limit=asked)
+        also = {"below": int(below), "archived": ARCHIVED.index(archived)}
+        rows = await tx.fetch("select_threads", user_id=user_id, **after, **also, limit=asked)
         found += threads_of(rows, unreadable)
         if len(rows) < asked or len(found) == limit:
             return found
@@ -108,7 +111,7 @@ async def list_threads(
 
 async def last_thread(tx: Transaction, *, user_id: str) -> str | None:
     """Return the id of a user's latest active thread, even if its row is damaged."""
-    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, below=0, limit=1)
+    row = await one(tx, "select_threads", user_id=user_id, before=_LAST, before_id=_LAST, below=0, archived=1, limit=1)
     return str(row["id"]) if row else None
 
 

@@ -63,6 +63,7 @@ def thread_of(row: Row) -> Thread:
         parent_id=row.get("parent_thread_id"),
         metadata=dict(json.loads(row["metadata"])),
         expires_at=moment_of(row["expires_at"]) if row["expires_at"] else None,
+        archived_at=moment_of(row["archived_at"]) if row["archived_at"] else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""`longthread threads tag | metadata | expire`: what people note beside a conversation."""
+"""`longthread threads tag | metadata | expire | archive | unarchive`: what people note beside a conversation."""
 
 from __future__ import annotations
 
@@ -95,6 +95,23 @@ def expire(
         print_line({"thread_id": found.id, "expires_at": expires})
     else:
         echo(expires or _NEVER)
+
+
+def archive(thread: _Name, database: options.Database = None) -> None:
+    """Take a conversation out of the list; `threads list --archived` has it."""
+    _archive(database, thread, True)
+
+
+def unarchive(thread: _Name, database: options.Database = None) -> None:
+    """Bring an archived conversation back into the list."""
+    _archive(database, thread, False)
+
+
+def _archive(database: str | None, thread: str, archived: bool) -> None:
+    async def change(tx: Transaction, thread_id: str, user: str) -> Thread:
+        return await attributes.set_archived(tx, thread_id, archived, user_id=user)
+
+    _with(database, thread, change, writes=True)
 
 
 async def _thread(tx: Transaction, thread_id: str, user: str) -> Thread:

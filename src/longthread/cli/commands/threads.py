@@ -27,7 +27,7 @@ from longthread.cli.whole_store import existing
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.fold import state_of
-from longthread.model.thread import Thread
+from longthread.model.thread import Archived, Thread
 from longthread.model.wire import is_wire, unpack
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
@@ -54,10 +54,12 @@ threads = typer.Typer(
             "search": "threads:search",
             "show": "threads:show",
             "rename": "threads:rename",
+            "archive": "attributes:archive",
+            "unarchive": "attributes:unarchive",
             "delete": "threads:delete",
         }
     ),
-    help="List, show, search, rename, tag, delete, export and import conversations.",
+    help="List, show, search, rename, tag, archive, delete, export and import conversations.",
     no_args_is_help=True,
 )
 
@@ -65,6 +67,7 @@ threads = typer.Typer(
 def list_(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     children: Annotated[bool, typer.Option("--children", help="Also those that agents have with each other.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Those that are archived.")] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
@@ -75,7 +78,10 @@ def list_(
 
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await log.list_threads(tx, user_id=user, limit=limit, below=children, unreadable=damaged)
+            among: Archived = "only" if archived else "exclude"
+            found = await log.list_threads(
+                tx, user_id=user, limit=limit, below=children, archived=among, unreadable=damaged
+            )
             return await _listed(tx, [(thread, "") for thread in found], user)
 
     _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
@@ -85,6 +91,7 @@ def list_(
 def search(
     text: Annotated[str, typer.Argument(help="What to look for in titles, questions and answers.")],
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    archived: Annotated[bool, typer.Option("--archived", help="Also in those that are archived.")] = False,
     as_json: options.AsJson = False,
     database: options.Database = None,
     read_only: options.ReadOnly = None,
@@ -95,7 +102,10 @@ def search(
 
     async def read(store: Driver, user: str) -> list[_Listed]:
         async with store.reading() as tx:
-            found = await listing.search_threads(tx, text, user_id=user, limit=limit, unreadable=damaged)
+            among: Archived = "include" if archived else "exclude"
+            found = await listing.search_threads(
+                tx, text, user_id=user, limit=limit, archived=among, unreadable=damaged
+            )
             hits = [(thread, _around(hit, text)) for thread, hit in found]
             return await _listed(tx, hits, user)
 

@@ -271,7 +271,7 @@ class Runs:
         assert not isinstance(handle, QueuedQuestion)
         return handle
 
-    async def stop(self, thread_id: str, *, user_id: str, run_id: str | None = None) -> None:
+    async def stop(self, thread_id: str, *, user_id: str, run_id: str | None = None, by: str | None = None) -> None:
         """Stop the thread's run: it ends as paused, and its log stays. If it waits for a person, the calls are not
         made.
 
@@ -279,6 +279,7 @@ class Runs:
 
         Args:
             run_id: the run to stop; by default the last one now. One that begins meanwhile goes on.
+            by: who stops it; by default the user.
 
         Raises:
             NothingToStop: there is none, or it has ended.
@@ -292,7 +293,7 @@ class Runs:
         if handle is not None and here:
             await handle.stop()
         with suppress(*([NothingToStop] if here else [])):
-            run = await stop_run(self._store, thread, run_id, self._services.window_cache, by=user_id)
+            run = await stop_run(self._store, thread, run_id, self._services.window_cache, by=by or user_id)
             if run is not None:
                 self._services.hub.changed(thread_id, run.id)
                 self.wake_queue()

@@ -9,7 +9,7 @@ from typing import Any
 from longthread.context.window_cache import WindowCache
 from longthread.errors import ThreadNotFound
 from longthread.memory.background import Background
-from longthread.memory.forget import Forgotten, delete_thread
+from longthread.memory.forget import Forgotten, delete_thread, end_deletion
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
 from longthread.model.thread import Thread
@@ -65,7 +65,17 @@ class Threads:
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        gone = await delete_thread(self._store, thread_id, user_id=user_id)
+        return self._cleared(await delete_thread(self._store, thread_id, user_id=user_id))
+
+    async def end_deletion(self, thread_id: str) -> Forgotten:
+        """Delete a thread whose time to undo that is over, as `delete` does.
+
+        Raises:
+            ThreadNotFound: it was undone.
+        """
+        return self._cleared(await end_deletion(self._store, thread_id))
+
+    def _cleared(self, gone: Forgotten) -> Forgotten:
         for each in gone.ids:
             self._worker.lose_thread(each)
             self._window_cache.forget(each)

@@ -1,4 +1,5 @@
-"""A server does the background jobs that other processes left: dead ones, stopped ones, and those that failed."""
+"""A server does the background jobs that come due, and those that other processes left: dead ones, stopped ones, and
+those that failed."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ from functools import partial
 
 from longthread.errors import LongthreadError, StoreClosed, StoreError
 from longthread.memory.embedders.embedder import EmbedderFailed
+from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
-from longthread.store.maintenance import jobs
+from longthread.store.maintenance import deletions, jobs
 from longthread.store.maintenance.jobs import Job, JobKind
 
 _AT_ONCE = 4
@@ -22,9 +24,10 @@ _logger = logging.getLogger(__name__)
 class WaitingJobs:
     """Does waiting jobs until it is closed. It looks when it is woken."""
 
-    def __init__(self, services: RunServices, runs: Runs) -> None:
+    def __init__(self, services: RunServices, runs: Runs, deletions: ThreadDeletions) -> None:
         self._services = services
         self._runs = runs
+        self._deletions = deletions
         self._tasks: dict[Job, asyncio.Task[None]] = {}
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
@@ -53,6 +56,8 @@ class WaitingJobs:
             try:
                 if not noted:
                     await jobs.note_unwritten(self._services.store)
+                    async with self._services.store.writing() as tx:
+                        await deletions.note_all(tx)
                     noted = True
                 await self._begin_some()
             except StoreError as error:
@@ -75,7 +80,7 @@ class WaitingJobs:
     def _kinds(self) -> list[JobKind]:
         """What this process can do now: vectors only with an embedder that works."""
         embeds = self._services.recaller.asker.may_make()
-        return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind == "summary" or embeds]
+        return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind in {"deletion", "summary"} or embeds]
 
     async def _take(self, job: Job) -> None:
         try:
@@ -91,7 +96,9 @@ class WaitingJobs:
 
     async def _do(self, job: Job) -> None:
         services = self._services
-        if job.kind == "summary":
+        if job.kind == "deletion":
+            await self._deletions.end(job.subject)
+        elif job.kind == "summary":
             await services.pruner.make_up(job.subject, await self._runs.summarizer(job.subject))
         elif job.kind == "vectors":
             await services.recaller.make_up(job.subject)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Self, cast
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from longthread.errors import (
@@ -20,11 +21,12 @@ from longthread.errors import (
 )
 from longthread.model.memory import ANALYST
 from longthread.model.run import ShownStatus
-from longthread.model.thread import Thread
+from longthread.model.thread import Archived, Thread
 from longthread.runs.process import may_be_alive
 from longthread.server.answers import (
     ConversationList,
     ConversationView,
+    DeletionView,
     History,
     JsonObject,
     MessageMetadata,
@@ -53,7 +55,7 @@ Tag = Annotated[Name, Field(max_length=attributes.TAG_LENGTH)]
 
 class Changes(BaseModel):
     """Changes of a conversation; omitted fields stay. A null key of `metadata` is removed, a null `expires_at` removes
-    the expiry, and `ttl_seconds` sets it from now."""
+    the expiry, and `ttl_seconds` sets it from now. Lists leave an archived one out."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -65,11 +67,12 @@ class Changes(BaseModel):
     metadata: JsonObject | None = None
     expires_at: Time | None = None
     ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
+    archived: bool | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("give at least one of label, tags, metadata, expires_at, ttl_seconds")
+            raise ValueError("give at least one of label, tags, metadata, expires_at, ttl_seconds, archived")
         if {"expires_at", "ttl_seconds"} <= self.model_fields_set:
             raise ValueError("give expires_at or ttl_seconds, not both")
         return self
@@ -92,11 +95,12 @@ async def list_conversations(
     q: Annotated[PlainText, Query(max_length=200)] = "",
     children: bool = False,
     parent: PlainText | None = None,
+    archived: Archived = "exclude",
 ) -> ConversationList:
     """The conversations, latest active first; with `q`, those that contain it, each with the place (`match`).
 
-    `children` adds the conversations between agents; `parent` lists those directly below one. `damaged` has the ids of
-    those that cannot be read and were skipped.
+    `children` adds the conversations between agents; `parent` lists those directly below one. `archived` says whether
+    archived ones are among them. `damaged` has the ids of those that cannot be read and were skipped.
     """
     damaged: dict[str, str] = {}
     more = None
@@ -105,12 +109,14 @@ async def list_conversations(
             await log.find_thread(tx, parent, user_id=user)
             items = await _items(tx, await log.children(tx, parent, user_id=user, unreadable=damaged), user)
         elif q.strip():
-            hits = await listing.search_threads(tx, q.strip(), user_id=user, limit=limit, unreadable=damaged)
+            hits = await listing.search_threads(
+                tx, q.strip(), user_id=user, limit=limit, archived=archived, unreadable=damaged
+            )
             items = await _items(tx, [thread for thread, _ in hits], user)
             for item, (_, hit) in zip(items, hits, strict=True):
                 item["match"] = _excerpt(hit, q)
         else:
-            threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children)
+            threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children, archived=archived)
             items = await _items(tx, threads, user)
     for thread_id, reason in damaged.items():
         _log.warning("not listed, for it is damaged: thread %s: %s", thread_id, reason)
@@ -119,7 +125,7 @@ async def list_conversations(
 
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
 async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> ConversationView:
-    """Give a conversation another label, tags, metadata, or a time when it expires."""
+    """Give a conversation another label, tags, metadata, or a time when it expires; archive it, or bring it back."""
     async with served.analyst.store.writing() as tx:
         if body.label is not None:
             await log.rename_thread(tx, thread_id, body.label, user_id=user)
@@ -132,6 +138,8 @@ async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
             await attributes.set_expiry(tx, thread_id, until, user_id=user)
         elif "expires_at" in body.model_fields_set:
             await attributes.set_expiry(tx, thread_id, body.expires_at, user_id=user)
+        if body.archived is not None:
+            await attributes.set_archived(tx, thread_id, body.archived, user_id=user)
         thread = await log.find_thread(tx, thread_id, user_id=user)
         [item] = await _items(tx, [thread], user)
     served.analyst.hub.list_changed(user)
@@ -150,16 +158,40 @@ async def change_message(
     return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
 
 
-@router.delete("/conversations/{thread_id}", status_code=204, responses=problems(ThreadNotFound))
-async def delete(served: ServedDep, user: Caller, thread_id: PathSegment) -> Response:
+@router.delete(
+    "/conversations/{thread_id}",
+    status_code=204,
+    responses=problems(ThreadNotFound) | {202: {"model": DeletionView, "description": "It is deleted later"}},
+)
+async def delete(
+    served: ServedDep,
+    user: Caller,
+    thread_id: PathSegment,
+    undo_seconds: Annotated[int, Query(ge=1, le=3600)] | None = None,
+) -> Response:
     """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first, and its queue is
-    cleared, so that no other run begins."""
+    cleared, so that no other run begins. With `undo_seconds` it is gone at once, and deleted after that time (202):
+    until then it can be restored, with its queue."""
+    if undo_seconds is not None:
+        pending = await served.analyst.deletions.begin(thread_id, user_id=user, seconds=undo_seconds)
+        body: DeletionView = {"id": thread_id, "deletes_at": pending.at.isoformat()}
+        return JSONResponse(body, status_code=202)
     with suppress(RowDamaged):
         await served.analyst.queue.clear(thread_id, user_id=user)
         await _stop(served, user, thread_id)
     await served.analyst.threads.delete(thread_id, user_id=user)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
+
+
+@router.post("/conversations/{thread_id}/restore", responses=problems(ThreadNotFound))
+async def restore(served: ServedDep, user: Caller, thread_id: PathSegment) -> ConversationView:
+    """Undo the deletion of a conversation, while there is time. Nothing is lost; its run was stopped, and can be
+    resumed."""
+    await served.analyst.deletions.undo(thread_id, user_id=user)
+    async with served.analyst.store.reading() as tx:
+        [item] = await _items(tx, [await log.find_thread(tx, thread_id, user_id=user)], user)
+        return item
 
 
 @router.post("/conversations/{thread_id}/stop", responses=problems(ThreadNotFound))
@@ -225,6 +257,7 @@ def _item(
         "tags": noted["tags"],
         "metadata": noted["metadata"],
         "expiresAt": noted["expiresAt"],
+        "archivedAt": noted["archivedAt"],
         "status": status,
         "waitingBelow": list(waiting_below),
         "queued": queued,

@@ -20,11 +20,12 @@ from longthread.metrics import JOBS
 from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction, one
 
-JobKind = Literal["summary", "vectors", "memories", "retention", "index"]
-"""A thread's summary, its vectors, and the vectors of a user's memories; the others are of the whole store."""
-CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("summary", "vectors", "memories")
-"""What servers do that others left. A job of the whole store is no more than a lock."""
-_OF_THREADS = ("summary", "vectors")
+JobKind = Literal["deletion", "summary", "vectors", "memories", "retention", "index"]
+"""A thread's deletion, its summary, its vectors, and the vectors of a user's memories; the others are of the whole
+store."""
+CLAIMED_BY_SERVERS: tuple[JobKind, ...] = ("deletion", "summary", "vectors", "memories")
+"""What servers do that others left, or that has come due. A job of the whole store is no more than a lock."""
+_OF_THREADS = ("deletion", "summary", "vectors")
 _NEVER = 2**62
 _TRIES, _AGAIN_SECONDS = 30, 1.0
 MOST_FAILURES = 12
@@ -77,6 +78,10 @@ class Job:
     async def done(self, tx: Transaction, worker: str) -> None:
         """Delete a worker's job."""
         await tx.run("delete_job", **self._key, owner=worker)
+
+    async def call_off(self, tx: Transaction) -> None:
+        """Delete it, whoever does it."""
+        await tx.run("call_off_job", **self._key)
 
     async def give_back(self, tx: Transaction, worker: str) -> None:
         """Leave a worker's job to others, at once."""

@@ -11,8 +11,8 @@ import pytest
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.langgraph.saver.saver import LongthreadSaver
-from longthread.model.thread import Thread
-from longthread.store import attributes, log
+from longthread.model.thread import Archived, Thread
+from longthread.store import attributes, listing, log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.prune import prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
@@ -46,6 +46,28 @@ async def note(store: Driver) -> None:
 
 class AttributeContract(Contract):
     """`longthread.store.attributes`."""
+
+    async def test_archived_threads_are_listed_and_found_where_they_are_asked_for(self, store: Driver) -> None:
+        await thread_with(store, "a", thread_id="shown")
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            before = await log.find_thread(tx, "t", user_id=USER)
+            with pytest.raises(ThreadNotFound):
+                await attributes.set_archived(tx, "t", True, user_id="other")
+            archived = await attributes.set_archived(tx, "t", True, user_id=USER)
+            assert archived == await attributes.set_archived(tx, "t", True, user_id=USER), "since the first time"
+            assert (before.archived_at, archived.updated_at) == (None, before.updated_at)
+            assert archived.archived_at is not None
+        expected: dict[Archived, list[str]] = {"exclude": ["shown"], "include": ["shown", "t"], "only": ["t"]}
+        async with store.reading() as tx:
+            for among, ids in expected.items():
+                listed = await log.list_threads(tx, user_id=USER, archived=among)
+                found = await listing.search_threads(tx, "text", user_id=USER, archived=among)
+                assert sorted(t.id for t in listed) == sorted(t.id for t, _ in found) == ids
+            assert await log.last_thread(tx, user_id=USER) == "t"
+        async with store.writing() as tx:
+            back = await attributes.set_archived(tx, "t", False, user_id=USER)
+        assert back == before
 
     async def test_what_is_noted_is_read_and_is_no_activity(self, store: Driver) -> None:
         await note(store)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import LeaseLost, ThreadNotFound
+from longthread.memory.forget import end_deletion, forget_user
+from longthread.memory.index.postings import FORM
 from longthread.model.entry import Draft
 from longthread.model.event import Event
 from longthread.store import listing, log, runs
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import USER, Contract, position, thread_with
+from longthread.store.index import recall
+from longthread.store.index.recall import Scope
+from longthread.store.maintenance import deletions, jobs
+from longthread.store.maintenance.jobs import Job
+from longthread.store.queries import Sql
+from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
 from longthread.testing.contract.runs import begun
 
 CANARY = "canary-4711"
@@ -30,8 +37,69 @@ async def fill(store: Driver, thread_id: str = "t", *, word: str = CANARY) -> ru
     return lease
 
 
+async def found(store: Driver) -> list[list[str]]:
+    """The user's threads: those listed, those found, those that recall may search, and those to be copied."""
+    async with store.reading() as tx:
+        listed = [thread.id for thread in await log.list_threads(tx, user_id=USER, below=True)]
+        hits = [thread.id for thread, _ in await listing.search_threads(tx, CANARY, user_id=USER)]
+        recalled = [each.thread_id for each in await recall.threads_in(tx, Scope(USER), form=FORM)]
+        return [sorted(each) for each in (listed, hits, recalled)]
+
+
 class DeletionContract(Contract):
-    """`delete_thread`."""
+    """`delete_thread`, and `deletions`."""
+
+    async def test_a_thread_that_is_deleted_soon_is_nowhere_and_comes_back_as_it_was(self, store: Driver) -> None:
+        await fill(store)
+        async with store.writing() as tx:
+            await log.create_thread(tx, "below", user_id=USER, parent="t")
+        before, there = await found(store), await rows_of(store)
+        async with store.writing() as tx:
+            with pytest.raises(ThreadNotFound):
+                await deletions.begin(tx, "t", user_id="other", seconds=60)
+            pending = await deletions.begin(tx, "t", user_id=USER, seconds=60)
+        assert await found(store) == [[], [], []]
+        async with store.writing() as tx:
+            assert await deletions.of_user(tx, USER) == ["t"]
+            assert await jobs.waiting(tx, limit=9) == []
+            for user in (USER, "other"):
+                with pytest.raises(ThreadNotFound):
+                    await log.find_thread(tx, "t", user_id=user)
+            with pytest.raises(ThreadNotFound):
+                await log.create_thread(tx, "t", user_id=USER)
+            with pytest.raises(ThreadNotFound):
+                await deletions.begin(tx, "t", user_id=USER, seconds=60)
+            await log.find_thread(tx, "t", user_id=pending.nobody)
+            for thread_id, user in (("t", "other"), ("below", USER)):
+                with pytest.raises(ThreadNotFound):
+                    await deletions.undo(tx, thread_id, user_id=user)
+        async with store.writing() as tx:
+            assert await deletions.undo(tx, "t", user_id=USER) == USER
+            with pytest.raises(ThreadNotFound):
+                await deletions.undo(tx, "t", user_id=USER)
+        assert (await found(store), await rows_of(store)) == (before, there)
+
+    async def test_a_thread_whose_time_to_undo_is_over_is_a_job_and_then_gone(self, store: Driver) -> None:
+        await fill(store)
+        async with store.writing() as tx:
+            await log.create_thread(tx, "below", user_id=USER, parent="t")
+            await deletions.begin(tx, "t", user_id=USER, seconds=0)
+            assert await jobs.waiting(tx, limit=9) == [Job("deletion", "t")]
+            await tx.run(Sql("DELETE FROM background_jobs"))
+            await deletions.note_all(tx)
+            assert await jobs.waiting(tx, limit=9) == [Job("deletion", "t")], "a copy takes no jobs along"
+        gone = await end_deletion(store, "t")
+        assert (gone.threads, await found(store)) == (2, [[], [], []])
+        assert await rows_of(store) == {}
+        with pytest.raises(ThreadNotFound):
+            await end_deletion(store, "t")
+
+    async def test_a_user_is_forgotten_with_what_was_deleted_a_moment_ago(self, store: Driver) -> None:
+        await fill(store)
+        async with store.writing() as tx:
+            await deletions.begin(tx, "t", user_id=USER, seconds=60)
+        assert (await forget_user(store, USER)).threads == 1
+        assert await rows_of(store) == {}
 
     async def test_a_deleted_thread_is_gone_with_all_that_was_kept_of_it(self, store: Driver) -> None:
         lease = await fill(store)

@@ -12,6 +12,7 @@ from longthread.model.run import AgentRun, Answers
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import LiveRun
+from longthread.store.maintenance import deletions
 from longthread.store.queries import Sql
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QuestionPlan, UserLoad
@@ -54,6 +55,15 @@ async def aged(tx: Transaction, question_id: str) -> None:
 
 class QueueContract(Contract):
     """The queue of questions."""
+
+    async def test_no_question_begins_on_a_thread_that_is_deleted_soon(self, store: Driver) -> None:
+        await queued(store, "a")
+        async with store.writing() as tx:
+            await deletions.begin(tx, "t", user_id=USER, seconds=60)
+        assert await due(store) == []
+        async with store.writing() as tx:
+            await deletions.undo(tx, "t", user_id=USER)
+        assert await due(store) == ["a"]
 
     async def test_questions_wait_in_order_and_urgent_ones_come_first(self, store: Driver) -> None:
         await queued(store, "a", "b")

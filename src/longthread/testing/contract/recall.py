@@ -23,6 +23,7 @@ from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.index import recall, shards, vectors
 from longthread.store.index.recall import Scope
+from longthread.store.maintenance import deletions
 from longthread.store.transfer.archive import export_lines
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 from longthread.testing.contract.base import USER, Contract, OpenStore, extend, rows_of
@@ -220,4 +221,11 @@ class RecallContract(Contract):
             await log.delete_thread(tx, "t1", user_id=USER)
             assert await shards.loose_count(tx, USER, 99) == 5
         assert "the harbour crane 1" not in await found(store, "crane", MINE, k=20)
+        async with store.writing() as tx:
+            await deletions.begin(tx, "t2", user_id=USER, seconds=60)
+        assert "the harbour crane 2" not in await found(store, "crane", MINE, k=20)
+        assert await bind_user(store, USER, least=1) == 4
+        async with store.writing() as tx:
+            await deletions.undo(tx, "t2", user_id=USER)
+        assert "the harbour crane 2" in await found(store, "crane", MINE, k=20)
         assert await found(store, "harbour", OTHERS) == ["the harbour of others"]

@@ -235,7 +235,9 @@ SELECT t.id, t.entry_count - t.first_seq + 1 AS entries,
 FROM threads t WHERE t.user_id = :user_id ORDER BY t.id;
 
 -- name: select_users_of_langgraph
-SELECT DISTINCT t.user_id FROM threads t WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.id)
+SELECT DISTINCT t.user_id FROM threads t
+WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.id)
+  AND t.id NOT IN (SELECT thread_id FROM pending_deletions)
 UNION SELECT DISTINCT user_id FROM items ORDER BY user_id;
 
 -- name: select_sent_ids

@@ -28,6 +28,10 @@ ON CONFLICT DO NOTHING;
 -- name: delete_job
 DELETE FROM background_jobs WHERE kind = :kind AND subject = :subject AND owner = :owner;
 
+-- name: call_off_job
+-- Whoever does it.
+DELETE FROM background_jobs WHERE kind = :kind AND subject = :subject;
+
 -- name: give_back_job
 UPDATE background_jobs SET owner = NULL, due_at = 0
 WHERE kind = :kind AND subject = :subject AND owner = :owner;

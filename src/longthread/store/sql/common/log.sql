@@ -10,6 +10,7 @@ SELECT * FROM threads WHERE id = :id AND user_id = :user_id;
 SELECT * FROM threads
 WHERE user_id = :user_id AND (updated_at, id) < (:before, :before_id)
   AND (parent_thread_id IS NULL OR CAST(:below AS BIGINT) = 1)
+  AND (CAST(:archived AS BIGINT) = 1 OR (archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
 ORDER BY updated_at DESC, id DESC
 LIMIT :limit;
 
@@ -54,6 +55,7 @@ LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
       )
 )
 WHERE t.user_id = :user_id AND (e.seq IS NOT NULL OR lower(t.title) LIKE lower(:pattern) ESCAPE '\')
+  AND (CAST(:archived AS BIGINT) = 1 OR (t.archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
 
@@ -84,6 +86,9 @@ UPDATE threads SET metadata = :metadata WHERE id = :id AND user_id = :user_id;
 
 -- name: update_expiry
 UPDATE threads SET expires_at = :expires_at WHERE id = :id AND user_id = :user_id;
+
+-- name: archive_thread
+UPDATE threads SET archived_at = :archived_at WHERE id = :id AND user_id = :user_id;
 
 -- name: save_message_metadata
 INSERT INTO message_metadata (thread_id, seq, data) VALUES (:thread_id, :seq, :data)

@@ -47,6 +47,7 @@ WITH live AS (
            row_number() OVER (PARTITION BY t.user_id ORDER BY q.queued_at, q.thread_id) AS turn
     FROM queued_questions q JOIN threads t ON t.id = q.thread_id
     WHERE q.place = (SELECT min(o.place) FROM queued_questions o WHERE o.thread_id = q.thread_id)
+      AND q.thread_id NOT IN (SELECT thread_id FROM pending_deletions)
       AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running'
                       AND (r.claimable OR r.waiting_since IS NOT NULL OR r.owner IN (SELECT id FROM living_workers)))
 )

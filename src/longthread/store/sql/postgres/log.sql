@@ -15,6 +15,7 @@ LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
 )
 WHERE t.user_id = :user_id
   AND (e.seq IS NOT NULL OR lower(t.title COLLATE letters) LIKE lower(CAST(:pattern AS TEXT) COLLATE letters) ESCAPE '\')
+  AND (CAST(:archived AS BIGINT) = 1 OR (t.archived_at IS NULL) = (CAST(:archived AS BIGINT) = 0))
 ORDER BY t.updated_at DESC, t.id DESC
 LIMIT :limit;
 

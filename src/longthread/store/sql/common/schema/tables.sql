@@ -27,7 +27,9 @@ CREATE TABLE threads (
     -- along, so that a process does not mistake one for the other.
     incarnation      TEXT,
     -- The conversation of the agent that called this one. Not a foreign key: either may be copied without the other.
-    parent_thread_id TEXT
+    parent_thread_id TEXT,
+    -- Since when lists leave it out.
+    archived_at      TEXT
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX threads_by_number ON threads (number);
@@ -36,6 +38,16 @@ CREATE INDEX threads_of_parent ON threads (parent_thread_id) WHERE parent_thread
 CREATE INDEX idx_sessions_agent ON threads (agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX idx_sessions_status ON threads (status) WHERE status <> 'active';
 CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A thread that is deleted soon, unless that is undone, or one below it (`root` is the one that was asked for). Until then the
+-- thread is nobody's: `threads.user_id` is a name that no user has, and this table has its user. A background job ends it.
+CREATE TABLE pending_deletions (
+    thread_id TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    root      TEXT NOT NULL,
+    user_id   TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX pending_deletions_below ON pending_deletions (root);
+CREATE INDEX pending_deletions_of_user ON pending_deletions (user_id);
 
 -- A message. A thread is a tree: `parent_seq` is the entry before this one on its branch, 0 for a first one.
 -- `replaces` is the entry whose place a later version of a message takes: a branch shows the newest version on it in that
