@@ -1,14 +1,27 @@
-import type { Step } from "../stream/types";
+import { receiptComponents, useReceiptPlugins } from "../results/Receipts";
+import { ResultCard } from "../results/ResultCard";
+import type { Card } from "../results/step";
 import { Markdown } from "./Markdown";
 
 interface AnswerProps {
   threadId: string;
   text: string;
-  steps: readonly Step[];
-  /** Whether it streams: numbers are traced when it is whole. */
-  live: boolean;
+  /** The results below it: none while it streams. */
+  cards: readonly Card[];
 }
 
-export function Answer({ text }: AnswerProps) {
-  return text === "" ? null : <Markdown text={text} />;
+export function Answer({ threadId, text, cards }: AnswerProps) {
+  const plugins = useReceiptPlugins();
+  return (
+    <>
+      {text !== "" && (
+        <div data-answer>
+          <Markdown text={text} plugins={plugins} components={receiptComponents} />
+        </div>
+      )}
+      {cards.map(({ step, charts }) => (
+        <ResultCard key={step.callId} threadId={threadId} step={step} charts={charts} />
+      ))}
+    </>
+  );
 }

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useT } from "../i18n";
 import { duration } from "../i18n/format";
+import { TracedCount } from "../results/Receipts";
 import type { Conversation } from "../stream/conversation";
 import type { Run, Turn } from "../stream/types";
 import { BranchPager } from "./BranchPager";
@@ -23,6 +24,7 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
   const branches = run !== null && id !== undefined;
   return (
     <div className={styles["footer"]}>
+      <TracedCount answer={text} />
       {branches && <BranchPager siblings={turn.answers} label={t("chat.answers")} onChoose={(entry) => void actions.choose(conversation, entry)} />}
       {text !== "" && <Copy text={text} />}
       {branches && run.status !== "waiting" && <Again conversation={conversation} id={id} />}

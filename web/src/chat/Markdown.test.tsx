@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import ReactMarkdown from "react-markdown";
-import remarkGfm from "remark-gfm";
+import { readGfm } from "./gfm";
 import { expect, it } from "vitest";
 import { safe } from "./Markdown";
 import { alignNumbers } from "./align";
@@ -19,7 +19,7 @@ it.each([
 
 const drawn = (text: string) =>
   renderToStaticMarkup(
-    <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={[alignNumbers]}>
+    <ReactMarkdown remarkPlugins={[readGfm]} rehypePlugins={[alignNumbers]}>
       {text}
     </ReactMarkdown>,
   );

@@ -1,6 +1,6 @@
 import { type ReactNode, memo, useMemo } from "react";
 import ReactMarkdown, { type Components, type Options } from "react-markdown";
-import remarkGfm from "remark-gfm";
+import { readGfm } from "./gfm";
 import { useT } from "../i18n";
 import styles from "./Markdown.module.css";
 import { alignNumbers } from "./align";
@@ -13,7 +13,7 @@ export interface MarkdownProps {
   components?: Components;
 }
 
-const REMARK = [remarkGfm];
+const REMARK = [readGfm];
 const NO_PLUGINS: NonNullable<Options["rehypePlugins"]> = [];
 const NO_COMPONENTS: Components = {};
 const SCHEMES = /^(?:https?|mailto):/i;

@@ -1,5 +1,7 @@
-import { memo } from "react";
+import { memo, useMemo } from "react";
 import { useT } from "../i18n";
+import { Receipts } from "../results/Receipts";
+import { cardsOf, resultsOf } from "../results/step";
 import type { Conversation } from "../stream/conversation";
 import type { Decided, Run, Step, Turn } from "../stream/types";
 import { Answer } from "./Answer";
@@ -19,6 +21,7 @@ interface TurnViewProps {
   onEdit: (id: string | null) => void;
 }
 
+const UNTRACED = { results: [], cards: [] };
 const NONE: readonly Decided[] = [];
 
 /** A question and what followed. It is drawn again when it changes, not when another one does. */
@@ -27,6 +30,11 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
   const running = run?.status === "running";
   const steps: readonly Step[] = run?.steps ?? turn.steps;
   const text = answerOf(turn);
+  // What streams is not traced yet.
+  const { results, cards } = useMemo(
+    () => (running ? UNTRACED : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text) }),
+    [conversation, turn, steps, text, running],
+  );
   return (
     <article className={styles["turn"]}>
       {question && (
@@ -34,10 +42,12 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
       )}
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
-      <Answer threadId={conversation.threadId} text={text} steps={steps} live={running} />
-      {run && running && <Working run={run} />}
-      {run && <Ending conversation={conversation} run={run} isLast={isLast} />}
-      {!running && <Footer conversation={conversation} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
+      <Receipts results={results} cards={cards}>
+        <Answer threadId={conversation.threadId} text={text} cards={cards} />
+        {run && running && <Working run={run} />}
+        {run && <Ending conversation={conversation} run={run} isLast={isLast} />}
+        {!running && <Footer conversation={conversation} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
+      </Receipts>
     </article>
   );
 });

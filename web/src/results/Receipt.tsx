@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { useT } from "../i18n";
 import { openInspector } from "../inspector/selection";
 import styles from "./Receipt.module.css";
-import { useResults } from "./receiptScope";
+import { useScope } from "./receiptScope";
 import type { Receipt as Traced, Source } from "./receipts";
 import { type QueryResult, cellText } from "./result";
 
@@ -16,7 +16,7 @@ interface MarkedProps {
 /** A number of an answer that is a cell of a result. */
 export function Receipt({ node, children }: MarkedProps) {
   const t = useT();
-  const results = useResults();
+  const { results } = useScope();
   const { text, source } = (node?.data as { receipt?: Traced } | undefined)?.receipt ?? { text: "", source: null };
   const result = results.find(({ label, step }) => label === source?.label && step === source?.step);
   if (!source || !result) return children;
@@ -64,7 +64,7 @@ function Told({ source, result }: { source: Source; result: QueryResult }) {
 
 /** A label such as `[q1]` in an answer: it leads to the query. */
 export function Citation({ node, children }: MarkedProps) {
-  const results = useResults();
+  const { results } = useScope();
   const labels = (node?.data as { labels?: string[] } | undefined)?.labels ?? [];
   const found = labels.map((label) => ({ label, step: results.findLast((result) => result.label === label)?.step ?? null }));
   if (!found.length || found.some(({ step }) => step === null)) return children;

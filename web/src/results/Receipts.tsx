@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo } from "react";
 import type { Components, Options } from "react-markdown";
-import remarkGfm from "remark-gfm";
+import { readGfm } from "../chat/gfm";
 import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { unified } from "unified";
@@ -9,19 +9,30 @@ import { Tooltip } from "../ui";
 import { Citation, Receipt } from "./Receipt";
 import styles from "./Receipt.module.css";
 import { CITATION, RECEIPT, numbersOf, receipts } from "./mark";
-import { ReceiptScope, useResults } from "./receiptScope";
+import { ReceiptScope, type Scope, useScope } from "./receiptScope";
 import { tracer } from "./receipts";
 import type { QueryResult } from "./result";
+import { withoutShown } from "./shown";
+import { type Card, resultOf } from "./step";
 
-/** Around an answer: the results that its numbers are traced to. `resultsOf` gives them. */
-export function Receipts({ results, children }: { results: readonly QueryResult[]; children: ReactNode }) {
-  return <ReceiptScope value={results}>{children}</ReceiptScope>;
+interface ReceiptsProps {
+  results: readonly QueryResult[];
+  cards?: readonly Card[];
+  children: ReactNode;
+}
+
+const NONE: readonly Card[] = [];
+
+/** Around an answer and what is below it: the results that it may speak of (`resultsOf`), and the cards (`cardsOf`). */
+export function Receipts({ results, cards = NONE, children }: ReceiptsProps) {
+  const scope = useMemo(() => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null) }), [results, cards]);
+  return <ReceiptScope value={scope}>{children}</ReceiptScope>;
 }
 
 /** For react-markdown: `<Markdown rehypePlugins={useReceiptPlugins()} components={{ …, ...receiptComponents }}>`. */
 export function useReceiptPlugins(): NonNullable<Options["rehypePlugins"]> {
-  const results = useResults();
-  return useMemo(() => (results.length ? [[receipts, tracer(results)]] : []), [results]);
+  const { results, shown } = useScope();
+  return useMemo(() => (results.length ? [[withoutShown, shown], [receipts, tracer(results)]] : []), [results, shown]);
 }
 
 export const receiptComponents = { [RECEIPT]: Receipt, [CITATION]: Citation } as Components;
@@ -29,8 +40,8 @@ export const receiptComponents = { [RECEIPT]: Receipt, [CITATION]: Citation } as
 /** How many of the numbers of an answer are traced; nothing where it has none. */
 export function TracedCount({ answer }: { answer: string }) {
   const t = useT();
-  const results = useResults();
-  const numbers = useMemo(() => numbersIn(answer, results), [answer, results]);
+  const scope = useScope();
+  const numbers = useMemo(() => numbersIn(answer, scope), [answer, scope]);
   if (!numbers.length) return null;
   const traced = numbers.filter(({ source }) => source !== null).length;
   return (
@@ -40,9 +51,11 @@ export function TracedCount({ answer }: { answer: string }) {
   );
 }
 
-const markdown = unified().use(remarkParse).use(remarkGfm).use(remarkRehype).freeze();
+const markdown = unified().use(remarkParse).use(readGfm).use(remarkRehype).freeze();
 
-function numbersIn(answer: string, results: readonly QueryResult[]) {
+function numbersIn(answer: string, { results, shown }: Scope) {
   if (!results.length) return [];
-  return numbersOf(markdown.runSync(markdown.parse(answer)), tracer(results));
+  const tree = markdown.runSync(markdown.parse(answer));
+  withoutShown(shown)(tree);
+  return numbersOf(tree, tracer(results));
 }

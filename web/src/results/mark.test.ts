@@ -1,5 +1,5 @@
 import type { Element, Root } from "hast";
-import remarkGfm from "remark-gfm";
+import { readGfm } from "../chat/gfm";
 import remarkParse from "remark-parse";
 import remarkRehype from "remark-rehype";
 import { unified } from "unified";
@@ -16,7 +16,7 @@ const countries: QueryResult = {
 const trace = tracer([countries]);
 
 function tree(markdown: string): Root {
-  const process = unified().use(remarkParse).use(remarkGfm).use(remarkRehype);
+  const process = unified().use(remarkParse).use(readGfm).use(remarkRehype);
   return process.runSync(process.parse(markdown)) as Root;
 }
 

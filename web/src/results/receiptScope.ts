@@ -1,7 +1,14 @@
 import { createContext, useContext } from "react";
 import type { QueryResult } from "./result";
 
-export const ReceiptScope = createContext<readonly QueryResult[]>([]);
+/** What stands around an answer. */
+export interface Scope {
+  /** The results that it may speak of. */
+  readonly results: readonly QueryResult[];
+  /** Those of them that stand below it as cards. */
+  readonly shown: readonly QueryResult[];
+}
 
-/** The results that the answer around may speak of. */
-export const useResults = () => useContext(ReceiptScope);
+export const ReceiptScope = createContext<Scope>({ results: [], shown: [] });
+
+export const useScope = () => useContext(ReceiptScope);

@@ -39,6 +39,25 @@ const look = EditorView.theme({
   "&.cm-focused .cm-matchingBracket": { background: "var(--hover)" },
 });
 
+/**
+ * What is typed in the place of several lines. A browser that joins lines by itself keeps their look in style attributes,
+ * which the page's policy refuses.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data, isComposing } = event;
+    const selected = document.getSelection();
+    if (inputType !== "insertText" || data === null || isComposing || view.state.readOnly || !selected?.rangeCount) return false;
+    const { startContainer, startOffset, endContainer, endOffset, collapsed } = selected.getRangeAt(0);
+    if (collapsed || !view.contentDOM.contains(startContainer) || !view.contentDOM.contains(endContainer)) return false;
+    const from = view.posAtDOM(startContainer, startOffset);
+    const to = view.posAtDOM(endContainer, endOffset);
+    const change = { changes: { from, to, insert: data }, selection: { anchor: from + data.length } };
+    view.dispatch(change, { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 export function openEditor(parent: HTMLElement, { text, label, editable, onChange, onRun }: Options): Editor {
   const run = () => (onRun(), true);
   const view = new EditorView({
@@ -50,6 +69,7 @@ export function openEditor(parent: HTMLElement, { text, label, editable, onChang
         keymap.of([{ key: "Mod-Enter", run }]),
         history(),
         keymap.of([...defaultKeymap, ...historyKeymap]),
+        typedOver,
         sql(),
         syntaxHighlighting(colors),
         bracketMatching(),

@@ -1,0 +1,33 @@
+import type { Root } from "hast";
+import { readGfm } from "../chat/gfm";
+import remarkParse from "remark-parse";
+import remarkRehype from "remark-rehype";
+import { unified } from "unified";
+import { expect, test } from "vitest";
+
+import type { QueryResult } from "./result";
+import { withoutShown } from "./shown";
+
+const result: QueryResult = { step: 1, label: "q1", sql: "SELECT a, b\nFROM t", columns: ["a", "b"], rows: [["x", 1], [null, 2.5]], total: 2 };
+
+function left(markdown: string): string[] {
+  const process = unified().use(remarkParse).use(readGfm).use(remarkRehype);
+  const tree = process.runSync(process.parse(markdown)) as Root;
+  withoutShown([result])(tree);
+  return tree.children.flatMap((node) => (node.type === "element" ? [node.tagName] : []));
+}
+
+const table = (...rows: string[]) => ["| a | b |", "|---|---|", ...rows].join("\n");
+
+test.each<[string, string, string[]]>([
+  ["its rows", `Rows:\n\n${table("| x | 1 |", "| NULL | 2.50 |")}`, ["p"]],
+  ["its first rows", table("| x | 1 |"), []],
+  ["its SQL", "```sql\nSELECT a,  b FROM t;\n```", []],
+  ["another row", table("| x | 2 |"), ["table"]],
+  ["rows in another order", table("| NULL | 2.5 |", "| x | 1 |"), ["table"]],
+  ["a row more", table("| x | 1 |", "| NULL | 2.5 |", "| y | 3 |"), ["table"]],
+  ["other columns", "| a | c |\n|---|---|\n| x | 1 |", ["table"]],
+  ["other SQL", "```sql\nSELECT a FROM t\n```", ["pre"]],
+])("%s", (_, markdown, tags) => {
+  expect(left(markdown)).toEqual(tags);
+});

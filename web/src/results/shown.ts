@@ -1,0 +1,38 @@
+// Of an answer what its cards show anyway is left out: a table that is a result, and the text of its query.
+
+import type { Element, ElementContent, Root } from "hast";
+import { type QueryResult, cellText } from "./result";
+
+/** A rehype plugin; `shown` are the results that stand below the answer. Only what is exactly theirs goes. */
+export function withoutShown(shown: readonly QueryResult[]) {
+  return (tree: Root): void => {
+    tree.children = tree.children.filter((node) => node.type !== "element" || !shown.some((result) => isOf(node, result)));
+  };
+}
+
+function isOf(node: Element, result: QueryResult): boolean {
+  if (node.tagName === "pre") return words(textOf(node)) === words(result.sql);
+  return node.tagName === "table" && isTableOf(node, result);
+}
+
+const words = (sql: string) => sql.replace(/;\s*$/, "").split(/\s+/).filter(Boolean).join(" ");
+
+/** Whether a table has the columns of a result, and its first rows. */
+function isTableOf(table: Element, { columns, rows }: QueryResult): boolean {
+  const [head, ...body] = rowsIn(table);
+  if (head?.join("\t") !== columns.join("\t") || body.length > rows.length) return false;
+  return body.every((cells, row) => cells.every((text, column) => isCell(text, cellText(rows[row]?.[column]))));
+}
+
+const isCell = (text: string, cell: string) => text === cell || (cell === "" && /^(?:null|-|–)$/i.test(text)) || (cell !== "" && text !== "" && Number(text) === Number(cell));
+
+function rowsIn(node: Element): string[][] {
+  const parts = node.children.filter((child) => child.type === "element");
+  if (node.tagName === "tr") return [parts.map((cell) => textOf(cell).trim())];
+  return parts.flatMap((part) => rowsIn(part));
+}
+
+function textOf(node: ElementContent): string {
+  if (node.type === "text") return node.value;
+  return node.type === "element" ? node.children.map(textOf).join("") : "";
+}
