@@ -1,21 +1,24 @@
 import { useEffect, useRef } from "react";
 import { useT } from "../i18n";
+import type { Conversation } from "../stream/conversation";
 import type { Run } from "../stream/types";
 
 /** Said to those who listen. Longer answers are read in their place. */
 const LONGEST = 600;
 
-/** Says once what a run came to that went on while its conversation was open. */
-export function Announcer({ run }: { run: Run | null }) {
+/** Says once what a run came to that was begun here, or went on while its conversation was open. */
+export function Announcer({ conversation, run }: { conversation: Conversation; run: Run | null }) {
   const t = useT();
   const place = useRef<HTMLDivElement>(null);
   const before = useRef<{ id: string; status: string } | null>(null);
   useEffect(() => {
     const last = before.current;
     before.current = run && { id: run.id, status: run.status };
-    if (run === null || place.current === null || last?.id !== run.id || last.status !== "running" || run.status === "running") return;
+    if (run === null || place.current === null || run.status === "running") return;
+    const wasSeen = last?.id === run.id && last.status === "running";
+    if (!conversation.tookBegun(run.id) && !wasSeen) return;
     const answer = run.answer.slice(0, LONGEST);
     place.current.textContent = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
-  }, [run, t]);
+  }, [conversation, run, t]);
   return <div ref={place} role="status" aria-live="polite" className="unseen" />;
 }

@@ -1,9 +1,10 @@
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { Chips } from "../layout/Chips";
 import { Header } from "../layout/Header";
 import { Welcome } from "../layout/Welcome";
 import { useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
+import { conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
 
@@ -11,9 +12,16 @@ import { Composer, type ComposerHandle } from "./Composer";
 export function NewConversation() {
   const composer = useRef<ComposerHandle>(null);
   const choice = useChoice();
+  const here = useRef(true);
+  useEffect(() => {
+    here.current = true;
+    return () => void (here.current = false);
+  }, []);
   const ask = async (question: string, key: string) => {
-    const { thread_id } = await requests.ask({ question, ...choice.fields }, null, key);
-    navigate(toConversation(thread_id));
+    const answer = await requests.ask({ question, ...choice.fields }, null, key);
+    if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
+    // What was opened meanwhile stays.
+    if (here.current) navigate(toConversation(answer.thread_id));
   };
   return (
     <>

@@ -68,7 +68,7 @@ export function Thread({ threadId, at }: ThreadProps) {
           />
         </>
       )}
-      <Announcer run={run} />
+      <Announcer conversation={conversation} run={run} />
     </>
   );
 }

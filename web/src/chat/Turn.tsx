@@ -62,7 +62,9 @@ function Notes({ run }: { run: Run }) {
   const t = useT();
   const by = (name: string | null) => (name && name !== "default" ? t("chat.byUser", { user: visible(name) }) : "");
   const lines = { approve: "chat.decidedApprove", edit: "chat.decidedEdit", reject: "chat.decidedReject", superseded: "chat.decidedSuperseded" } as const;
-  if (run.decided.length + run.warnings.length === 0) return null;
+  // What failed is said below.
+  const warnings = run.status === "failed" ? [] : run.warnings;
+  if (run.decided.length + warnings.length === 0) return null;
   return (
     <div className={styles["notes"]}>
       {run.decided.map((each) => (
@@ -70,7 +72,7 @@ function Notes({ run }: { run: Run }) {
           {t(lines[each.decision], { tool: each.tool, by: by(each.by) })} {each.message && visible(each.message)}
         </p>
       ))}
-      {run.warnings.map((warning, place) => (
+      {warnings.map((warning, place) => (
         <p key={place} className={styles["warning"]}>
           {warning}
         </p>

@@ -42,6 +42,8 @@ export class Conversation {
   private looks: { ms: number; timer: ReturnType<typeof setTimeout> } | null = null;
   private unlisten: (() => void) | null = null;
   private readonly live: Live;
+  /** Runs that were begun in this tab. */
+  private readonly begun = new Set<string>();
   readonly threadId: string;
 
   constructor(threadId: string, live: Live) {
@@ -134,10 +136,23 @@ export class Conversation {
     }
   }
 
+  /** Remembers that a run was begun in this tab. */
+  begins(runId: string): void {
+    this.begun.add(runId);
+  }
+
+  /** Whether a run was begun in this tab; true once. */
+  tookBegun(runId: string): boolean {
+    return this.begun.delete(runId);
+  }
+
   /** Shows what a request has changed. */
   async did<T>(request: Promise<T>): Promise<T> {
     try {
-      return await request;
+      const answer = await request;
+      const run = (answer as { run_id?: unknown } | undefined)?.run_id;
+      if (typeof run === "string") this.begins(run);
+      return answer;
     } finally {
       await this.refresh();
     }
@@ -156,6 +171,8 @@ export class Conversation {
   private hearList(name: string, data: unknown): void {
     if (name === "deleted" && (data as { id: string }).id === this.threadId) void this.refresh();
     if (name === "conversation" && (data as ConversationView).id === this.threadId) void this.refresh();
+    // Somebody may have decided about some of its calls.
+    if (name === "approvals" && this.state.run?.status === "waiting") void this.refresh();
     // After a break, anything may have happened.
     if (name === "conversations") void this.refresh();
   }

@@ -1,0 +1,38 @@
+"""What a test of the page does in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+
+def opened(context: Any, running: Any, thread_id: str | None = None) -> Any:
+    """A tab with a conversation, or with a new one."""
+    tab = context.new_page()
+    tab.goto(running.url + ("/new" if thread_id is None else f"/c/{quote(thread_id, safe='')}"))
+    tab.wait_for_selector("#question")
+    return tab
+
+
+def ask(tab: Any, question: str) -> None:
+    tab.fill("#question", question)
+    tab.press("#question", "Enter")
+
+
+def answered(tab: Any, count: int = 1) -> None:
+    """Wait for this many answers that are whole."""
+    tab.locator("article:has([data-answer]) >> text=Copy").nth(count - 1).wait_for()
+
+
+def shape(tab: Any) -> list[str]:
+    """What a conversation shows, without times, when all of its results are drawn."""
+    tab.wait_for_selector("article [role=status]", state="detached")
+    text = tab.get_by_role("region", name="Conversation").inner_text()
+    return [line for line in re.sub(r"[\d.]+ m?s\b", "", text).split("\n") if line.strip()]
+
+
+def answers(tab: Any) -> list[str]:
+    """What stands strong in the answers."""
+    found: list[str] = tab.locator("[data-answer] strong").all_inner_texts()
+    return found

@@ -1,0 +1,173 @@
+"""What the page shows lives: one connection for all tabs, a server that is killed, and conversations of any length."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain.agents import create_agent
+from tests.web.looking import answered, answers, ask, opened
+
+from longthread.langgraph import LongthreadSaver
+from longthread.testing import ScriptedChatModel
+from longthread.testing.emulator.lean import LeanProvider
+from longthread.testing.emulator.lean_turns import words
+from longthread.testing.emulator.listener import Listener
+
+pytestmark = pytest.mark.browser
+
+PIECES = 30
+"""Of an answer, one each 150 ms: it lasts until the server is killed, and beyond."""
+
+
+class Killable:
+    """A server that is killed, and started again where it was."""
+
+    def __init__(self, warmed: Path, folder: Path, provider: str) -> None:
+        source = folder / "source.sqlite"
+        with closing(sqlite3.connect(source)) as connection, connection:
+            connection.execute("CREATE TABLE t AS SELECT 'one' AS name, 1.0 AS share UNION ALL SELECT 'two', 2.0")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LLM_BASE_URL": f"{provider}/v1"}
+        self._env |= {"LONGTHREAD_MODEL": f"openai:lean-{PIECES}x150"}
+        database = str(folder / "conversations.db")
+        serve = ["serve", "--port", str(port), "--source", str(source), "--database", database]
+        self._command = [str(warmed / "longthread"), *serve]
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, env=self._env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self._process.stdout is not None
+        assert any("Longthread is at" in line for line in self._process.stdout)
+
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def killable(warmed: Path, tmp_path: Path) -> Iterator[Killable]:
+    listener = Listener(LeanProvider())
+    server = Killable(warmed, tmp_path, f"http://127.0.0.1:{listener.port}")
+    yield server
+    server.kill()
+    listener.stop()
+
+
+def test_a_server_is_killed_in_the_middle_and_both_tabs_go_on_by_themselves(killable: Killable, context: Any) -> None:
+    tab = opened(context, killable)
+    ask(tab, "Which names have the largest shares?")
+    tab.locator("[data-answer]").wait_for()
+    second = opened(context, killable, tab.url.rsplit("/", 1)[1])
+    second.locator("[data-answer]").wait_for()
+    killable.kill()
+    killable.start()
+    for each in (tab, second):
+        answered(each)
+        assert "".join(words(PIECES)).strip() in " ".join(each.locator("[data-answer]").inner_text().split())
+    assert tab.locator("article").count() == 1
+
+
+def streams(running: Any) -> int:
+    """How many event streams the server has open."""
+    lines = httpx.get(f"{running.url}/metrics", trust_env=False).text.splitlines()
+    (said,) = [line for line in lines if line.startswith("longthread_streams ")]
+    return int(float(said.split()[1]))
+
+
+def test_eight_tabs_are_live_over_one_connection_and_another_takes_over(serve: Any, context: Any) -> None:
+    running = serve([{"finish": "The **first**."}, {"finish": "The **second**."}])
+    running.model.shut.set()
+    tabs = [opened(context, running)]
+    ask(tabs[0], "One?")
+    tabs[0].get_by_text("Working").wait_for()
+    thread_id = tabs[0].url.rsplit("/", 1)[1]
+    tabs += [opened(context, running, thread_id) for _ in range(7)]
+    for tab in tabs:
+        tab.get_by_text("Working").wait_for()
+    while streams(running) != 1:
+        tabs[0].wait_for_timeout(50)  # the server notices late that a stream was left
+    tabs.pop(0).close()
+    running.model.shut.clear()
+    for tab in tabs:
+        answered(tab)
+        assert answers(tab) == ["first"]
+    ask(tabs[3], "Two?")
+    for tab in tabs:
+        answered(tab, 2)
+        assert answers(tab) == ["first", "second"]
+
+
+MESSAGES = 5_000
+MOST_NODES = 2_500
+
+
+def talk(address: str) -> None:
+    """A conversation of 5,000 messages of several heights, in the thread `long`."""
+    said = [
+        ("user" if n % 2 == 0 else "assistant", f"Message {n}. " + "And more. " * (n % 37)) for n in range(MESSAGES - 2)
+    ]
+    with LongthreadSaver.from_conn_string(address) as saver:
+        agent = create_agent(ScriptedChatModel([{"finish": "The **end**."}]), [], checkpointer=saver)
+        agent.invoke({"messages": [*said, ("user", "And?")]}, {"configurable": {"thread_id": "long"}})
+
+
+def test_a_long_conversation_is_read_to_its_start_and_never_drawn_whole(
+    serve: Any, context: Any, store_address: str
+) -> None:
+    running = serve(["never asked"])
+    talk(store_address)
+    tab = opened(context, running, "long")
+    answered(tab)
+    column = tab.get_by_role("region", name="Conversation")
+    start = column.get_by_text("Message 0.", exact=False)
+    most = 0
+    for _ in range(400):
+        if start.count():
+            break
+        column.evaluate("node => { node.scrollTop = Math.max(0, node.scrollTop - 20000); }")
+        most = max(most, tab.evaluate("document.querySelectorAll('*').length"))
+        tab.wait_for_timeout(5)
+    start.first.wait_for()
+    assert most <= MOST_NODES
+
+
+def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, context: Any, store_address: str) -> None:
+    running = serve(["never asked"])
+    talk(store_address)
+    held: list[Any] = []
+    tab = opened(context, running, "long")
+    answered(tab)
+    tab.route("**/api/chat/history*before=*", lambda route: held.append(route))
+    column = tab.get_by_role("region", name="Conversation")
+    column.evaluate("node => { node.scrollTop = 1000; }")
+    while not held:
+        tab.wait_for_timeout(10)
+    seen = """() => {
+        const top = document.querySelector('[aria-label=Conversation]').getBoundingClientRect().top;
+        const turns = [...document.querySelectorAll('[data-turn]')];
+        const turn = turns.find((each) => each.getBoundingClientRect().bottom > top + 1);
+        return [turn.dataset.turn, Math.round(turn.getBoundingClientRect().top - top)];
+    }"""
+    before = tab.evaluate(seen)
+    height = column.evaluate("node => node.scrollHeight")
+    held[0].continue_()
+    while column.evaluate("node => node.scrollHeight") == height:
+        tab.wait_for_timeout(10)
+    after = tab.evaluate(seen)
+    assert after[0] == before[0]
+    assert abs(after[1] - before[1]) <= 2
