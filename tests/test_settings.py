@@ -85,6 +85,7 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
         "timezone": "Asia/Shanghai",
         "remember_approval": "data",
         "log": "json",
+        "secret_key": "x" * 32,
     }
     special |= {"sql_isolated": "False", "code_cpython": "True", "read_only": "True"}
     text = special.get(field, "https://example.test/v1" if field.endswith("base_url") else "2")

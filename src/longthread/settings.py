@@ -37,6 +37,8 @@ EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 SECRET_PREFIX = "LONGTHREAD_SECRET_"
+SECRET_KEY = "LONGTHREAD_SECRET_KEY"
+"""The setting whose name begins as those of tools' secrets do. It is none of them."""
 """What the variables of tools' secrets begin with."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
 _ALMOST_URL = re.compile(r"(?:postgres(?:ql)?|sqlite)(?:\+\w+)?(?::|//)|file:", re.IGNORECASE)
@@ -257,6 +259,7 @@ class Settings(BaseModel):
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
     )
     log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
+    secret_key: SecretStr | None = _setting(None, SECRET_KEY, allowed="a text of 32 characters or more", min_length=32)
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
 
     @property
@@ -318,6 +321,7 @@ def tool_secrets(names: Collection[str], *, env_file: Path | None = DOTENV) -> d
     """The secrets of a tool that are set: the variables LONGTHREAD_SECRET_<NAME>, in the environment or `env_file`, by
     name. No other variable is looked at."""
     found = _variables(_of_file(env_file)) | _variables(os.environ)
+    found.pop(SECRET_KEY, None)
     given = {name: found.get(f"{SECRET_PREFIX}{name}".upper()) for name in names}
     return {name: SecretStr(value) for name, value in given.items() if value}
 

@@ -178,10 +178,18 @@ def _sent_key(model: ChatModel) -> str:
     return _openai(model).endpoint.headers["authorization"].removeprefix("Bearer ")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("langchain_ollama") is not None, reason="the package is installed")
+@pytest.mark.skipif(importlib.util.find_spec("langchain_google_genai") is not None, reason="the package is installed")
 def test_a_missing_package_of_an_extra_names_the_extra() -> None:
-    with pytest.raises(ModelUnavailable, match=r"pip install .*'langchain-ollama.*--model demo"):
-        resolve_model("ollama:qwen3", _settings())
+    with pytest.raises(ModelUnavailable, match=r"pip install .*'langchain-google-genai.*--model demo"):
+        resolve_model("google_genai:gemini", _settings(google_api_key="k"))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("langchain_ollama") is not None, reason="the package is installed")
+@pytest.mark.parametrize(("name", "port"), [("ollama:qwen3:4b", 11434), ("lmstudio:a/b", 1234), ("vllm:m", 8000)])
+def test_a_model_of_a_server_on_this_machine_gets_no_key(name: str, port: int) -> None:
+    model = resolve_model(name, _settings(api_key="k", openai_api_key="k"))
+    assert _openai(model).endpoint.url == f"http://127.0.0.1:{port}/v1/chat/completions"
+    assert _sent_key(model) == "not-needed"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("langchain_upstage") is not None, reason="the package is installed")
@@ -217,6 +225,7 @@ def test_other_providers_get_their_own_options_and_neither_base_url_nor_its_key(
         return ScriptedChatModel(["x"])
 
     monkeypatch.setattr("longthread.llm.langchain.init_chat_model", record)
+    monkeypatch.setattr("longthread.llm.models._installed", lambda provider: True)
     resolve_model(
         name,
         _settings(

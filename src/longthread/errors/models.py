@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from longthread.errors.base import LongthreadError
 
 
@@ -18,6 +20,34 @@ class EmbedderUnavailable(LongthreadError, exit_code=6):
 
 class ModelNotUsable(ModelUnavailable, code="model_unavailable"):
     message = "The model {model} cannot be used: {reason}"
+
+
+class KeyRefused(LongthreadError, exit_code=6):
+    message = "The key of {provider} was refused: {reason} Nothing was stored. Copy the key again from its provider."
+    provider: str
+
+
+class ProviderUnreachable(LongthreadError, exit_code=6):
+    message = """The key of {provider} could not be checked. {reason} Nothing was stored. Try again, or store the key
+    unchecked."""
+    provider: str
+
+
+class KeyNotFound(LongthreadError, exit_code=2):
+    message = "There is no key of {provider}. Enter one, or set it in the environment where Longthread runs."
+    provider: str
+
+
+class SecretKeyUnusable(LongthreadError, exit_code=2):
+    message = """The key under which secrets are stored, {where}, {problem} Set LONGTHREAD_SECRET_KEY where Longthread
+    runs, or let it write to its data folder."""
+    where: Path
+    problem: str
+
+
+class SettingsNotAllowed(LongthreadError, exit_code=2):
+    message = """Only the user of the server's own machine may do this. Start the server without --host, and open it at
+    127.0.0.1."""
 
 
 class ModelFailed(LongthreadError, exit_code=6):

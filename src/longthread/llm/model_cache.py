@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from types import MappingProxyType
 from typing import Any
+
+from pydantic import SecretStr
 
 from longthread.llm.chat import ChatModel
 from longthread.llm.models import RunModels, model_name
+from longthread.llm.provider_keys import with_key
 from longthread.settings import Settings
 
 MODELS = 16
 """Cached models; the oldest is evicted first. A run may still use it; the server closes its idle connections."""
 ModelFactory = Callable[[str, Settings], Any]
 """Makes the model of a name: a `ChatModel`, or one of LangChain's."""
+NO_KEYS: Mapping[str, SecretStr] = MappingProxyType({})
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "timeout_seconds": "timeout"}
 """Keys of an agent's config, and the settings that they override."""
 
@@ -23,16 +28,17 @@ class ModelCache:
     def __init__(self, settings: Settings, factory: ModelFactory) -> None:
         self._settings = settings
         self._factory = factory
-        self._made: dict[str, ChatModel] = {}
+        self._made: dict[tuple[str, Settings], ChatModel] = {}
 
-    def models(self, name: str | None, config: Mapping[str, Any]) -> RunModels:
-        """Return a run's models: as named, else the agent's config's, else the settings'. Raises ModelUnavailable."""
+    def models(self, name: str | None, config: Mapping[str, Any], keys: Mapping[str, SecretStr] = NO_KEYS) -> RunModels:
+        """Return a run's models: as named, else the agent's config's, else the settings'. `keys` are its user's own, by
+        provider. Raises ModelUnavailable."""
         chosen = model_name(name or config.get("model"), self._settings)
         fallback = config.get("fallback_model") or self._settings.fallback_model
         return RunModels(
             name=chosen,
-            model=self._model(chosen, config),
-            fallback=self._model(fallback, config) if fallback and fallback != chosen else None,
+            model=self._model(chosen, config, keys),
+            fallback=self._model(fallback, config, keys) if fallback and fallback != chosen else None,
             retries=config.get("retry_attempts", self._settings.retry_attempts),
         )
 
@@ -41,14 +47,14 @@ class ModelCache:
             for model in self._made.values():
                 stack.push_async_callback(model.close)
 
-    def _model(self, name: str, config: Mapping[str, Any]) -> ChatModel:
+    def _model(self, name: str, config: Mapping[str, Any], keys: Mapping[str, SecretStr]) -> ChatModel:
         own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
-        key = json.dumps([name, own])
+        settings = with_key(name, self._settings, keys)
+        key = json.dumps([name, own]), settings
         if key not in self._made:
             while len(self._made) >= MODELS:
                 del self._made[next(iter(self._made))]
-            settings = self._settings.model_copy(update=own) if own else self._settings
-            self._made[key] = _as_ours(self._factory(name, settings))
+            self._made[key] = _as_ours(self._factory(name, settings.model_copy(update=own) if own else settings))
         return self._made[key]
 
 

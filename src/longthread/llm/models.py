@@ -27,10 +27,12 @@ _PROVIDERS = frozenset(
         *("bedrock_mantle_anthropic", "bedrock_mantle_openai", "cohere", "deepseek", "fireworks"),
         *("google_anthropic_vertex", "google_genai", "google_vertexai", "groq", "huggingface", "ibm", "langsmith"),
         *("litellm", "meta", "mistralai", "nvidia", "ollama", "openai", "openrouter", "perplexity", "together"),
-        *("upstage", "xai"),
+        *("upstage", "xai", "lmstudio", "llamacpp", "vllm"),
     )
 )
-"""The providers of the core, and those that LangChain knows."""
+"""The providers of the core, those that LangChain knows, and servers on this machine."""
+LOCAL_SERVERS: Mapping[str, int] = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+"""Servers with an OpenAI-compatible API, as providers, and the ports where they listen on this machine by default."""
 _EXTRAS = {"google_genai": "google", "ollama": "ollama"}
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
@@ -73,6 +75,7 @@ def model_name(name: str | None, settings: Settings) -> str:
 def resolve_model(name: str | None, settings: Settings) -> ChatModel:
     """Return the chat model for `name`: `demo`, `provider:model`, or a bare model name.
 
+    `ollama:…`, `lmstudio:…`, `llamacpp:…` and `vllm:…` are models of a server on this machine, at its usual port.
     With a base URL configured, a name without a provider's prefix is a model of that OpenAI-compatible server, and so
     is `openai:…`. These and `anthropic:…` are the core's own; other providers are LangChain's. The model does not
     retry: the run does.
@@ -87,6 +90,9 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
 
         return DemoModel()
     provider, model = _split(name, settings)
+    if provider in LOCAL_SERVERS and not (provider == "ollama" and _installed(provider)):
+        url = f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1"
+        return _openai_model(name, model, None, settings.model_copy(update={"base_url": url}))
     key = _key(name, provider, settings)
     if provider == "anthropic":
         return _anthropic_model(name, model, key or "", settings)
@@ -146,6 +152,11 @@ def _missing_package(provider: str, error: ImportError) -> str:
 def _installed(provider: str) -> bool:
     packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
     return all(importlib.util.find_spec(package) is not None for package in packages)
+
+
+def provider_of(name: str, settings: Settings) -> str:
+    """Return the provider of a model's name. Raises ModelUnavailable: it names none."""
+    return _split(name, settings)[0]
 
 
 def context_window(model: ChatModel, settings: Settings | None = None) -> int:

@@ -12,6 +12,7 @@ from longthread.llm.context_windows import ContextWindows
 from longthread.llm.embedders import embedder_of
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
+from longthread.llm.provider_keys import ProviderKeys
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
 from longthread.memory.search.recall import Recaller
@@ -52,6 +53,7 @@ class Analyst:
         sources: opens the sources of threads.
         results: the results of queries, by pages and as files.
         recaller, memories: old messages and facts.
+        keys: the keys of providers that users have entered.
         claims: a server's claims of runs that nobody executes, and of jobs; `claims.start()` begins.
         pruner: writes summaries in the background.
         ask: the same as `runs.ask`.
@@ -82,7 +84,8 @@ class Analyst:
         )
         self.threads = Threads(store, cache, self.worker)
         self.sources = Sources(store, settings, self.threads)
-        self.runs = Runs(services, self.threads, self.sources, models)
+        self.keys = ProviderKeys(store, settings)
+        self.runs = Runs(services, self.threads, self.sources, models, self.keys)
         self.deletions = ThreadDeletions(services, self.threads, self.runs)
         self.queue = Queue(services)
         self.results = Results(store, self.sources)

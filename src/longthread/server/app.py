@@ -36,6 +36,7 @@ from longthread.server.routes import (
     results,
     usage,
 )
+from longthread.server.routes import models as model_routes
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
@@ -94,6 +95,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         results,
         export,
         usage,
+        model_routes,
         approvals,
         events,
         agui,

@@ -78,6 +78,14 @@ async def find_row(tx: Transaction, thread_id: str, *, user_id: str) -> Row:
     return row
 
 
+async def owner(tx: Transaction, thread_id: str) -> str:
+    """Return the user of a thread. Raises `ThreadNotFound`."""
+    row = await one(tx, "select_owner", id=thread_id)
+    if row is None:
+        raise ThreadNotFound(thread=thread_id)
+    return str(row["user_id"])
+
+
 async def list_threads(
     tx: Transaction,
     *,

@@ -23,8 +23,12 @@ _THREAD_NUMBER = "thread"
 _NUMBER_OF = "(SELECT t.number FROM threads t WHERE t.id = {})"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
-_DERIVED = ("recall_", "gateway_nodes", "workers", "background_jobs", "idempotency_keys", "queued_questions")
-"""Prefixes of derived tables, and of those about processes and requests: each store has its own, and none is copied."""
+_DERIVED = (
+    *("recall_", "gateway_nodes", "workers", "background_jobs", "idempotency_keys", "queued_questions"),
+    "provider_keys",
+)
+"""Prefixes of derived tables, and of those about processes, requests and access: each store has its own, and none is
+copied."""
 _OF_THE_STORE = frozenset(
     {(THREADS, "number"), (THREADS, "incarnation")}
     | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}

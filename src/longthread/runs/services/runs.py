@@ -21,6 +21,7 @@ from longthread.errors import (
 )
 from longthread.llm.model_cache import ModelCache, ModelFactory
 from longthread.llm.models import RunModels
+from longthread.llm.provider_keys import ProviderKeys
 from longthread.llm.summarizer import summarizer_of
 from longthread.memory.summary.summaries import Summarizer
 from longthread.model.ids import new_id
@@ -79,13 +80,16 @@ class _Put:
 class Runs:
     """Starts, resumes and stops runs."""
 
-    def __init__(self, services: RunServices, threads: Threads, sources: Sources, models: ModelFactory) -> None:
+    def __init__(
+        self, services: RunServices, threads: Threads, sources: Sources, models: ModelFactory, keys: ProviderKeys
+    ) -> None:
         self._services = services
         self._store = services.store
         self._settings = services.settings
         self._threads = threads
         self._sources = sources
         self._models = ModelCache(services.settings, models)
+        self._keys = keys
         self._interpreters = Interpreters(cpython=services.settings.code_cpython)
         self._servers = Servers()
         self._running: dict[str, RunHandle] = {}
@@ -259,7 +263,7 @@ class Runs:
                 place=place,
             )
         scope = scope or await scope_of(self._store, self._settings, thread, run)
-        models = self._models.models(model or run.model, role.agent.config)
+        models = self._models.models(model or run.model, role.agent.config, await self._keys.of(user_id))
 
         async def take(own: Source | None, room: bool) -> StartedRun:
             services = self._services
@@ -312,9 +316,10 @@ class Runs:
         async with self._store.reading() as tx:
             run = await runs.last_run(tx, thread_id)
             role = await role_of_run(tx, run.agent) if run is not None else None
+            owner = await log.owner(tx, thread_id)
         if run is None or role is None:
             return None
-        models = self._models.models(run.model, role.agent.config)
+        models = self._models.models(run.model, role.agent.config, await self._keys.of(owner))
         return summarizer_of(models.name, models.model)
 
     def make_model(self) -> None:
@@ -363,7 +368,7 @@ class Runs:
             scope = await scope_of(self._store, self._settings, thread)
         elif not config.get("model"):
             model, protocol = scope.model, scope.protocol
-        models, caller = self._models.models(model, config), scope.caller
+        models, caller = self._models.models(model, config, await self._keys.of(put.user_id)), scope.caller
 
         async def begun(own: Source | None, room: bool) -> StartedRun | QueuedQuestion:
             request = RunRequest(

@@ -42,7 +42,7 @@ from longthread.testing.contract.text import TextContract
 from longthread.testing.contract.threads import ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.contract.transfer import TransferContract
-from longthread.testing.contract.users import UserContract
+from longthread.testing.contract.users import KeyContract, UserContract
 from longthread.testing.contract.windows import WindowContract
 from longthread.testing.contract.workers import WorkerContract
 
@@ -57,6 +57,7 @@ class StoreContract(
     TextContract,
     SearchContract,
     UserContract,
+    KeyContract,
     RunContract,
     WorkerContract,
     JobContract,

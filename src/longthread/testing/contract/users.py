@@ -5,9 +5,30 @@ from __future__ import annotations
 import pytest
 
 from longthread.errors import ThreadNotFound
+from longthread.memory.forget import forget_user
 from longthread.store import listing, log
+from longthread.store.access import provider_keys
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import Contract, position, thread_with
+from longthread.testing.contract.base import USER, Contract, position, thread_with
+
+
+class KeyContract(Contract):
+    """`longthread.store.access`."""
+
+    async def test_a_key_is_one_users_and_goes_with_them(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for user in (USER, "other"):
+                await provider_keys.save(tx, "openai", f"old {user}".encode(), user_id=user)
+                await provider_keys.save(tx, "openai", f"new {user}".encode(), user_id=user)
+            await provider_keys.save(tx, "groq", b"\0", user_id=USER)
+            found = await provider_keys.of_user(tx, USER)
+            assert [(each.provider, each.sealed) for each in found] == [("groq", b"\0"), ("openai", b"new u")]
+            assert await provider_keys.remove(tx, "groq", user_id=USER)
+            assert not await provider_keys.remove(tx, "groq", user_id="other")
+        await forget_user(store, USER)
+        async with store.reading() as tx:
+            assert await provider_keys.of_user(tx, USER) == []
+            assert len(await provider_keys.of_user(tx, "other")) == 1
 
 
 class UserContract(Contract):

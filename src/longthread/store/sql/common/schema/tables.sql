@@ -213,6 +213,15 @@ CREATE TABLE idempotency_keys (
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_keys_of_thread ON idempotency_keys (thread_id);
 
+-- A user's key of a provider, sealed under a key that is not in this database.
+CREATE TABLE provider_keys (
+    user_id  TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    sealed   BYTEA NOT NULL,
+    set_at   TEXT NOT NULL,
+    PRIMARY KEY (user_id, provider)
+) WITHOUT ROWID;
+
 -- The steps of a run that has not ended: model calls and tool calls.
 CREATE TABLE steps (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,

@@ -1,0 +1,121 @@
+"""Which models there are: what providers list for a key, and servers on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from pydantic import SecretStr
+
+from longthread.errors import KeyRefused, ProviderUnreachable
+from longthread.llm import anthropic, openai
+from longthread.llm.models import LOCAL_SERVERS
+from longthread.llm.provider_keys import KeyProvider
+from longthread.settings import Settings
+
+PROVIDER_SECONDS = 5.0
+LOCAL_SECONDS = 0.5
+"""How long a list may take to come."""
+_LARGEST = 4 * 2**20
+_MOST = 1000
+_LISTS: Mapping[KeyProvider, str] = {
+    "anthropic": f"{anthropic.BASE_URL}/v1/models?limit=1000",
+    "deepseek": "https://api.deepseek.com/models",
+    "google_genai": "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
+    "groq": "https://api.groq.com/openai/v1/models",
+    "mistralai": "https://api.mistral.ai/v1/models",
+    "openai": f"{openai.BASE_URL}/models",
+    "xai": "https://api.x.ai/v1/models",
+}
+_NO_CHAT = re.compile(r"embed|whisper|tts|dall-e|image|moderation|transcribe|realtime|audio|sora|babbage|davinci|guard")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server with an OpenAI-compatible API on this machine, and the names by which its models are asked."""
+
+    kind: str
+    url: str
+    models: tuple[str, ...]
+
+
+async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -> list[str]:
+    """Return the chat models that a provider lists for a key, as they are asked; so it tells whether the key is right.
+    No token is used.
+
+    Raises:
+        KeyRefused: the provider does not take the key.
+        ProviderUnreachable: it does not answer, or not with a list.
+    """
+    url, secret = _LISTS[provider], key.get_secret_value()
+    if provider == "anthropic":
+        if settings.anthropic_base_url:
+            url = f"{settings.anthropic_base_url.rstrip('/')}/v1/models?limit=1000"
+        headers = {"x-api-key": secret, "anthropic-version": anthropic.VERSION}
+    else:
+        headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}
+    if not secret.isascii() or not secret.isprintable():
+        raise KeyRefused(provider=provider, reason="it has characters that no key has.")
+    try:
+        async with httpx.AsyncClient(timeout=PROVIDER_SECONDS) as client:
+            listed = await _listed(client, url, headers)
+    except (httpx.HTTPError, ValueError) as error:
+        raise ProviderUnreachable(provider=provider, reason=_reason(error)) from error
+    if isinstance(listed, int):
+        if listed in {400, 401, 403}:  # Google says 400 of a wrong key
+            raise KeyRefused(provider=provider, reason=f"it answers {listed}.")
+        raise ProviderUnreachable(provider=provider, reason=f"It answers {listed}.")
+    return [f"{provider}:{name}" for name in listed if _NO_CHAT.search(name) is None]
+
+
+async def local_servers(ports: Mapping[str, int] = LOCAL_SERVERS) -> list[LocalServer]:
+    """Return the servers that answer on this machine, where Ollama, LM Studio, llama.cpp and vLLM listen by default."""
+    # No proxy reaches this machine's own loopback.
+    async with httpx.AsyncClient(timeout=LOCAL_SECONDS, trust_env=False) as client:
+        found = await asyncio.gather(*(_local(client, kind, port) for kind, port in ports.items()))
+    return [server for server in found if server is not None]
+
+
+async def _local(client: httpx.AsyncClient, kind: str, port: int) -> LocalServer | None:
+    url = f"http://127.0.0.1:{port}/v1"
+    try:
+        async with asyncio.timeout(2 * LOCAL_SECONDS):
+            listed = await _listed(client, f"{url}/models", {})
+    except (httpx.HTTPError, ValueError, TimeoutError):
+        return None
+    if isinstance(listed, int) or not listed:
+        return None
+    return LocalServer(kind, url, tuple(f"{kind}:{name}" for name in listed if _NO_CHAT.search(name) is None))
+
+
+async def _listed(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> list[str] | int:
+    """Return the names in a list of models, or the status of a refusal. Raises ValueError: it is no list."""
+    async with client.stream("GET", url, headers=dict(headers)) as response:
+        if not response.is_success:
+            return response.status_code
+        body = b""
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > _LARGEST:
+                raise ValueError("The list is too long.")
+    return _names(json.loads(body))
+
+
+def _names(answer: Any) -> list[str]:
+    """Return the names in an answer of OpenAI's form, Anthropic's or Google's."""
+    items = answer.get("data", answer.get("models")) if isinstance(answer, dict) else None
+    if not isinstance(items, list):
+        raise ValueError("The answer is no list of models.")
+    told = [item.get("id", item.get("name")) for item in items[:_MOST] if isinstance(item, dict)]
+    names = [name.removeprefix("models/") for name in told if isinstance(name, str)]
+    return sorted({name for name in names if 0 < len(name) <= 150 and name.isprintable()})
+
+
+def _reason(error: Exception) -> str:
+    """What happened, without what the request held."""
+    return "It does not answer." if isinstance(error, httpx.HTTPError) else "It answers something else."

@@ -1,0 +1,1 @@
+"""What lets somebody in: keys of providers."""

@@ -1,0 +1,79 @@
+"""Secrets that are stored so that the store alone does not tell them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from longthread.errors import SecretKeyUnusable
+from longthread.settings import Settings
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_FILE = "secret.key"
+_NONCE = 12
+"""Bytes. AES-GCM wants each only once under a key: random ones do for four billion secrets."""
+
+
+class Sealer:
+    """Seals texts under LONGTHREAD_SECRET_KEY, or under a key in the data folder, which is made when it is first
+    needed. A text can be opened only for the purpose it was sealed for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._given = settings.secret_key
+        self._path = settings.data_dir / _FILE
+        self._key: bytes | None = None
+
+    def seal(self, text: str, purpose: str) -> bytes:
+        """Return a text sealed. Raises SecretKeyUnusable: the key cannot be made or read."""
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher().encrypt(nonce, text.encode(), purpose.encode())
+
+    def unseal(self, sealed: bytes, purpose: str) -> str | None:
+        """Return the text; None if it was sealed under another key, for another purpose, or changed. Raises
+        SecretKeyUnusable."""
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._cipher().decrypt(sealed[:_NONCE], sealed[_NONCE:], purpose.encode()).decode()
+        except (InvalidTag, ValueError):
+            return None
+
+    def _cipher(self) -> AESGCM:
+        # Here and not above: it loads a library that only stored keys need.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        if self._key is None:
+            secret = self._given.get_secret_value() if self._given is not None else self._of_file()
+            self._key = hashlib.sha256(secret.encode()).digest()
+        return AESGCM(self._key)
+
+    def _of_file(self) -> str:
+        try:
+            self._make_file()
+            secret = self._path.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SecretKeyUnusable(where=self._path, problem=f"cannot be made or read: {error}.") from error
+        if len(secret) < 32:
+            raise SecretKeyUnusable(where=self._path, problem="is too short to be one.")
+        return secret
+
+    def _make_file(self) -> None:
+        """Make the file, whole or not at all, unless it is there."""
+        if self._path.exists():
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_name(f"{_FILE}.{secrets.token_hex(4)}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            with suppress(FileExistsError):  # another process was faster
+                os.link(draft, self._path)
+        finally:
+            draft.unlink()

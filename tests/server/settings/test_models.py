@@ -1,0 +1,173 @@
+"""The models that can be asked, and the keys of their providers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.llm import models as named
+from longthread.testing import ProviderEmulator
+
+pytestmark = pytest.mark.one_backend
+
+KEY = "sk-ant-canary-4711"
+OTHER = "sk-ant-another-0815"
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What happens to listen on this machine is not found."""
+    monkeypatch.setattr("longthread.server.routes.models.local_servers", _none)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def _none() -> list[Any]:
+    return []
+
+
+@contextmanager
+def answers(answer: bytes) -> Iterator[str]:
+    """The address of a server that answers each GET so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_key_is_checked_then_stored_sealed_and_told_to_nobody(serve: Any, tmp_path: Path, store_address: str) -> None:
+    with ProviderEmulator(api_key=KEY, models=["claude-a", "text-embed"]) as emulator:
+        running = serve([{"finish": "Yes."}], anthropic_base_url=emulator.anthropic_url)
+        path = "/api/models/keys/anthropic"
+        refused = running.client.put(path, json={"key": OTHER})
+        assert (refused.status_code, refused.json()["code"]) == (409, "key_refused")
+        assert OTHER not in refused.text
+        assert about(running)["key"] is None
+        missing = running.client.post(f"{path}/check")
+        assert (missing.status_code, missing.json()["code"]) == (404, "key_not_found")
+        stored = running.client.put(path, json={"key": KEY})
+        assert stored.json() == {"provider": "anthropic", "models": ["anthropic:claude-a"]}
+        assert running.client.post(f"{path}/check").json() == stored.json()
+        listed = running.client.get("/api/models")
+        assert KEY not in listed.text
+        assert about(running)["key"] == "stored"
+        assert {"name": "anthropic:claude-a", "origin": "provider", "provider": "anthropic"} in listed.json()["models"]
+    secret = tmp_path / "data" / "secret.key"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    kept = [file for file in (tmp_path / "data").iterdir() if file.is_file()]
+    assert kept and all(KEY.encode() not in file.read_bytes() for file in kept)
+    assert about(running)["problem"] == "unreachable"
+    away = running.client.put(path, json={"key": OTHER})
+    assert (away.status_code, away.json()["code"]) == (502, "provider_unreachable")
+    assert running.client.put(path, json={"key": OTHER, "check": False}).json()["models"] is None
+    assert running.client.delete(path).status_code == 204
+    assert running.client.delete(path).status_code == 404
+    assert about(running)["key"] is None
+
+
+def about(running: Any, provider: str = "anthropic") -> dict[str, Any]:
+    answer = running.client.get("/api/models")
+    assert answer.status_code == 200
+    [found] = [each for each in answer.json()["providers"] if each["provider"] == provider]
+    return dict(found)
+
+
+def test_runs_use_a_key_as_soon_as_it_is_stored_and_after_a_restart(serve: Any) -> None:
+    with ProviderEmulator([{"finish": "Forty-one."}], loop=True) as emulator:
+        options = {"anthropic_base_url": emulator.anthropic_url, "model": "anthropic:claude-a"}
+        running = serve(None, **options)
+        asked = running.client.post("/api/chat", json={"question": "How many?"})
+        assert (asked.status_code, asked.json()["code"]) == (503, "model_unavailable")
+        for number, key in enumerate((OTHER, KEY)):
+            running.client.put("/api/models/keys/anthropic", json={"key": key, "check": False})
+            running.answer("How many?")
+            assert emulator.requests[-1].headers["x-api-key"] == key, number
+        running.stop()
+        again = serve(None, **options)
+        again.answer("How many?")
+        assert emulator.requests[-1].headers["x-api-key"] == KEY
+        again.stop()
+        other = serve(None, **options, secret_key="x" * 32)
+        assert about(other)["problem"] == "unreadable"
+        assert other.client.post("/api/chat", json={"question": "How many?"}).status_code == 503
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"[]", b"{}", b'{"data": 1}', b"\xff", b'{"data": [{"id": "' + b"x" * 200 + b'"}]}']
+)
+def test_a_list_that_is_none_is_told_or_empty(serve: Any, answer: bytes) -> None:
+    with answers(answer) as url:
+        running = serve([{"finish": "Yes."}], anthropic_base_url=url)
+        checked = running.client.post("/api/models/keys/anthropic/check", json={"key": KEY})
+        assert checked.status_code in {200, 502}, checked.text
+        assert KEY not in checked.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("PUT", "keys/anthropic", {"key": ""}, "invalid_input"),
+        ("PUT", "keys/anthropic", {"key": "a\0b"}, "invalid_input"),
+        ("PUT", "keys/anthropic", {"key": "é" * 9}, "key_refused"),
+        ("PUT", "keys/anthropic", {"key": "a\r\nb: c"}, "key_refused"),
+        ("PUT", "keys/anthropic", {"key": 7}, "invalid_input"),
+        ("PUT", "keys/anthropic", {"key": "x" * 501}, "invalid_input"),
+        ("PUT", "keys/anthropic", {"key": KEY, "more": 1}, "invalid_input"),
+        ("PUT", "keys/nobody", {"key": KEY}, "invalid_input"),
+        ("POST", "keys/anthropic%2F/check", {"key": KEY}, "invalid_input"),
+        ("DELETE", "keys/..%2F..", None, "invalid_input"),
+    ],
+)
+def test_what_is_no_key_is_refused(serve: Any, method: str, path: str, body: Any, code: str) -> None:
+    running = serve([{"finish": "Yes."}])
+    answer = running.client.request(method, f"/api/models/{path}", json=body)
+    assert answer.json()["code"] == code, answer.text
+
+
+def test_servers_on_this_machine_are_found_and_asked(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longthread.llm import model_list
+
+    with ProviderEmulator([{"finish": "Forty-one."}], loop=True, models=["qwen3:4b"]) as emulator:
+        ports = {"lmstudio": int(emulator.anthropic_url.rsplit(":", 1)[1]), "vllm": 1}
+
+        async def found() -> Any:
+            return await model_list.local_servers(ports)
+
+        monkeypatch.setattr("longthread.server.routes.models.local_servers", found)
+        monkeypatch.setattr(named, "LOCAL_SERVERS", ports)
+        running = serve(None)
+        listed = running.client.get("/api/models").json()
+        assert listed["servers"] == [{"kind": "lmstudio", "url": emulator.base_url}]
+        assert {"name": "lmstudio:qwen3:4b", "origin": "local", "provider": "lmstudio"} in listed["models"]
+        asked = running.answer("How many?", model="lmstudio:qwen3:4b")
+        assert running.history(asked["thread_id"])["runs"][0]["model"] == "lmstudio:qwen3:4b"
+        assert emulator.requests[-1].body["model"] == "qwen3:4b"
+
+
+def test_other_machines_change_no_keys(serve: Any) -> None:
+    running = serve([{"finish": "Yes."}], host="0.0.0.0", model="demo")
+    listed = running.client.get("/api/models").json()
+    assert (listed["keys_allowed"], listed["models"]) == (False, [{"name": "demo", "origin": "demo", "provider": None}])
+    for method, path in (("PUT", ""), ("POST", "/check"), ("DELETE", "")):
+        body = {"json": {"key": KEY}} if method != "DELETE" else {}
+        answer = running.client.request(method, f"/api/models/keys/openai{path}", **body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "settings_not_allowed")
