@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longthread.errors import InvalidInput
-from longthread.settings import Settings, variables
+from longthread.settings import Settings, tool_secrets, variables
 from longthread.store.open import open_store
 
 
@@ -241,3 +241,9 @@ def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sk-very-secret" not in repr(settings) + str(settings.model_dump_json())
     assert settings.api_key is not None
     assert settings.api_key.get_secret_value() == "sk-very-secret"
+
+
+def test_no_tool_gets_the_key_under_which_secrets_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGTHREAD_SECRET_KEY", "x" * 32)
+    monkeypatch.setenv("LONGTHREAD_SECRET_TOKEN", "mine")
+    assert tool_secrets({"KEY", "key", "TOKEN"}, env_file=None).keys() == {"TOKEN"}

@@ -26,7 +26,7 @@ from longthread.memory.index.terms import terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
 from longthread.memory.search.recall import MEANING
 from longthread.model.ids import new_id
-from longthread.model.memory import ANALYST, Memory, MemoryType, Statement
+from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemoryType, Statement
 from longthread.store import log, memories
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index.pgvector import require_vectors
@@ -95,6 +95,18 @@ class Memories:
                 await log.position(tx, statement.source.thread_id)
                 await log.find_thread(tx, statement.source.thread_id, user_id=owner.user_id)
             return await remember(tx, owner, statement)
+
+    async def edit(self, memory_id: str, changes: MemoryChanges, *, user_id: str) -> Memory:
+        """Change a user's memory. With other words it is the person's own: it outlives the thread that said it, and
+        nothing that a model had read is behind it.
+
+        Raises:
+            InvalidInput: it would be empty or too long, or another memory says the same.
+            MemoryNotFound: there is no such memory, or it is another user's.
+            StoreError: the database failed.
+        """
+        async with self._store.writing() as tx:
+            return await edit(tx, memory_id, changes, user_id=user_id)
 
     async def list_(self, owner: Owner, *, type_: MemoryType | None = None, limit: int = 50) -> list[Memory]:
         """Return the unexpired memories, most important first, then newest first."""
@@ -258,6 +270,29 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
     await memories.add_source(tx, old.id, source, statement.content)
     await memories.join_sources(tx, old.id)
     return await memories.find(tx, old.id, user_id=owner.user_id)
+
+
+async def edit(tx: Transaction, memory_id: str, changes: MemoryChanges, *, user_id: str) -> Memory:
+    """Change a memory in a transaction. See `Memories.edit`."""
+    old = await memories.find(tx, memory_id, user_id=user_id)
+    statement = checked(Statement(
+        old.content if changes.content is None else changes.content,
+        changes.type or old.type,
+        old.importance if changes.importance is None else changes.importance,
+        changes.expires_at,
+    ))  # fmt: skip
+    if changes.expires_at is None and not changes.never_expires:
+        statement = replace(statement, expires_at=old.expires_at)
+    said, owner = said_of(statement.content), Owner(user_id, old.agent_id)
+    if statement.content != old.content:
+        await memories.delete_if_expired(tx, owner, said)
+        same = await memories.that_says(tx, owner, said)
+        if same is not None and str(same["id"]) != old.id:
+            raise InvalidInput(reason=f"Memory {same['id']} says the same already. Forget one of the two.")
+    await memories.edit(tx, old.id, statement, _indexed(statement.content))
+    if statement.content != old.content:
+        await memories.put_said(tx, old.id, said)
+    return await memories.find(tx, old.id, user_id=user_id)
 
 
 def _indexed(content: str) -> MemoryTerms:

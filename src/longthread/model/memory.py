@@ -66,6 +66,17 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryChanges:
+    """What a person changes in a memory; None keeps what there is."""
+
+    content: str | None = None
+    type: MemoryType | None = None
+    importance: float | None = None
+    expires_at: datetime | None = None
+    never_expires: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """A memory of one user with one agent. Times are in UTC.
 

@@ -48,6 +48,8 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.ToolInvalid: 409,
     errors.ModelUnavailable: 503,
     errors.ModelFailed: 502,
+    errors.MemoryNotFound: 404,
+    errors.TooManyMemories: 409,
     errors.KeyRefused: 409,
     errors.KeyNotFound: 404,
     errors.ProviderUnreachable: 502,

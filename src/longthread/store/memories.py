@@ -143,6 +143,13 @@ async def update(tx: Transaction, memory_id: str, statement: Statement, indexed:
     await tx.run("update_memory", id=memory_id, **_values(statement, indexed))
 
 
+async def edit(tx: Transaction, memory_id: str, statement: Statement, indexed: MemoryTerms) -> None:
+    """Set all of a memory as a person says; with other words it is no thread's any more."""
+    values = _values(statement, indexed)
+    del values["session_id"]
+    await tx.run("edit_memory", id=memory_id, **values)
+
+
 def _values(statement: Statement, indexed: MemoryTerms) -> dict[str, Any]:
     expires = statement.expires_at
     return {
@@ -197,6 +204,26 @@ async def sources(tx: Transaction, memory_id: str, *, user_id: str) -> list[Memo
     """Return a memory's source entries, the earliest thread first."""
     rows = await tx.fetch("select_memory_sources", id=_checked(memory_id), user_id=user_id)
     return [MemorySource(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row)) for row in rows]
+
+
+async def sources_of(tx: Transaction, memory_ids: Sequence[str], *, user_id: str) -> dict[str, list[MemorySource]]:
+    """Return the source entries of a user's memories, by memory."""
+    rows = await tx.fetch("select_sources_of_memories", ids=json.dumps(list(memory_ids)), user_id=user_id)
+    found: dict[str, list[MemorySource]] = {}
+    for row in rows:
+        source = MemorySource(row["session_id"], tuple(json.loads(row["seqs"])), _origin(row))
+        found.setdefault(str(row["memory_id"]), []).append(source)
+    return found
+
+
+async def said_in(tx: Transaction, thread_id: str, *, user_id: str) -> list[Memory]:
+    """Return the user's memories that a thread has said, the most important first."""
+    return [_memory(row) for row in await tx.fetch("select_memories_said", thread_id=thread_id, user_id=user_id)]
+
+
+async def used_in(tx: Transaction, thread_id: str, *, user_id: str) -> list[Memory]:
+    """Return the user's memories that a thread's runs were given, or found, the most important first."""
+    return [_memory(row) for row in await tx.fetch("select_memories_used", thread_id=thread_id, user_id=user_id)]
 
 
 async def delete(tx: Transaction, memory_id: str, *, user_id: str) -> None:

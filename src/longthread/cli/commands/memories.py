@@ -18,7 +18,7 @@ from longthread.cli.terminal import print_line
 from longthread.errors import InvalidInput, MemoryNotFound
 from longthread.memory.forget import forget_memory
 from longthread.memory.memories import Memories
-from longthread.model.memory import ANALYST, Memory, MemorySource, MemoryType, Statement
+from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
 from longthread.store import memories as memory_store
@@ -33,7 +33,7 @@ KindOption = Annotated[str | None, typer.Option("--type", help="episodic, semant
 Named = Annotated[str, typer.Argument(help="The memory's id, or the beginning of it.")]
 MemoriesWork = Callable[[Memories, Driver, str], Awaitable[T]]
 
-memories = typer.Typer(help="List, add, search and forget what is remembered of you.", no_args_is_help=True)
+memories = typer.Typer(help="List, add, edit, search and forget what is remembered of you.", no_args_is_help=True)
 
 
 @memories.command("list")
@@ -83,6 +83,31 @@ def add(
         print_line(_json(memory) | {"new": is_new})
     else:
         echo(f"{'Remembered' if is_new else 'Known already, and said again'}: {memory.id}")
+
+
+@memories.command()
+def edit(
+    memory: Named,
+    text: Annotated[str | None, typer.Argument(help="Other words for it.")] = None,
+    kind: KindOption = None,
+    importance: Annotated[float | None, typer.Option(help="0 to 1; from 0.9 on it is given to every run.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="A date or time (ISO 8601), an age such as 30d, or never.")
+    ] = None,
+    database: options.Database = None,
+) -> None:
+    """Change a memory; what is not given stays. With other words it does not go with its conversation any more."""
+    never = expires == "never"
+    until = moment(expires, "--expires", ahead=True) if expires and not never else None
+    changes = MemoryChanges(text, _kind(kind) if kind is not None else None, importance, until, never_expires=never)
+
+    async def write(all_: Memories, store: Driver, user: str) -> list[str]:
+        async with store.reading() as tx:
+            memory_id = await _id_of(tx, memory, user)
+        await all_.edit(memory_id, changes, user_id=user)
+        return await all_.embed(user)
+
+    _warn(_with(database, write))
 
 
 @memories.command()

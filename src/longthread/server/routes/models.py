@@ -19,8 +19,8 @@ from longthread.errors import (
 from longthread.llm.model_list import local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
-from longthread.server.answers import KeyChecked, ModelInfo, ModelList, ModelProvider
 from longthread.server.fields import Name
+from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider
 from longthread.server.openapi import problems
 from longthread.server.state import Caller, Served, ServedDep
 

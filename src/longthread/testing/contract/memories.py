@@ -9,9 +9,9 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from longthread.errors import MemoryNotFound, StoreConflict
-from longthread.memory.memories import remember, replace_memory
-from longthread.model.memory import ANALYST, Memory, MemorySource, Statement, Used
+from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict
+from longthread.memory.memories import edit, remember, replace_memory
+from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Statement, Used
 from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
@@ -19,6 +19,7 @@ from longthread.testing.contract.base import USER, Contract, thread_with
 from longthread.testing.contract.runs import begun
 
 OWNER = Owner(USER, ANALYST)
+LATER = datetime(2040, 5, 8, 12, tzinfo=UTC)
 SOON = timedelta(seconds=0.05)
 
 
@@ -52,6 +53,32 @@ class MemoryContract(Contract):
 
         await asyncio.gather(*(tell() for _ in range(5)))
         assert await contents(store) == ["Ann lives in Lyon."]
+
+    async def test_a_person_edits_a_memory_which_is_theirs_then(self, store: Driver) -> None:
+        await thread_with(store, "a", "b")
+        source = MemorySource("t", (1, 2))
+        memory = await kept(store, "Ann lives in Lyon.", source=source)
+        other = await kept(store, "Bob lives in Rome.")
+        async with store.writing() as tx:
+            pinned = await edit(tx, memory.id, MemoryChanges(importance=1, expires_at=LATER), user_id=USER)
+            assert (pinned.importance, pinned.expires_at, pinned.thread_id) == (1, LATER, "t")
+            same = await edit(tx, memory.id, MemoryChanges(never_expires=True), user_id=USER)
+            assert (same.expires_at, same.importance, same.content) == (None, 1, memory.content)
+            assert [each.id for each in await memories.said_in(tx, "t", user_id=USER)] == [memory.id]
+            assert await memories.used_in(tx, "t", user_id=USER) == []
+            ids = [memory.id, other.id]
+            assert await memories.sources_of(tx, ids, user_id=USER) == {memory.id: [source]}
+            assert await memories.sources_of(tx, ids, user_id="v") == {}
+            with pytest.raises(InvalidInput, match="says the same"):
+                await edit(tx, memory.id, MemoryChanges("bob lives in Rome"), user_id=USER)
+            with pytest.raises(MemoryNotFound):
+                await edit(tx, memory.id, MemoryChanges("x y"), user_id="v")
+            moved = await edit(tx, memory.id, MemoryChanges("Ann lives in Nice."), user_id=USER)
+            assert (moved.id, moved.thread_id) == (memory.id, None)
+            await log.delete_thread(tx, "t", user_id=USER)
+        assert await contents(store) == ["Ann lives in Nice.", "Bob lives in Rome."]
+        assert (await kept(store, "Ann lives in Nice")).id == memory.id, "it is known by its new words"
+        assert (await kept(store, "Ann lives in Lyon.")).id != memory.id
 
     async def test_a_memory_is_nobody_elses(self, store: Driver) -> None:
         memory = await kept(store, "a secret")

@@ -47,6 +47,40 @@ SET session_id = :session_id, memory_type = coalesce(:memory_type, memory_type),
     embedding = CASE WHEN content = :content THEN embedding END
 WHERE id = :id;
 
+-- name: edit_memory
+UPDATE memories
+SET session_id = CASE WHEN content = :content THEN session_id END, memory_type = :memory_type,
+    importance = :importance, expires_at = :expires_at, content = :content, form = :form, words = :words, terms = :terms,
+    model = CASE WHEN content = :content THEN model END,
+    numbers = CASE WHEN content = :content THEN numbers END,
+    embedding = CASE WHEN content = :content THEN embedding END
+WHERE id = :id;
+
+-- name: select_sources_of_memories
+SELECT s.memory_id, s.session_id, s.seqs, s.origin FROM memory_sources s JOIN memories m ON m.id = s.memory_id
+WHERE CAST(s.memory_id AS TEXT) AMONG_TEXTS[:ids] AND m.user_id = :user_id
+ORDER BY s.said_at, s.session_id;
+
+-- name: select_memories_said
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+       (SELECT s.origin FROM memory_sources s
+        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
+        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+FROM memories
+WHERE user_id = :user_id
+  AND EXISTS (SELECT 1 FROM memory_sources x WHERE x.memory_id = memories.id AND x.session_id = :thread_id)
+ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id;
+
+-- name: select_memories_used
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+       (SELECT s.origin FROM memory_sources s
+        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
+        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+FROM memories
+WHERE user_id = :user_id
+  AND EXISTS (SELECT 1 FROM memory_uses x WHERE x.memory_id = memories.id AND x.session_id = :thread_id)
+ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id;
+
 -- name: delete_memory
 DELETE FROM memories WHERE id = :id AND user_id = :user_id;
 
