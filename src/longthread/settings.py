@@ -229,6 +229,9 @@ class Settings(BaseModel):
     max_question: int = _setting(
         2_000_000, "LONGTHREAD_MAX_QUESTION", allowed="a whole number of characters from 1 on", ge=1
     )
+    max_upload_mb: int = _setting(
+        1_024, "LONGTHREAD_MAX_UPLOAD_MB", allowed="a whole number of megabytes from 1 on", ge=1, le=10**9
+    )
     sql_timeout: float = _setting(
         30.0,
         "LONGTHREAD_SQL_TIMEOUT",

@@ -121,3 +121,28 @@ class SourceCrashed(SourceError):
 class WorkerFailed(SourceError):
     message = """There is no process that could run the query: {reason} LONGTHREAD_SQL_ISOLATED=false runs queries in
     this process, where they can be stopped less surely."""
+
+
+class SourceTaken(LongthreadError, exit_code=2):
+    message = "There is a source {name} already. Give another name."
+    name: str
+
+
+class UploadRefused(InvalidInput):
+    message = "{name} was not taken: {reason}"
+    name: str
+
+
+class UploadTooLarge(InvalidInput):
+    message = """The file has more than {limit} MB. Put it where the server runs and add it by its path, or raise
+    LONGTHREAD_MAX_UPLOAD_MB."""
+    limit: str
+
+
+class UploadFailed(LongthreadError):
+    message = "The file could not be stored: {reason} Nothing of it was kept. Try again."
+
+
+class UploadNotFound(LongthreadError, exit_code=2):
+    message = "There is no upload {upload}. One that became no source is deleted after a day: upload the file again."
+    upload: str

@@ -38,6 +38,7 @@ from longthread.server.routes import (
     usage,
 )
 from longthread.server.routes import models as model_routes
+from longthread.server.routes import sources as source_routes
 from longthread.server.security import RequestGuard
 from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
@@ -98,6 +99,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         usage,
         model_routes,
         memories,
+        source_routes,
         approvals,
         events,
         agui,
@@ -116,7 +118,8 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     # A character is up to four bytes, and JSON may write it as twelve (two escaped surrogates).
     limit = 12 * settings.max_question + 65_536
     # AG-UI's clients send the whole conversation.
-    limits = {"/ag-ui/": max(limit, LARGEST_INPUT)}
+    # A little more than a file may have: the route itself says that one is too large.
+    limits = {"/ag-ui/": max(limit, LARGEST_INPUT), "/api/uploads": (settings.max_upload_mb + 1) * 2**20}
     app.add_middleware(RequestGuard, host=settings.host, limit=limit, limits=limits, unguarded=f"{GATEWAY}/")
     app.add_middleware(CountedRequests)
     return app

@@ -18,6 +18,7 @@ from longthread.server.gateway.serve import own_routes
 from longthread.server.sources import AskableSources
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
+from longthread.tools.uploads import Uploads
 
 DRAIN_SECONDS = 20.0
 """How long a step may take to end when the server drains."""
@@ -37,11 +38,13 @@ class Served:
     draining: bool = False
     encoders: Encoders = field(default_factory=Encoders)
     lists: UserLists = field(init=False)
+    uploads: Uploads = field(init=False)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
+        self.uploads = Uploads(settings.data_dir.absolute() / "uploads", settings.max_upload_mb * 2**20)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
         self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)

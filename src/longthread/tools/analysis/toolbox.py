@@ -219,6 +219,11 @@ class _Toolbox:
         return await run_query(self._source, _text(arguments, "sql"))
 
 
+async def sample(source: Source, table: str, limit: int) -> dict[str, Any]:
+    """Return the observation of some rows of a table."""
+    return await as_observation(_Toolbox(source, "").sample_rows)({"table": table, "limit": limit})
+
+
 async def run_query(source: Source, sql: str) -> dict[str, Any]:
     """Run a query through the guard, and return the data of its observation. Raises SourceError."""
     schema, limits = await source.schema(), source.limits

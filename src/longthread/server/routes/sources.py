@@ -1,0 +1,243 @@
+"""The sources that conversations may ask: listed, added by address or as a file, looked into, removed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.requests import ClientDisconnect
+
+from longthread.errors import (
+    CatalogInvalid,
+    DefinitionAmbiguous,
+    DefinitionInUse,
+    DefinitionNotFound,
+    ExtraMissing,
+    SecretUnusable,
+    SettingsNotAllowed,
+    SourceError,
+    SourceTaken,
+    UploadFailed,
+    UploadNotFound,
+    UploadRefused,
+    UploadTooLarge,
+)
+from longthread.model.catalog import SourceDefinition, source_of
+from longthread.server.fields import Name, PlainText
+from longthread.server.openapi import problems
+from longthread.server.paths import PathSegment
+from longthread.server.source_answers import SourceList, SourcePreview, SourceView, TableView, UploadView
+from longthread.server.sources import DEMO
+from longthread.server.state import Caller, Served, ServedDep
+from longthread.tools.catalog import address
+from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.source_address import may_be_name
+from longthread.tools.catalog.teach import name_of
+from longthread.tools.preview import TablePreview, preview
+from longthread.tools.uploads import Upload
+
+router = APIRouter(prefix="/api", tags=["sources"])
+
+_OPENS = (ExtraMissing, SecretUnusable, SourceError)
+"""What may be wrong when a source is opened."""
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class NewSource(BaseModel):
+    """A source: an uploaded file, by its id, or an address. Without a name, it is called as its file or database."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[Name, Field(max_length=100)] | None = None
+    upload: Annotated[PlainText, Field(min_length=1, max_length=100)] | None = None
+    address: Annotated[Name, Field(max_length=4096)] | None = None
+    description: Annotated[PlainText, Field(max_length=2000)] | None = None
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if (self.upload is None) == (self.address is None):
+            raise ValueError("give upload or address")
+        return self
+
+
+@router.post(
+    "/uploads",
+    status_code=201,
+    responses=problems(*_OPENS, SettingsNotAllowed, UploadFailed, UploadRefused, UploadTooLarge),
+    openapi_extra=_BODY,
+)
+async def upload(
+    served: ServedDep, user: Caller, request: Request, name: Annotated[Name, Query(max_length=500)]
+) -> UploadView:
+    """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
+    with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
+    expect_own(served)
+    uploads = served.uploads
+    await uploads.sweep([each.address for each in await _defined(served)])
+    received = await uploads.receive(name, _pieces(request))
+    whole = False
+    try:
+        shown = await _preview(served, str(received.path), user)
+        size, whole = received.size, True
+    finally:
+        if not whole:
+            await uploads.discard(received)
+    return {
+        "upload": received.id,
+        "name": name_of(str(received.path)),
+        "file": received.path.name,
+        "bytes": size,
+        **shown,
+    }
+
+
+@router.delete(
+    "/uploads/{upload_id}", status_code=204, responses=problems(SettingsNotAllowed, UploadNotFound, DefinitionInUse)
+)
+async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
+    """Delete an uploaded file that is no source."""
+    expect_own(served)
+    found = await served.uploads.find(upload_id)
+    users = [each.name for each in await _defined(served) if each.address == str(found.path)]
+    if users:
+        remedy = "Remove the source, and its file goes with it."
+        raise DefinitionInUse(kind="file", name=found.path.name, users=f"the source {users[0]}", remedy=remedy)
+    await served.uploads.discard(found)
+    return Response(status_code=204)
+
+
+@router.get("/sources", responses=problems(reads=True))
+async def sources(served: ServedDep) -> SourceList:
+    """The sources by the names that a question may give. Passwords are not shown."""
+    own = served.sources.own
+    found: list[SourceView] = [
+        {
+            "name": name,
+            "origin": "configured" if name == own else "demo",
+            "description": None,
+            "address": name,
+            "file": None,
+        }
+        for name in dict.fromkeys([*([own] if own else []), DEMO])
+    ]
+    if served.sources.open:
+        found += [await _view(served, each) for each in await _defined(served) if each.is_active]
+    return {"sources": found, "default": own, "changeable": served.sources.open}
+
+
+@router.post(
+    "/sources",
+    status_code=201,
+    responses=problems(CatalogInvalid, *_OPENS, SettingsNotAllowed, SourceTaken, UploadNotFound, body=True),
+)
+async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
+    """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: write `${NAME}`
+    in its place, as in the catalog."""
+    expect_own(served)
+    where = await _address(served, body, user)
+    catalog = Catalog(served.analyst.store, user=user)
+    taken = {each.name for each in await catalog.definitions("source")}
+    name = (body.name or _free(name_of(where), taken)).strip()
+    if name in taken or name == DEMO:
+        raise SourceTaken(name=name)
+    if not may_be_name(name):
+        raise CatalogInvalid(problems=[f"{name!r} is no name: it has no . / \\ or :, and is not `demo`."])
+    item = {"kind": "source", "name": name, "address": where}
+    await catalog.apply([item | ({"description": body.description} if body.description else {})])
+    return await _view(served, await catalog.source(name))
+
+
+@router.get(
+    "/sources/{name}/preview",
+    responses=problems(*_OPENS, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed, reads=True),
+)
+async def look(served: ServedDep, user: Caller, name: PathSegment) -> SourcePreview:
+    """A source's first tables, with the types of their columns and first rows."""
+    if name in {DEMO, served.sources.own}:
+        return await _preview(served, served.sources.chosen(name) or name, user)
+    expect_own(served)
+    return await _preview(served, await Catalog(served.analyst.store).address(name), user)
+
+
+@router.delete(
+    "/sources/{name}",
+    status_code=204,
+    responses=problems(DefinitionAmbiguous, DefinitionInUse, DefinitionNotFound, SettingsNotAllowed),
+)
+async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response:
+    """Remove a source from the catalog, and its file if it was uploaded. Its conversations stay, and cannot ask it."""
+    expect_own(served)
+    catalog = Catalog(served.analyst.store, user=user)
+    found = await catalog.source(name)
+    await catalog.delete("source", found.id)
+    if (uploaded := await served.uploads.of_address(found.address)) is not None:
+        await served.uploads.discard(uploaded)
+    return Response(status_code=204)
+
+
+def expect_own(served: Served) -> None:
+    """Raise SettingsNotAllowed where callers are not known to be the server's user."""
+    if not served.sources.open:
+        raise SettingsNotAllowed
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for piece in request.stream():
+            if piece:
+                yield piece
+    except ClientDisconnect as error:
+        raise UploadFailed(reason="the client broke off.") from error
+
+
+async def _defined(served: Served) -> list[SourceDefinition]:
+    return [source_of(each) for each in await Catalog(served.analyst.store).definitions("source")]
+
+
+async def _address(served: Served, body: NewSource, user: str) -> str:
+    """The address of a new source, which can be opened. Raises SourceError, UploadNotFound, InvalidInput."""
+    if body.upload is not None:
+        return str((await served.uploads.find(body.upload)).path)
+    where = address.normalized(str(body.address))
+    async with await served.analyst.sources.open(address.filled(where), None, user_id=user):
+        return where
+
+
+def _free(name: str, taken: set[str]) -> str:
+    name = "".join(each for each in name if each not in "./\\:").strip() or "data"
+    return next(
+        each for each in (name, *(f"{name}-{n}" for n in range(2, len(taken) + 3))) if each not in taken | {DEMO}
+    )
+
+
+async def _view(served: Served, found: SourceDefinition) -> SourceView:
+    uploaded: Upload | None = await served.uploads.of_address(found.address)
+    return {
+        "name": found.name,
+        "origin": "catalog",
+        "description": found.description,
+        "address": None if uploaded is not None else address.public(found.address),
+        "file": uploaded.path.name if uploaded is not None else None,
+    }
+
+
+async def _preview(served: Served, spec: str, user: str) -> SourcePreview:
+    async with await served.analyst.sources.open(spec, None, user_id=user) as source:
+        tables = await preview(source)
+        return {"tables": [_table(each) for each in tables], "of": len(await source.schema()), "notes": source.notes}
+
+
+def _table(found: TablePreview) -> TableView:
+    return {
+        "name": found.table.label,
+        "columns": [{"name": each.name, "type": each.type} for each in found.columns],
+        "rows": [list(row) for row in found.rows],
+        "problem": found.problem,
+    }

@@ -1,0 +1,57 @@
+"""The answers about sources and uploads."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+
+class SourceView(TypedDict):
+    """A source, by the name that a question may give as its `source`. `address` has no password, and is null for a
+    `file` that was uploaded."""
+
+    name: str
+    origin: Literal["configured", "demo", "catalog"]
+    description: str | None
+    address: str | None
+    file: str | None
+
+
+class SourceList(TypedDict):
+    """The sources. `default` is asked where none is named. `changeable`: callers may add and remove some."""
+
+    sources: list[SourceView]
+    default: str | None
+    changeable: bool
+
+
+class SourceColumn(TypedDict):
+    name: str
+    type: str
+
+
+class TableView(TypedDict):
+    """A table with its first rows; `problem` says why they cannot be read."""
+
+    name: str
+    columns: list[SourceColumn]
+    rows: list[list[Any]]
+    problem: str | None
+
+
+class SourcePreview(TypedDict):
+    """The first tables `of` so many. `notes` say what was guessed, and which files were left out."""
+
+    tables: list[TableView]
+    of: int
+    notes: list[str]
+
+
+class UploadView(SourcePreview):
+    """A file that was uploaded. `name` is what its source would be called."""
+
+    upload: str
+    name: str
+    file: str
+    bytes: int

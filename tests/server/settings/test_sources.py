@@ -1,0 +1,202 @@
+"""Sources: uploaded, looked into, added, asked, removed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from openpyxl import Workbook
+
+pytestmark = pytest.mark.one_backend
+
+SALES = "国家,amount,day\n中国,10,2026-01-31\n美国,,2026-02-01\n".encode()
+ASKS = [
+    {"thought": "", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM sales"}},
+    {"finish": "Two [q1]."},
+]
+
+
+def upload(running: Any, content: Any, name: str = "sales.csv") -> Any:
+    return running.client.post("/api/uploads", params={"name": name}, content=content)
+
+
+def kept(running: Any) -> list[str]:
+    """The files that uploads have left."""
+    folder = running.folder / "data" / "uploads"
+    return sorted(name for _, _, names in os.walk(folder) for name in names)  # a folder may go while it is looked at
+
+
+def files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The same table in each form."""
+    yield "Sales.CSV", SALES
+    duckdb.sql("SELECT * FROM (VALUES ('中国', 10), ('美国', NULL)) AS t(国家, amount)").write_parquet(
+        str(folder / "p.parquet")
+    )
+    yield "sales.parquet", (folder / "p.parquet").read_bytes()
+    book = Workbook()
+    for row in (["国家", "amount"], ["中国", 10], ["美国", None]):
+        book.active.append(row)
+    book.save(folder / "b.xlsx")
+    yield "sales.xlsx", (folder / "b.xlsx").read_bytes()
+    with sqlite3.connect(folder / "s.db") as database:
+        database.execute("CREATE TABLE sales (国家 TEXT, amount INTEGER)")
+        database.execute("INSERT INTO sales VALUES ('中国', 10), ('美国', NULL)")
+    database.close()
+    yield "sales.sqlite", (folder / "s.db").read_bytes()
+
+
+def test_a_file_of_each_kind_is_shown_with_types_and_first_rows(serve: Any, tmp_path: Path) -> None:
+    running = serve(ASKS)
+    for name, content in files(tmp_path):
+        answer = upload(running, content, name)
+        assert answer.status_code == 201, answer.text
+        shown = answer.json()
+        [table] = shown["tables"]
+        assert (shown["file"], shown["bytes"], shown["of"]) == (f"{name[:5]}.{name[6:].lower()}", len(content), 1)
+        assert [each["name"] for each in table["columns"]][:2] == ["国家", "amount"]
+        assert all(each["type"] for each in table["columns"])
+        assert [row[:2] for row in table["rows"]] == [["中国", 10], ["美国", None]]
+        assert running.client.delete(f"/api/uploads/{shown['upload']}").status_code == 204
+    assert kept(running) == []
+
+
+def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_removed(serve: Any) -> None:
+    running = serve(ASKS)
+    shown = upload(running, SALES).json()
+    added = running.client.post("/api/sources", json={"upload": shown["upload"], "description": "What was sold."})
+    assert added.status_code == 201, added.text
+    view = {"name": "sales", "origin": "catalog", "description": "What was sold.", "address": None, "file": "sales.csv"}
+    assert added.json() == view
+    assert view in running.client.get("/api/sources").json()["sources"]
+    used = running.client.delete(f"/api/uploads/{shown['upload']}")
+    assert (used.status_code, used.json()["code"]) == (409, "definition_in_use")
+    asked = running.answer("How many?", source="sales")
+    [call] = [step for steps in running.history(asked["thread_id"])["steps"].values() for step in steps]
+    assert call["observation"]["data"]["rows"] == [[2]]
+    running.stop()
+    again = serve(ASKS)
+    looked = again.client.get("/api/sources/sales/preview").json()
+    assert looked["tables"] == shown["tables"]
+    assert again.answer("How many?", source="sales")
+    other = upload(again, SALES).json()
+    for name in ("sales", "demo"):
+        taken = again.client.post("/api/sources", json={"upload": other["upload"], "name": name})
+        assert (taken.status_code, taken.json()["code"]) == (409, "source_taken")
+    assert again.client.post("/api/sources", json={"upload": other["upload"]}).json()["name"] == "sales-2"
+    assert again.client.delete("/api/sources/sales").status_code == 204
+    assert kept(again) == ["sales.csv"]
+    for answer in (again.client.delete("/api/sources/sales"), again.client.get("/api/sources/sales/preview")):
+        assert (answer.status_code, answer.json()["code"]) == (404, "definition_not_found")
+
+
+def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> None:
+    running = serve(ASKS, max_upload_mb=1)
+    for content in (b"a\n" * 2**20, (b"x" * 2**16 for _ in range(20))):
+        told = upload(running, content)
+        assert (told.status_code, told.json()["code"]) == (413, "upload_too_large")
+    for name, content in (
+        ("x.sqlite", b"nothing of SQLite's"),
+        ("x.xlsx", b"PK\3\4"),
+        ("x.parquet", b"PAR1"),
+        ("x.csv", b""),
+    ):
+        assert upload(running, content, name).status_code in {409, 422}, name
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        head = f"POST /api/uploads?name=x.csv HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 900000\r\n\r\n"
+        client.sendall(head.encode() + b"a,b\n")
+        while not kept(running):
+            pass
+    while kept(running):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("../../etc/passwd.csv", "passwd.csv"),
+        ("..\\..\\x?encoding=utf-8&y.csv", "x_encoding_utf-8_y.csv"),
+        ("/.csv", "data.csv"),
+        ("~/a b;c'\"$(x).CSV ", "a_b_c_x.csv"),
+        ("销售 额.csv", "销售_额.csv"),
+        ("x" * 490 + ".csv", "x" * 100 + ".csv"),
+    ],
+)
+def test_a_hostile_name_stays_in_its_folder(serve: Any, name: str, file: str) -> None:
+    running = serve(ASKS)
+    assert upload(running, SALES, name).json()["file"] == file
+    assert kept(running) == [file]
+
+
+@pytest.mark.parametrize("name", ["", "\0.csv", "x", "x.exe", "x.csv.exe", "x.duckdb", ".", "csv", "x" * 501])
+def test_a_name_of_no_kind_is_refused(serve: Any, name: str) -> None:
+    running = serve(ASKS)
+    answer = upload(running, SALES, name)
+    assert answer.status_code == 422, answer.text
+    assert kept(running) == []
+
+
+def test_a_source_is_added_by_its_address_and_no_password_is_kept(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = serve(ASKS)
+    [*_, (_, database)] = files(tmp_path)
+    where = tmp_path / "shop.db"
+    where.write_bytes(database)
+    added = running.client.post("/api/sources", json={"address": str(where), "name": "店"}).json()
+    assert (added["address"], added["file"]) == (str(where), None)
+    assert running.answer("How many?", source="店")
+    assert running.client.delete("/api/sources/店").status_code == 204
+    assert where.exists()
+    secret = running.client.post("/api/sources", json={"address": "postgresql://ann:canary@127.0.0.1:1/x"})
+    assert (secret.status_code, "canary" in secret.text) == (422, False)
+    monkeypatch.setenv("LONGTHREAD_SECRET_SHOP", "canary")
+    away = running.client.post("/api/sources", json={"address": "postgresql://ann:${SHOP}@127.0.0.1:1/x"})
+    assert (away.status_code, "canary" in away.text) == (409, False)
+    assert running.client.get("/api/sources").json()["sources"][0]["name"] == "demo"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"upload": "x", "address": "y"},
+        {"address": ""},
+        {"address": "a\0b"},
+        {"address": 7},
+        {"address": "demo", "name": "a/b"},
+        {"address": "demo", "name": "x" * 101},
+        {"address": "demo", "more": 1},
+    ],
+)
+def test_what_is_no_source_is_refused(serve: Any, body: Any) -> None:
+    assert serve(ASKS).client.post("/api/sources", json=body).status_code == 422
+
+
+@pytest.mark.parametrize("upload_id", ["x", "..%2F..", "%2E%2E", "0" * 36, "9" * 100])
+def test_an_unknown_upload_is_told(serve: Any, upload_id: str) -> None:
+    running = serve(ASKS)
+    gone = running.client.delete(f"/api/uploads/{upload_id}")
+    assert (gone.status_code, gone.json()["code"]) == (404, "upload_not_found")
+    assert running.client.post("/api/sources", json={"upload": upload_id}).status_code == 404
+
+
+def test_other_machines_change_no_sources(serve: Any, tmp_path: Path) -> None:
+    running = serve(ASKS, host="0.0.0.0")
+    assert running.client.get("/api/sources").json()["changeable"] is False
+    assert running.client.get("/api/sources/demo/preview").json()["of"] > 1
+    for answer in (
+        upload(running, SALES),
+        running.client.delete("/api/uploads/x"),
+        running.client.post("/api/sources", json={"address": "/etc/passwd"}),
+        running.client.get("/api/sources/x/preview"),
+        running.client.delete("/api/sources/x"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (403, "settings_not_allowed")
+    assert kept(running) == []
