@@ -4,6 +4,7 @@ import { useT } from "../i18n";
 import { Disclosure } from "../ui";
 import styles from "./Inspector.module.css";
 import { Empty, Waiting } from "./Parts";
+import { Text } from "./Text";
 
 /** What a conversation keeps of what is too old to be seen, and what it knows of its source. */
 export function MemoryTab({ threadId }: { threadId: string }) {
@@ -18,7 +19,7 @@ export function MemoryTab({ threadId }: { threadId: string }) {
         {summary ? (
           <>
             <p className={styles["note"]}>{t("inspector.summaryOf", { n: count })}</p>
-            <pre className={styles["text"]}>{summary}</pre>
+            <Text label={t("inspector.summary")}>{summary}</Text>
           </>
         ) : (
           <Empty>{t("inspector.noSummary")}</Empty>
@@ -40,7 +41,7 @@ function Tables({ tables, schemas }: { tables: readonly string[]; schemas: Recor
         <li key={table}>
           {schemas[table] ? (
             <Disclosure summary={table}>
-              <pre className={styles["text"]}>{JSON.stringify(schemas[table], null, 2)}</pre>
+              <Text label={table}>{JSON.stringify(schemas[table], null, 2)}</Text>
             </Disclosure>
           ) : (
             <span className={styles["plain"]}>

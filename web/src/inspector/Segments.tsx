@@ -5,6 +5,7 @@ import { navigate, toConversation } from "../route";
 import { Disclosure } from "../ui";
 import { Letter, colorOf } from "./Bar";
 import styles from "./Segments.module.css";
+import { Text } from "./Text";
 import { type Part, partsOf } from "./tiers";
 import { partTitle, reasonOf } from "./words";
 
@@ -41,7 +42,7 @@ function System({ call }: { call: CallView }) {
   return (
     <>
       <p className={styles["tools"]}>{t("inspector.tools", { tools: call.tools.join(", ") || "–" })}</p>
-      <pre className={styles["text"]}>{call.system}</pre>
+      <Text label={t("inspector.part.system")}>{call.system}</Text>
     </>
   );
 }
@@ -57,7 +58,7 @@ function Entries({ threadId, entries }: { threadId: string; entries: readonly Se
             <span className={styles["tokens"]}>{entry.tokens > 0 && number(entry.tokens)}</span>
             {entry.id !== null && <EntryLink threadId={threadId} id={entry.id} />}
           </div>
-          {entry.text && <pre className={styles["text"]}>{entry.text}</pre>}
+          {entry.text && <Text label={t("inspector.message", { n: entry.seq })}>{entry.text}</Text>}
         </li>
       ))}
     </ul>

@@ -80,7 +80,7 @@ describe("traced", () => {
   });
 
   test("as a count of rows", () => {
-    expect(told("`launches`: showing 100 of 1818 rows", [result(["id"], [[100], [7]], { total: 1818 })])).toEqual(["100=-", "1818=rows 1818"]);
+    expect(told("`launches`: showing 2 of 1818 rows", [result(["id"], [[100], [7]], { total: 1818 })])).toEqual(["2=rows 2", "1818=rows 1818"]);
     expect(told("number of rockets: 4 rows [q1]", [countries])).toEqual(["4=rows 4"]);
     expect(told("共 4 行", [countries])).toEqual(["4=rows 4"]);
   });

@@ -134,7 +134,7 @@ function preferred(found: readonly Match[], isSo: (one: Match) => boolean): read
   return some.length ? some : found;
 }
 
-const ROWS = /^[\s*]*(?:rows?|records?|results?|entries|行|条|項|项)/i;
+const ROWS = /^[\s*]*(?:of [\d,]+\s+rows?|rows?|records?|results?|entries|行|条|項|项)/i;
 
 /** `7 rows`, or a number of three digits and more that is how many rows there are. */
 function isCountOfRows({ digits, power, percent, year }: Numeral, { behind }: Place, { total, rows }: QueryResult): boolean {
