@@ -1,7 +1,7 @@
 import type { CallView, DifferenceView, PlacedEntry } from "../api/types";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
-import { EntryLink } from "./Segments";
+import { EntryLink } from "./EntryLink";
 import styles from "./Segments.module.css";
 import { plannedOf } from "./words";
 

@@ -1,9 +1,9 @@
 import type { CallView, SeenEntry } from "../api/types";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
-import { navigate, toConversation } from "../route";
 import { Disclosure } from "../ui";
 import { Letter, colorOf } from "./Bar";
+import { EntryLink } from "./EntryLink";
 import styles from "./Segments.module.css";
 import { Text } from "./Text";
 import { type Part, partsOf } from "./tiers";
@@ -68,21 +68,4 @@ function Entries({ threadId, entries }: { threadId: string; entries: readonly Se
 function roleOf(role: string, t: ReturnType<typeof useT>): string {
   if (role === "user" || role === "assistant" || role === "tool" || role === "system") return t(`inspector.role.${role}`);
   return role;
-}
-
-/** Leads to a message in the conversation. */
-export function EntryLink({ threadId, id }: { threadId: string; id: string }) {
-  const t = useT();
-  return (
-    <a
-      className={styles["link"]}
-      href={toConversation(threadId, id)}
-      onClick={(event) => {
-        event.preventDefault();
-        navigate(toConversation(threadId, id));
-      }}
-    >
-      {t("inspector.toEntry")}
-    </a>
-  );
 }

@@ -1,4 +1,4 @@
-// Messages of the inspector. Ids begin with `inspector.`.
+// Messages of the inspector and of memories. Ids begin with `inspector.` and `memory.`.
 
 export const inspector = {
   "inspector.tab.query": "Query",
@@ -78,7 +78,6 @@ export const inspector = {
   "inspector.summaryOf": "{n, plural, one {Of one earlier message} other {Of {n} earlier messages}}",
   "inspector.noSummary": "Nothing is summarized yet: the model still sees all messages.",
   "inspector.known": "Tables that it knows",
-  "inspector.noTables": "None yet.",
   "inspector.notDescribed": "name only",
   "inspector.noRuns": "No run is kept for this conversation.",
   "inspector.runPlace": "run {at}/{of}",
@@ -106,4 +105,26 @@ export const inspector = {
   "inspector.step.failed": "failed",
   "inspector.step.running": "running",
   "inspector.step.abandoned": "not finished",
+  "inspector.topics": "Topics",
+  "inspector.memories": "Memories",
+  "inspector.noMemories": "It said nothing that was remembered, and was given no memory.",
+  "memory.about": "What is remembered of you over all conversations. A pinned one is given to every run.",
+  "memory.search": "Search the memories",
+  "memory.none": "Nothing is remembered yet.",
+  "memory.noneFound": "No memory says that.",
+  "memory.new": "Something to remember",
+  "memory.add": "Remember",
+  "memory.type.episodic": "an event",
+  "memory.type.semantic": "a fact",
+  "memory.type.procedural": "a way of doing things",
+  "memory.expires": "until {at}",
+  "memory.pin": "Pin",
+  "memory.pinned": "Pinned",
+  "memory.edit": "Edit",
+  "memory.forget": "Forget",
+  "memory.forgetWhat": "Forget it for good?",
+  "memory.keep": "Keep",
+  "memory.text": "Text of the memory",
+  "memory.cancel": "Cancel",
+  "memory.save": "Save",
 };
