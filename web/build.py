@@ -35,7 +35,7 @@ def build() -> None:
         return
     install()
     print("Building the page …", flush=True)
-    _run("node_modules/vite/bin/vite.js", "build", "--logLevel", "warn")
+    _run("node_modules/vite/bin/vite.js", "build", "--configLoader", "runner", "--logLevel", "warn")
     _BUILT.write_text(_hash(_sources()))
 
 

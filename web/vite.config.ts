@@ -1,8 +1,11 @@
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { compileMessage } from "@lingui/message-utils/compileMessage";
 import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
+import { messages as en } from "./src/i18n/en";
+import { messages as zh } from "./src/i18n/zh";
 
 const OUT = "../src/longthread/server/page";
 
@@ -21,14 +24,48 @@ function gzip(): Plugin {
   };
 }
 
+/** Writes the licences of all packages that are in the page. */
+function licences(): Plugin {
+  return {
+    name: "licences",
+    apply: "build",
+    generateBundle(_, bundle) {
+      const modules = Object.values(bundle).flatMap((each) => (each.type === "chunk" ? each.moduleIds : []));
+      const folders = new Set(modules.map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0]).filter((each) => each !== undefined));
+      const texts = new Map<string, string[]>();
+      for (const folder of [...folders].toSorted()) {
+        const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, string>;
+        const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+        const text = file ? readFileSync(join(folder, file), "utf8").trim() : `Licence: ${license}`;
+        texts.set(text, [...(texts.get(text) ?? []), `${name} ${version}`]);
+      }
+      const parts = [...texts].map(([text, names]) => `${[...new Set(names)].join(", ")}\n\n${text}\n`);
+      this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: parts.join(`\n${"-".repeat(72)}\n\n`) });
+    },
+  };
+}
+
+/** Parses the messages while the page is built, so that it needs no parser. */
+function compiled(): Plugin {
+  return {
+    name: "messages",
+    load(id) {
+      const language = /\/src\/i18n\/(en|zh)\/index\.ts$/.exec(id)?.[1];
+      if (!language) return null;
+      const entries = Object.entries(language === "en" ? en : zh).map(([name, message]) => [name, compileMessage(message)]);
+      return `export const messages = ${JSON.stringify(Object.fromEntries(entries))};`;
+    },
+  };
+}
+
 // `npm run dev` asks a server that runs beside it.
 const server = process.env["LONGTHREAD_URL"] ?? "http://127.0.0.1:8765";
 
 export default defineConfig({
-  plugins: [react(), gzip()],
+  plugins: [react(), licences(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
   // The server puts the nonce of each answer in its place.
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
-  build: { outDir: OUT, emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: { outDir: OUT, emptyOutDir: true, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000, modulePreload: { polyfill: false } },
   server: { proxy: { "/api": { target: server, changeOrigin: false } } },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
 } as Parameters<typeof defineConfig>[0]);

@@ -1,9 +1,8 @@
-"""A server on a real socket, and a browser to look at it."""
+"""A server on a real socket."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -22,17 +21,6 @@ from longthread.server.http_server import listen
 from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
-
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 class GatedModel(ScriptedChatModel):
@@ -139,47 +127,3 @@ def serve(tmp_path: Path, store_address: str) -> Iterator[Serve]:
         running.model.shut.clear()
         running.client.close()
         running.stop()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium. In CI it must be there.
-
-    Playwright's loop runs in this thread while it is open, so no module may use both this and asyncio.
-    """
-    if not CHROMIUM.exists():
-        message = f"{CHROMIUM} is missing: apt-get install chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), headless=True, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Any]:
-    """Opens pages: `open_page(running, path)`; whatever a page complains about fails the test."""
-    contexts: list[Any] = []
-    complaints: list[str] = []
-
-    def open_(running: Any, path: str = "/", *, quiet: bool = True, **options: Any) -> Any:
-        context = browser.new_context(**({"locale": "en", "viewport": {"width": 1200, "height": 800}} | options))
-        context.set_default_timeout(60_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        if quiet:
-            page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-        page.goto(running.url + path)
-        # Shown when the page has asked the server what there is: until then it overwrites what is filled in.
-        page.wait_for_selector("#list-note:not([hidden]), #list li", state="attached")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert complaints == []

@@ -87,17 +87,11 @@ def test_a_question_of_a_megabyte_is_asked(serve: Any) -> None:
     assert len(running.history(asked["thread_id"])["messages"][0]["content"]) == 350_000
 
 
-def test_the_page_may_run_its_own_scripts_alone(serve: Any) -> None:
+def test_an_answer_that_is_no_page_may_load_nothing(serve: Any) -> None:
     running = serve(SCRIPT)
-    page = running.client.get("/")
-    policy = page.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "script-src 'self'" in policy
-    assert "unsafe" not in policy
-    assert page.headers["x-content-type-options"] == "nosniff"
-    assert "<script>" not in page.text
-    assert running.client.get("/web/app.js").headers["content-type"].startswith("text/javascript")
-    assert running.client.get("/web/../app.py").status_code == 404
+    answer = running.client.get("/api/info")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; base-uri 'none';")
+    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: Any, tmp_path: Path) -> None:
@@ -139,11 +133,3 @@ def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host
 )
 def test_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
-
-
-def test_the_page_can_be_looked_for_without_being_sent(serve: Any) -> None:
-    running = serve(["x"])
-    head, whole = running.client.head("/"), running.client.get("/")
-    assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["content-length"] == str(len(whole.content))
-    assert head.headers["content-security-policy"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import longthread
 from longthread.errors import LongthreadError
 
-WEB = Path(longthread.__file__).parent / "server" / "web"
+TEXTS = Path(longthread.__file__).parents[2] / "web" / "src" / "i18n"
 COMMAND = re.compile(r"`longthread|(?<![\w-])--[a-z]|LONGTHREAD_|\b[A-Z]+_[A-Z_]+\b|\.env\b|pip install|\{command\}")
 NEVER_ON_THE_PAGE = {
     "memory_not_found": "the page asks for no memory",
@@ -28,10 +28,10 @@ def kinds(root: type[LongthreadError] = LongthreadError) -> Iterator[type[Longth
 
 
 def sentences(language: str) -> dict[str, str]:
-    text = (WEB / "errors.js").read_text("utf-8")
-    block = re.search(rf"^  {language}: \{{\n(.*?)^  \}},", text, re.DOTALL | re.MULTILINE)
-    assert block is not None
-    return dict(re.findall(r'^    (\w+): "(.*)",$', block[1], re.MULTILINE))
+    text = (TEXTS / language / "problems.ts").read_text("utf-8")
+    found = dict(re.findall(r'^  "problem\.(\w+)": "(.*)",$', text, re.MULTILINE))
+    assert len(found) == text.count('"problem.')
+    return found
 
 
 def names(text: str) -> set[str]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 def opened(context: Any, running: Any, thread_id: str | None = None) -> Any:
     """A tab with a conversation, or with a new one."""
     tab = context.new_page()
-    tab.goto(running.url + ("/new" if thread_id is None else f"/c/{quote(thread_id, safe='')}"))
+    tab.goto(running.url + ("/" if thread_id is None else f"/c/{quote(thread_id, safe='')}"))
     tab.wait_for_selector("#question")
     return tab
 

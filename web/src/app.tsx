@@ -1,15 +1,16 @@
+import { Suspense, lazy } from "react";
 import { Conversation } from "./chat/Conversation";
 import { toggleInspector } from "./inspector/selection";
 import { Boundary } from "./layout/Boundary";
 import { Layout } from "./layout/Layout";
 import { useKeys } from "./layout/keys";
 import { Unknown } from "./layout/Unknown";
-import { Keys } from "./palette/Keys";
-import { Palette } from "./palette/Palette";
+import { Overlays } from "./palette/Overlays";
 import { openKeys, openPalette } from "./palette/open";
 import { type Route, navigate, toNew, useRoute } from "./route";
-import { Settings } from "./settings/Settings";
 import { useLiveList } from "./sidebar/list";
+
+const Settings = lazy(() => import("./settings/Settings").then(({ Settings }) => ({ default: Settings })));
 
 export function App() {
   const route = useRoute();
@@ -23,8 +24,7 @@ export function App() {
   return (
     <>
       <Page route={route} />
-      <Palette />
-      <Keys />
+      <Overlays />
     </>
   );
 }
@@ -33,7 +33,11 @@ function Page({ route }: { route: Route }) {
   if (route.page === "settings") {
     return (
       <Layout thread={null}>
-        <Settings section={route.section} />
+        <Boundary>
+          <Suspense>
+            <Settings section={route.section} />
+          </Suspense>
+        </Boundary>
       </Layout>
     );
   }

@@ -17,8 +17,7 @@ export type Route =
 export function parse(path: string, query = ""): Route {
   const [, first = "", ...rest] = path.split("/");
   const tail = rest.join("/");
-  // `/new` until this page is the one at `/`.
-  if ((first === "" || first === "new") && tail === "") return { page: "new" };
+  if (first === "" && tail === "") return { page: "new" };
   if (first === "c" && tail) return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "s" && tail) return { page: "shared", token: decoded(tail) };
   if (first === "settings") {

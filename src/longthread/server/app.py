@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from importlib.resources import files
-from pathlib import Path
 
-from fastapi import FastAPI, Response
-from fastapi.responses import FileResponse
-from fastapi.staticfiles import StaticFiles
-from starlette.types import Scope
+from fastapi import FastAPI
 
 from longthread import __version__
 from longthread.gateway.rebuild import rebuild_in_background
@@ -44,8 +39,6 @@ from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
 from longthread.settings import Settings
 
-WEB = Path(str(files("longthread.server") / "web"))
-"""The page's files."""
 GATEWAY = "/v1"
 """Where the endpoints of providers are."""
 LARGEST_INPUT = 32 * 2**20
@@ -106,11 +99,6 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     ):
         app.router.routes.extend(module.router.routes)
 
-    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def old_page() -> FileResponse:
-        return FileResponse(WEB / "index.html", headers={"Cache-Control": "no-cache"})
-
-    app.mount("/web", _Files(directory=WEB), name="web")
     app.mount("/assets", page.assets, name="assets")
     app.mount(GATEWAY, to_gateway, name="gateway")
     app.router.routes.extend(page.router.routes)
@@ -123,13 +111,3 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     app.add_middleware(RequestGuard, host=settings.host, limit=limit, limits=limits, unguarded=f"{GATEWAY}/")
     app.add_middleware(CountedRequests)
     return app
-
-
-class _Files(StaticFiles):
-    """The page's files. Browsers revalidate them at each load, so that an upgrade is seen at once."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """The file, or 304 where the browser has it."""
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "no-cache"
-        return response

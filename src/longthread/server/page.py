@@ -21,7 +21,7 @@ FOLDER = Path(str(files("longthread.server") / "page"))
 PLACEHOLDER = "NONCE-OF-THE-ANSWER"
 """Stands in `index.html` for the nonce, as `web/vite.config.ts` writes it."""
 UNBUILT = "This checkout has no built page: run `make page` in it, then load this again.\n"
-ROUTES = ("/new", "/c/{rest:path}", "/s/{rest:path}", "/settings", "/settings/{rest:path}")
+ROUTES = ("/", "/c/{rest:path}", "/s/{rest:path}", "/settings", "/settings/{rest:path}")
 """Paths that the page itself tells apart."""
 _FOR_EVER = "public, max-age=31536000, immutable"
 

@@ -14,10 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from longthread.server.origin import is_own_name, is_same_origin, own_names
 from longthread.server.problems import Problem
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",

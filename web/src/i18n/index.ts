@@ -2,7 +2,6 @@
 // language lacks does not compile: the catalogs of `zh` have the type of those of `en`.
 
 import { i18n } from "@lingui/core";
-import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { useLingui } from "@lingui/react";
 import type { MessageId } from "./en";
 
@@ -12,8 +11,6 @@ export type Values = Record<string, string | number>;
 
 const KEY = "longthread.language";
 const isLanguage = (text: unknown): text is Language => text === "en" || text === "zh";
-
-i18n.setMessagesCompiler(compileMessage);
 
 /** The one that was chosen; else the first of the browser's that the page has. */
 function preferred(): Language {
@@ -47,8 +44,11 @@ export const t = (id: MessageId, values?: Values): string => i18n._(id, values);
 
 export const isMessage = (id: string): id is MessageId => id in i18n.messages;
 
-/** A message as the catalog has it, with its names in braces. */
-export const source = (id: MessageId): string => String(i18n.messages[id]);
+/** Whether a message has all values that it names. */
+export function isComplete(id: MessageId, values: Values): boolean {
+  const parts = i18n.messages[id];
+  return !Array.isArray(parts) || parts.every((part) => !Array.isArray(part) || values[String(part[0])] !== undefined);
+}
 
 /** `t`, for a component: it is drawn again in another language. */
 export function useT() {

@@ -1,6 +1,6 @@
 import { Offline, Problem } from "../api/problem";
 import type { JsonObject } from "../api/types";
-import { type MessageId, type Values, isMessage, source, t } from "./index";
+import { type Values, isComplete, isMessage, t } from "./index";
 
 /** An error of a run, a step or the server: its code, its values, and the server's own words. */
 export interface Told {
@@ -19,9 +19,6 @@ export function told({ type, message = "", params = {} }: Told): string {
   const values = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)])) as Values;
   return isComplete(id, values) ? t(id, values) : message || type;
 }
-
-const isComplete = (id: MessageId, values: Values) =>
-  [...source(id).matchAll(/\{(\w+)/g)].every(([, name = ""]) => values[name] !== undefined);
 
 /** The sentence for whatever was thrown. */
 export function sentence(error: unknown): string {

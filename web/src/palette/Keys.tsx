@@ -1,8 +1,6 @@
 import { useT } from "../i18n";
-import { useStore } from "../store";
-import { Dialog, Kbd } from "../ui";
+import { Kbd } from "../ui";
 import styles from "./Keys.module.css";
-import { closeOverlay, overlay } from "./open";
 
 const KEYS = [
   ["Mod+K", "shell.palette"],
@@ -21,19 +19,16 @@ const KEYS = [
 /** All keys of the page. */
 export function Keys() {
   const t = useT();
-  const open = useStore(overlay) === "keys";
   return (
-    <Dialog open={open} onClose={closeOverlay} title={t("keys.title")}>
-      <dl className={styles["keys"]}>
-        {KEYS.map(([keys, id]) => (
-          <div key={keys} className={styles["row"]}>
-            <dt>{t(id)}</dt>
-            <dd>
-              <Kbd keys={keys} />
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </Dialog>
+    <dl className={styles["keys"]}>
+      {KEYS.map(([keys, id]) => (
+        <div key={keys} className={styles["row"]}>
+          <dt>{t(id)}</dt>
+          <dd>
+            <Kbd keys={keys} />
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }

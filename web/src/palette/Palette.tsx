@@ -2,24 +2,12 @@ import { type KeyboardEvent, useDeferredValue, useId, useRef, useState } from "r
 import { useT } from "../i18n";
 import { navigate, toConversation } from "../route";
 import { useList } from "../sidebar/list";
-import { useStore } from "../store";
-import { Dialog, Icon, Kbd, classes } from "../ui";
+import { Icon, Kbd, classes } from "../ui";
 import styles from "./Palette.module.css";
 import { type Command, commands } from "./commands";
-import { closeOverlay, overlay } from "./open";
+import { closeOverlay } from "./open";
 
 const MOST_FOUND = 8;
-
-/** Goes anywhere and does anything, by typing. */
-export function Palette() {
-  const t = useT();
-  const open = useStore(overlay) === "palette";
-  return (
-    <Dialog open={open} onClose={closeOverlay} title={t("shell.palette")} untitled place="top">
-      <Choice />
-    </Dialog>
-  );
-}
 
 /** What fits the text: conversations, and what can be done. */
 function useFound(text: string): Command[] {
@@ -46,7 +34,8 @@ function act(command: Command | undefined) {
   command.act();
 }
 
-function Choice() {
+/** Goes anywhere and does anything, by typing. */
+export function Palette() {
   const t = useT();
   const id = useId();
   const [text, setText] = useState("");

@@ -1,27 +1,37 @@
-import { Collapsible } from "@base-ui/react/collapsible";
-import type { ReactNode } from "react";
+import { type ReactNode, useId, useState } from "react";
 import styles from "./Disclosure.module.css";
 import { Icon } from "./Icon";
 
 interface DisclosureProps {
   summary: ReactNode;
   children: ReactNode;
+  /** Without it, the line opens and closes by itself. */
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
 }
 
 /** A line that opens to what is below it. */
 export function Disclosure({ summary, children, open, onOpenChange }: DisclosureProps) {
-  const given = open === undefined ? {} : { open };
+  const id = useId();
+  const [own, setOwn] = useState(false);
+  const isOpen = open ?? own;
+  const toggle = () => {
+    setOwn(!isOpen);
+    onOpenChange?.(!isOpen);
+  };
   return (
-    <Collapsible.Root {...given} onOpenChange={(next) => onOpenChange?.(next)}>
-      <Collapsible.Trigger className={styles["trigger"]}>
+    <div>
+      <button type="button" className={styles["trigger"]} aria-expanded={isOpen} aria-controls={isOpen ? id : undefined} onClick={toggle}>
         <span className={styles["arrow"]}>
           <Icon name="right" size={14} />
         </span>
         <span className={styles["summary"]}>{summary}</span>
-      </Collapsible.Trigger>
-      <Collapsible.Panel className={styles["panel"]}>{children}</Collapsible.Panel>
-    </Collapsible.Root>
+      </button>
+      {isOpen && (
+        <div id={id} className={styles["panel"]}>
+          {children}
+        </div>
+      )}
+    </div>
   );
 }

@@ -1,53 +1,46 @@
-import { Toast as Base } from "@base-ui/react/toast";
+import { useEffect, useState } from "react";
 import { useT } from "../i18n";
+import { useStore } from "../store";
 import { Button } from "./Button";
 import { IconButton } from "./IconButton";
 import styles from "./Toast.module.css";
+import { type Toast, toasts, unsay } from "./toasts";
 
-const toasts = Base.createToastManager();
+const STAYS_MS = 6000;
 
-export interface Said {
-  text: string;
-  /** What can be done about it, such as to undo. */
-  action?: { label: string; onClick: () => void };
-  /** Milliseconds that it stays; 6,000 by default. */
-  stays?: number;
-  kind?: "bad";
-  onGone?: () => void;
-}
-
-/** Says something at the edge of the page for a while. Returns what takes it away. */
-export function say({ text, action, stays = 6000, kind, onGone }: Said): () => void {
-  const id = toasts.add({
-    description: text,
-    timeout: stays,
-    priority: kind === "bad" ? "high" : "low",
-    ...(kind ? { type: kind } : {}),
-    ...(onGone ? { onRemove: onGone } : {}),
-    ...(action ? { actionProps: { children: action.label, onClick: () => (toasts.close(id), action.onClick()) } } : {}),
-  });
-  return () => toasts.close(id);
-}
-
+/** What was said, the newest last. It stays while somebody points at it or has the focus in it. */
 export function Toasts() {
+  const [held, setHeld] = useState(false);
   return (
-    <Base.Provider toastManager={toasts}>
-      <Base.Portal>
-        <Base.Viewport className={styles["viewport"]}>
-          <List />
-        </Base.Viewport>
-      </Base.Portal>
-    </Base.Provider>
+    // Pointed at, it stays: there is nothing to press.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+    <div
+      role="status"
+      className={styles["viewport"]}
+      onPointerEnter={() => setHeld(true)}
+      onPointerLeave={() => setHeld(false)}
+      onFocus={() => setHeld(true)}
+      onBlur={() => setHeld(false)}
+    >
+      {useStore(toasts).map((toast) => (
+        <One key={toast.id} toast={toast} held={held} />
+      ))}
+    </div>
   );
 }
 
-function List() {
+function One({ toast: { id, text, action, kind, stays = STAYS_MS }, held }: { toast: Toast; held: boolean }) {
   const t = useT();
-  return Base.useToastManager().toasts.map((toast) => (
-    <Base.Root key={toast.id} toast={toast} className={styles["toast"]}>
-      <Base.Description className={styles["text"]} />
-      {toast.actionProps && <Base.Action render={<Button kind="plain" />} />}
-      <Base.Close render={<IconButton icon="close" label={t("shell.close")} />} />
-    </Base.Root>
-  ));
+  useEffect(() => {
+    if (held) return;
+    const timer = setTimeout(() => unsay(id), stays);
+    return () => clearTimeout(timer);
+  }, [held, id, stays]);
+  return (
+    <div className={styles["toast"]} data-kind={kind}>
+      <span className={styles["text"]}>{text}</span>
+      {action && <Button onClick={() => (unsay(id), action.onClick())}>{action.label}</Button>}
+      <IconButton icon="close" label={t("shell.close")} onClick={() => unsay(id)} />
+    </div>
+  );
 }

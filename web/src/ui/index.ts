@@ -6,6 +6,7 @@ export { IconButton } from "./IconButton";
 export { Kbd, spell } from "./Kbd";
 export { Menu, MenuChoices, MenuItem, MenuLink, MenuSeparator } from "./Menu";
 export { Skeleton, useLate } from "./Skeleton";
-export { Toasts, say } from "./Toast";
+export { Toasts } from "./Toast";
 export { Tooltip } from "./Tooltip";
 export { classes } from "./classes";
+export { say } from "./toasts";

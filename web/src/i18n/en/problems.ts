@@ -40,4 +40,7 @@ export const problems = {
   "problem.worker_failed": "The server could not start a process for the query. Try again.",
   "problem.unreadable": "The server could not answer (HTTP {status}). Try again.",
   "problem.offline": "The server does not answer. Is it running?",
+  "problem.secret_key_unusable": "The key that seals the stored keys cannot be used: {problem} Whoever runs this server can set it.",
+  "problem.settings_not_allowed": "Only the user of the server's own machine may do this, at its own address.",
+  "problem.upload_too_large": "The file has more than {limit} MB. Put it where the server runs, and add it by its path.",
 };

@@ -40,4 +40,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.worker_failed": "服务器无法为查询启动进程，请重试。",
   "problem.unreadable": "服务器没有给出答复（HTTP {status}），请重试。",
   "problem.offline": "无法连接服务器。它在运行吗？",
+  "problem.secret_key_unusable": "用于加密已存密钥的主密钥无法使用：{problem} 服务器的运行者可以设置它。",
+  "problem.settings_not_allowed": "只有服务器所在机器的用户可以在本机地址上进行此操作。",
+  "problem.upload_too_large": "文件超过 {limit} MB。请把它放到服务器所在的机器上，再按路径添加。",
 };

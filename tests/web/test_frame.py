@@ -1,0 +1,128 @@
+"""The frame of the page: the first minute, languages, themes, keys, the palette, narrow screens, settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.web.looking import ask
+
+pytestmark = pytest.mark.browser
+
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
+SCRIPT = [COUNT, {"finish": "There are **41** rockets [q1]."}]
+
+
+def is_focused(page: Any, selector: str) -> None:
+    page.wait_for_function("(selector) => document.activeElement?.matches(selector)", arg=selector)
+
+
+@pytest.mark.parametrize(
+    ("locale", "line", "question"),
+    [
+        ("en", "Ask your data.", "How many launches were there per year?"),
+        ("zh-CN", "向你的数据提问。", "每年发射了多少次？"),
+    ],
+)
+def test_the_first_question_is_one_click(serve: Any, open_page: Any, locale: str, line: str, question: str) -> None:
+    page = open_page(serve(SCRIPT), locale=locale)
+    page.get_by_role("heading", name=line).wait_for()
+    assert page.evaluate("document.documentElement.lang").startswith(locale[:2])
+    page.get_by_role("button", name=question).click()
+    page.wait_for_url("**/c/*")
+    page.locator("main strong", has_text="41").wait_for()
+    page.get_by_role("heading", name=question, level=1).wait_for()
+    assert page.title() == f"{question} · Longthread"
+    page.locator("nav a[aria-current=page]", has_text=question).wait_for()
+
+
+def test_language_and_theme_are_chosen_and_kept(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/settings/appearance", color_scheme="light")
+    light = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    page.get_by_text("中文").click()
+    page.get_by_text("深色").click()
+    page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor !== light", arg=light)
+    page.reload()
+    page.get_by_role("heading", name="设置").wait_for()
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(21, 23, 26)"
+    page.get_by_text("跟随系统").click()
+    page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor === light", arg=light)
+
+
+def test_the_palette_goes_anywhere_without_a_mouse(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    running.answer("How many rockets?")
+    page = open_page(running)
+    is_focused(page, "#question")
+    page.keyboard.press("Control+k")
+    is_focused(page, "[role=combobox]")
+    page.get_by_role("option", name="How many rockets?").wait_for()
+    page.keyboard.type("usage")
+    page.get_by_role("option", name="Settings: Usage", selected=True).wait_for()
+    page.keyboard.press("Escape")
+    is_focused(page, "#question")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("rockets")
+    page.get_by_role("option", name="How many rockets?", selected=True).wait_for()
+    page.keyboard.press("Enter")
+    page.locator("main strong", has_text="41").wait_for()
+    page.keyboard.press("Control+Shift+o")
+    page.get_by_role("heading", name="Ask your data.").wait_for()
+    is_focused(page, "#question")
+    page.keyboard.type("?")
+    assert page.input_value("#question") == "?"
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").wait_for()
+
+
+def test_a_narrow_screen_has_a_drawer_and_never_goes_sideways(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    running.answer("How many rockets?")
+    page = open_page(running, width=390)
+    opener = page.get_by_role("button", name="Open the list of conversations")
+    assert page.get_by_role("link", name="How many rockets?").count() == 0
+    opener.tap()
+    page.get_by_role("link", name="How many rockets?").tap()
+    page.locator("main strong", has_text="41").wait_for()
+    page.get_by_role("dialog").wait_for(state="detached")
+    opener.tap()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    is_focused(page, "[aria-label='Open the list of conversations']")
+    for path in ("/", "/settings/usage", "/settings/agents", page.url.removeprefix(running.url)):
+        page.goto(running.url + path)
+        page.wait_for_selector("main")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_a_server_that_is_away_is_told_and_the_page_goes_on(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many rockets?")["thread_id"]
+    page = open_page(running, f"/c/{thread}", quiet=False)
+    page.locator("main strong", has_text="41").wait_for()
+    running.stop()
+    page.get_by_text("The server is not heard.").wait_for()
+    page.get_by_role("link", name="New conversation").click()
+    ask(page, "And now?")
+    page.get_by_text("The server does not answer. Is it running?").wait_for()
+    assert page.input_value("#question") == "And now?"
+
+
+def test_addresses_that_lead_nowhere_say_so(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/settings/nothing")
+    page.get_by_text("There is no page here.").wait_for()
+    page.get_by_role("button", name="Go to the start").click()
+    page.get_by_role("heading", name="Ask your data.").wait_for()
+
+
+def test_usage_is_by_conversation_and_model(serve: Any, open_page: Any) -> None:
+    running = serve(None, model="demo")
+    running.answer("Which rockets are there?")
+    page = open_page(running, "/settings/usage")
+    row = page.locator("tbody tr").first
+    row.locator("td", has_text="demo").wait_for()
+    assert row.locator("th").inner_text() == "Which rockets are there?"
+    assert all(cell.replace(",", "").isdigit() for cell in row.locator("td").all_inner_texts()[1:])

@@ -1,0 +1,148 @@
+"""The list of conversations."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+from tests.server.apps import define, define_clerk
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = [{"finish": "There are **41** rockets."}]
+QUESTIONS = ("How many rockets?", "运载火箭有哪些？")
+
+
+def names(page: Any) -> list[str]:
+    texts: list[str] = page.locator("nav li[data-id] a").all_inner_texts()
+    return [text.split("\n")[0] for text in texts]
+
+
+def listed(page: Any, *expected: str) -> None:
+    """Wait until the list has these, in this order."""
+    page.wait_for_function(
+        """(expected) => JSON.stringify([...document.querySelectorAll('nav li[data-id] a')]
+            .map((each) => each.innerText.split('\\n')[0])) === JSON.stringify(expected)""",
+        arg=list(expected),
+    )
+
+
+def choose(page: Any, name: str, item: str) -> None:
+    page.get_by_role("button", name=f"More: {name}").click()
+    page.get_by_role("menuitem", name=item, exact=True).click()
+
+
+def test_a_conversation_is_found_renamed_and_tagged(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    for question in QUESTIONS:
+        running.answer(question)
+    page = open_page(running)
+    listed(page, *reversed(QUESTIONS))
+    page.get_by_role("searchbox").fill("火箭")
+    listed(page, QUESTIONS[1])
+    page.locator("nav li[data-id] a").click()
+    page.locator("main strong").wait_for()
+    choose(page, QUESTIONS[1], "Rename")
+    page.keyboard.insert_text("Rockets 火箭")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Rockets 火箭", level=1).wait_for()
+    listed(page, "Rockets 火箭")
+    choose(page, "Rockets 火箭", "Tags")
+    page.get_by_label("New tag").fill("space")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Remove the tag space").wait_for()
+    page.get_by_role("button", name="Done").click()
+    [renamed] = [each for each in running.client.get("/api/conversations").json()["conversations"] if each["tags"]]
+    assert (renamed["label"], renamed["tags"]) == ("Rockets 火箭", ["space"])
+    page.get_by_role("searchbox").fill("no such words")
+    page.get_by_text("Nothing found.").wait_for()
+
+
+def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    ids = [running.answer(question)["thread_id"] for question in QUESTIONS]
+    page = open_page(running, f"/c/{ids[0]}", quiet=False)  # what is gone is asked for once more
+    listed(page, *reversed(QUESTIONS))
+    choose(page, QUESTIONS[0], "Delete")
+    listed(page, QUESTIONS[1])
+    page.get_by_role("heading", name="Ask your data.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    listed(page, *reversed(QUESTIONS))
+    page.locator("main strong").wait_for()
+    choose(page, QUESTIONS[1], "Archive")
+    listed(page, QUESTIONS[0])
+    page.get_by_role("button", name="Archive", exact=True).click()
+    listed(page, QUESTIONS[1])
+    choose(page, QUESTIONS[1], "Take out of the archive")
+    page.get_by_text("Nothing is archived.").wait_for()
+    page.get_by_role("button", name="Archive", exact=True).click()
+    listed(page, *reversed(QUESTIONS))
+
+
+def test_what_others_do_is_seen_without_a_reload(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running)
+    page.get_by_text("No conversations yet.").wait_for()
+    running.model.shut.set()
+    first = running.ask(QUESTIONS[0])
+    page.get_by_role("link", name=f"{QUESTIONS[0]} Answering").wait_for()
+    running.model.shut.clear()
+    running.answer(QUESTIONS[1])
+    listed(page, *reversed(QUESTIONS))
+    page.get_by_role("link", name=f"{QUESTIONS[0]} Answering").wait_for(state="detached")
+    assert running.client.delete(f"/api/conversations/{first['thread_id']}").status_code == 204
+    listed(page, QUESTIONS[1])
+
+
+def test_a_damaged_conversation_is_named_and_can_be_deleted(serve: Any, open_page: Any, store_address: str) -> None:
+    running = serve(SCRIPT)
+    ids = [running.answer(question)["thread_id"] for question in QUESTIONS]
+    with closing(sqlite3.connect(store_address)) as store, store:
+        assert store.execute("UPDATE threads SET created_at = 'zzz' WHERE id = ?", ids[:1]).rowcount == 1
+    page = open_page(running)
+    page.locator(f"nav li[data-id='{ids[0]}']", has_text="Damaged: it cannot be read").wait_for()
+    page.get_by_role("button", name=f"Delete: {ids[0]}").click()
+    page.get_by_role("button", name=f"Delete: {ids[0]}").wait_for(state="detached")
+    assert names(page) == [QUESTIONS[1]]
+    assert running.client.get("/api/conversations").json()["damaged"] == []
+
+
+def test_what_waits_for_approval_is_marked(serve: Any, open_page: Any, store_address: str) -> None:
+    define_clerk(store_address)
+    calls = [{"thought": "", "action": "send_mail", "args": {"to": "ada"}}]
+    running = serve([calls, {"finish": "She was **told**."}])
+    thread = running.answer("Write to her.", agent="clerk")["thread_id"]
+    page = open_page(running)
+    page.get_by_role("link", name="Write to her. Waits for approval clerk").wait_for()
+    path = f"/api/conversations/{thread}/approvals"
+    [call] = [each["id"] for each in running.client.get(path).json()["pending"]]
+    assert running.client.post(path, json={"decisions": {call: {"type": "approve"}}}).status_code == 202
+    page.get_by_text("Waits for approval").wait_for(state="detached")
+
+
+def test_a_new_conversation_is_with_the_agent_that_was_chosen(serve: Any, open_page: Any, store_address: str) -> None:
+    pilot = {
+        "kind": "agent",
+        "name": "航天员",
+        "description": "只问航天。",
+        "system_prompt": "You ask.",
+        "skills": ["data"],
+        "config": {"source": "航天"},
+    }
+    define(store_address, {"kind": "source", "name": "航天", "address": "demo"}, pilot)
+    running = serve(SCRIPT)
+    page = open_page(running, locale="zh-CN")
+    page.get_by_role("button", name="智能体: analyst").click()
+    page.get_by_role("menuitemradio", name="assistant").click()
+    page.locator("main p", has_text="有问必答，并能记住事情。").wait_for()
+    assert page.get_by_role("button", name="数据源").count() == 0
+    page.get_by_role("button", name="智能体: assistant").click()
+    page.get_by_role("menuitemradio", name="航天员").click()
+    page.locator("main p", has_text="只问航天。").wait_for()
+    page.fill("#question", "你好")
+    page.press("#question", "Enter")
+    page.locator("main strong").wait_for()
+    [thread] = running.client.get("/api/conversations").json()["conversations"]
+    assert running.history(thread["id"])["agent"]["name"] == "航天员"

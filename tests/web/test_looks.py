@@ -1,0 +1,50 @@
+"""Each screen and overlay of the frame, looked at by axe-core: both languages, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.web.conftest import looked_at
+
+pytestmark = pytest.mark.browser
+
+COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT id, name, height_m FROM rockets"}}
+SCRIPT = [COUNT, {"finish": "There are **41** rockets [q1].\n\n| a | b |\n|---|--:|\n| x | 41 |"}]
+SETTINGS = ("appearance", "agents", "sources", "usage")
+
+
+@pytest.mark.parametrize(
+    ("width", "locale", "scheme"),
+    [(1280, "en", "light"), (1280, "zh-CN", "dark"), (390, "zh-CN", "light"), (390, "en", "dark")],
+)
+def test_every_screen_can_be_used_by_everyone(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
+    running = serve(SCRIPT)
+    threads = [running.answer(each)["thread_id"] for each in ("How many rockets are there?", "运载火箭有哪些？")]
+    tagged = running.client.patch(f"/api/conversations/{threads[0]}", json={"tags": ["space"]})
+    assert tagged.status_code == 200
+    page = open_page(running, width=width, locale=locale, color_scheme=scheme)
+    name = f"{width}-{locale[:2]}-{scheme}"
+    page.locator("main ul button").first.wait_for()
+    looked_at(page, f"new-{name}")
+    page.keyboard.press("Control+k")
+    page.get_by_role("option").nth(3).wait_for()
+    looked_at(page, f"palette-{name}")
+    page.keyboard.press("Escape")
+    page.goto(f"{running.url}/c/{threads[0]}")
+    page.locator("main strong").first.wait_for()
+    looked_at(page, f"conversation-{name}")
+    if width < 760:
+        page.locator("header button").first.tap()
+        page.get_by_role("dialog").wait_for()
+        looked_at(page, f"drawer-{name}")
+    page.locator("li[data-id] button").last.click()
+    page.get_by_role("menu").wait_for()
+    looked_at(page, f"menu-{name}")
+    page.get_by_role("menuitem").nth(1).click()
+    page.get_by_role("dialog").last.locator("form").wait_for()
+    looked_at(page, f"tags-{name}")
+    for section in SETTINGS:
+        page.goto(f"{running.url}/settings/{section}")
+        page.locator("main h2").first.wait_for()
+        looked_at(page, f"{section}-{name}")

@@ -1,0 +1,28 @@
+import { Suspense, lazy } from "react";
+import { useT } from "../i18n";
+import { useStore } from "../store";
+import { Dialog } from "../ui";
+import { closeOverlay, overlay } from "./open";
+
+const Palette = lazy(() => import("./Palette").then(({ Palette }) => ({ default: Palette })));
+const Keys = lazy(() => import("./Keys").then(({ Keys }) => ({ default: Keys })));
+
+/** What is open above the page. It is loaded when it is opened first. */
+export function Overlays() {
+  const t = useT();
+  const open = useStore(overlay);
+  return (
+    <>
+      <Dialog open={open === "palette"} onClose={closeOverlay} title={t("shell.palette")} untitled place="top">
+        <Suspense>
+          <Palette />
+        </Suspense>
+      </Dialog>
+      <Dialog open={open === "keys"} onClose={closeOverlay} title={t("keys.title")}>
+        <Suspense>
+          <Keys />
+        </Suspense>
+      </Dialog>
+    </>
+  );
+}
