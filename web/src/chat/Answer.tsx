@@ -1,3 +1,4 @@
+import { useDeferredValue } from "react";
 import { receiptComponents, useReceiptPlugins } from "../results/Receipts";
 import { ResultCard } from "../results/ResultCard";
 import type { Card } from "../results/step";
@@ -12,11 +13,13 @@ interface AnswerProps {
 
 export function Answer({ threadId, text, cards }: AnswerProps) {
   const plugins = useReceiptPlugins();
+  // What is typed meanwhile comes first: text that streams is parsed when there is time.
+  const shown = useDeferredValue(text);
   return (
     <>
-      {text !== "" && (
+      {shown !== "" && (
         <div data-answer>
-          <Markdown text={text} plugins={plugins} components={receiptComponents} />
+          <Markdown text={shown} plugins={plugins} components={receiptComponents} />
         </div>
       )}
       {cards.map(({ step, charts }) => (

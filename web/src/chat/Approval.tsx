@@ -39,8 +39,8 @@ export function Approval({ conversation, call }: ApprovalProps) {
         : { type: "approve" };
   const submit = (event: FormEvent) => (event.preventDefault(), void decide(made));
   return (
-    <form className={styles["card"]} data-tone="warn" data-call={call.id} aria-labelledby={id} onSubmit={submit}>
-      <div className={styles["said"]}>
+    <form className={styles["card"]} data-tone="warn" data-call={call.id} onSubmit={submit}>
+      <div role="group" aria-labelledby={id} className={styles["said"]}>
         <strong id={id}>{t("chat.waiting", { tool: call.tool })}</strong>
         {call.description && <p dir="auto">{visible(call.description)}</p>}
         {mode === "edit" ? (

@@ -7,6 +7,7 @@ import type { Run, Turn } from "../stream/types";
 import { BranchPager } from "./BranchPager";
 import styles from "./Footer.module.css";
 import * as actions from "./actions";
+import { copyText } from "./clipboard";
 
 interface FooterProps {
   conversation: Conversation;
@@ -43,7 +44,7 @@ function Copy({ text }: { text: string }) {
   const t = useT();
   const [copied, setCopied] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    await copyText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };

@@ -62,6 +62,12 @@ const OWN: Components = {
       </a>
     );
   },
+  // Below the question, which is a heading of the page. A model skips levels.
+  h1: ({ children }) => <h3 data-level="1">{children}</h3>,
+  h2: ({ children }) => <h3 data-level="1">{children}</h3>,
+  h4: ({ children }) => <h3>{children}</h3>,
+  h5: ({ children }) => <h3>{children}</h3>,
+  h6: ({ children }) => <h3>{children}</h3>,
   table: ({ children }) => <TableBox>{children}</TableBox>,
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
   input: ({ checked }) => <span aria-hidden="true">{checked ? "☑ " : "☐ "}</span>,
@@ -70,7 +76,7 @@ const OWN: Components = {
 function TableBox({ children }: { children: ReactNode }) {
   const t = useT();
   return (
-    <div className={styles["tableBox"]} tabIndex={0} role="region" aria-label={t("chat.table")}>
+    <div className={styles["tableBox"]} tabIndex={0} role="group" aria-label={t("chat.table")}>
       <table>{children}</table>
     </div>
   );

@@ -5,6 +5,7 @@ import type { Entry } from "../stream/types";
 import { Button } from "../ui";
 import { BranchPager } from "./BranchPager";
 import styles from "./Question.module.css";
+import { classes } from "../ui/classes";
 import * as actions from "./actions";
 import { composes, sends } from "./keys";
 
@@ -25,9 +26,11 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
   if (editing) return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
   return (
     <div className={styles["row"]}>
-      <div className={styles["bubble"]} dir="auto">
-        <span className="unseen">{t("chat.you")}: </span>
-        <div className={isLong && !whole ? styles["cut"] : undefined}>{question.text}</div>
+      <div className={styles["bubble"]}>
+        <h2 dir="auto" className={classes(styles["text"], isLong && !whole && styles["cut"])}>
+          <span className="unseen">{t("chat.you")}: </span>
+          {question.text}
+        </h2>
         {isLong && (
           <button type="button" className={styles["more"]} aria-expanded={whole} onClick={() => setWhole(!whole)}>
             {t(whole ? "chat.less" : "chat.whole")}
@@ -75,6 +78,7 @@ function Editor({ conversation, question, onDone }: EditorProps) {
   };
   return (
     <form className={styles["editor"]} onSubmit={(event) => (event.preventDefault(), void send())}>
+      <h2 className="unseen">{t("chat.editQuestion")}</h2>
       <textarea
         ref={field}
         className={styles["field"]}

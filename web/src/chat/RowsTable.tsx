@@ -12,7 +12,7 @@ const SHOWN = 20;
 export function RowsTable({ columns, rows }: RowsTableProps) {
   const t = useT();
   return (
-    <div className={styles["tableBox"]} tabIndex={0} role="region" aria-label={t("chat.result")}>
+    <div className={styles["tableBox"]} tabIndex={0} role="group" aria-label={t("chat.result")}>
       <table>
         <thead>
           <tr>
