@@ -24,7 +24,7 @@ def test_no_route_reaches_another_users_conversation(serve: Any) -> None:
     asked = ada.answer("Is this mine?")
     before = ada.history(asked["thread_id"])
     first = before["messages"][0]["id"]
-    values = {**asked, "index": 0, "message_id": first, "question_id": first}
+    values = {**asked, "index": 0, "message_id": first, "question_id": first, "share_id": "x"}
     tried = 0
     for path, methods in grace.client.get("/api/openapi.json").json()["paths"].items():
         for method, about in methods.items():

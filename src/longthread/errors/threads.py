@@ -148,3 +148,12 @@ class NothingToResume(LongthreadError, exit_code=2):
 
 class NothingToStop(NothingToResume):
     message = "Thread {thread} has no run to stop: its last one has ended."
+
+
+class ShareNotFound(LongthreadError, exit_code=2):
+    message = "This link shows nothing: it has expired or was revoked, or there never was one. Ask for a new link."
+
+
+class NothingToShare(LongthreadError, exit_code=2):
+    message = "Thread {thread} is empty: there is nothing to share yet."
+    thread: str

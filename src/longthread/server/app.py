@@ -30,6 +30,7 @@ from longthread.server.routes import (
     memories,
     queue,
     results,
+    shares,
     usage,
 )
 from longthread.server.routes import models as model_routes
@@ -93,6 +94,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
         model_routes,
         memories,
         source_routes,
+        shares,
         approvals,
         events,
         agui,

@@ -57,6 +57,8 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.UploadNotFound: 404,
     errors.UploadTooLarge: 413,
     errors.DefinitionInUse: 409,
+    errors.ShareNotFound: 404,
+    errors.NothingToShare: 409,
     errors.KeyRefused: 409,
     errors.KeyNotFound: 404,
     errors.ProviderUnreachable: 502,

@@ -1,1 +1,1 @@
-"""What lets somebody in: keys of providers."""
+"""What lets somebody in: keys of providers, and links to conversations."""

@@ -14,9 +14,24 @@ from longthread.store.schema import schema
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-SCHEMA_VERSION = 45
+SCHEMA_VERSION = 46
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
-_UPGRADES = {26: 33, 33: 34, 34: 35, 35: 36, 36: 37, 37: 38, 38: 39, 39: 40, 40: 41, 41: 42, 42: 43, 43: 44, 44: 45}
+_UPGRADES = {
+    26: 33,
+    33: 34,
+    34: 35,
+    35: 36,
+    36: 37,
+    37: 38,
+    38: 39,
+    39: 40,
+    40: 41,
+    41: 42,
+    42: 43,
+    43: 44,
+    44: 45,
+    45: 46,
+}
 """`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
 BUNDLED = "upgrade_33"
 """Bundles are unpacked before this part."""

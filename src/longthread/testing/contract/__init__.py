@@ -42,7 +42,7 @@ from longthread.testing.contract.text import TextContract
 from longthread.testing.contract.threads import ThreadContract
 from longthread.testing.contract.transactions import TransactionContract
 from longthread.testing.contract.transfer import TransferContract
-from longthread.testing.contract.users import KeyContract, UserContract
+from longthread.testing.contract.users import KeyContract, ShareContract, UserContract
 from longthread.testing.contract.windows import WindowContract
 from longthread.testing.contract.workers import WorkerContract
 
@@ -58,6 +58,7 @@ class StoreContract(
     SearchContract,
     UserContract,
     KeyContract,
+    ShareContract,
     RunContract,
     WorkerContract,
     JobContract,

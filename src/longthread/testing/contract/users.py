@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from longthread.errors import ThreadNotFound
+from longthread.errors import ShareNotFound, ThreadNotFound
 from longthread.memory.forget import forget_user
 from longthread.store import listing, log
-from longthread.store.access import provider_keys
+from longthread.store.access import provider_keys, share_links
+from longthread.store.access.share_links import ShareLink
 from longthread.store.driver import Driver
-from longthread.testing.contract.base import USER, Contract, position, thread_with
+from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
 
 
 class KeyContract(Contract):
@@ -29,6 +32,34 @@ class KeyContract(Contract):
         async with store.reading() as tx:
             assert await provider_keys.of_user(tx, USER) == []
             assert len(await provider_keys.of_user(tx, "other")) == 1
+
+
+class ShareContract(Contract):
+    """`longthread.store.access.share_links`."""
+
+    async def test_a_link_is_found_by_its_token_until_it_is_revoked_or_expires(self, store: Driver) -> None:
+        await thread_with(store, "a", user_id=USER)
+        soon, past = datetime(2040, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)
+        made: list[tuple[ShareLink, str]] = []
+        async with store.writing() as tx:
+            for until in (soon, None, past):
+                made.append(await share_links.create(tx, "t", user_id=USER, tip=1, expires_at=until))
+            assert await share_links.of_thread(tx, "t") == [made[0][0], made[1][0]]
+            assert await share_links.find(tx, made[0][1]) == made[0][0]
+            for token in (made[2][1], "", "x", "\ud800"):
+                with pytest.raises(ShareNotFound):
+                    await share_links.find(tx, token)
+            with pytest.raises(ThreadNotFound):
+                await share_links.revoke(tx, "t", made[0][0].id, user_id="other")
+            await share_links.revoke(tx, "t", made[0][0].id, user_id=USER)
+            with pytest.raises(ShareNotFound):
+                await share_links.revoke(tx, "t", made[0][0].id, user_id=USER)
+            await share_links.create(tx, "t", user_id=USER, tip=1, expires_at=None)
+        assert (await rows_of(store))["share_links"] == 2, "the expired one is gone"
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+            with pytest.raises(ShareNotFound):
+                await share_links.find(tx, made[1][1])
 
 
 class UserContract(Contract):

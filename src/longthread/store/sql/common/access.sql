@@ -7,3 +7,20 @@ SELECT provider, sealed, set_at FROM provider_keys WHERE user_id = :user_id ORDE
 
 -- name: delete_provider_key
 DELETE FROM provider_keys WHERE user_id = :user_id AND provider = :provider;
+
+-- name: insert_share
+INSERT INTO share_links (thread_id, id, token_hash, user_id, tip, created_at, expires_at)
+VALUES (:thread_id, :id, :token_hash, :user_id, :tip, :created_at, :expires_at);
+
+-- name: select_shares
+SELECT * FROM share_links
+WHERE thread_id = :thread_id AND (expires_at IS NULL OR expires_at > :now) ORDER BY created_at, id;
+
+-- name: select_share
+SELECT * FROM share_links WHERE token_hash = :token_hash AND (expires_at IS NULL OR expires_at > :now);
+
+-- name: delete_share
+DELETE FROM share_links WHERE thread_id = :thread_id AND id = :id;
+
+-- name: delete_expired_shares
+DELETE FROM share_links WHERE thread_id = :thread_id AND expires_at <= :now;

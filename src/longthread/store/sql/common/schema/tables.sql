@@ -213,6 +213,19 @@ CREATE TABLE idempotency_keys (
 ) WITHOUT ROWID;
 CREATE INDEX idempotency_keys_of_thread ON idempotency_keys (thread_id);
 
+-- A link by which anybody may read a thread's branch up to entry `tip`. Of its token there is only a hash.
+CREATE TABLE share_links (
+    thread_id  TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
+    id         TEXT NOT NULL,
+    token_hash TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
+    tip        BIGINT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT,
+    PRIMARY KEY (thread_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX share_links_by_token ON share_links (token_hash);
+
 -- A user's key of a provider, sealed under a key that is not in this database.
 CREATE TABLE provider_keys (
     user_id  TEXT NOT NULL,

@@ -1,0 +1,183 @@
+"""Links by which others read a conversation, and what they then see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from longthread.errors import CursorUnknown, InvalidInput, NothingToShare, RunInProgress, ShareNotFound, ThreadNotFound
+from longthread.model.builtin import MEMORY_TOOLS
+from longthread.server.answers import History, RunView, StepView
+from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.fields import WHOLE, Time
+from longthread.server.history import history
+from longthread.server.openapi import problems
+from longthread.server.paths import PathSegment
+from longthread.server.share_answers import (
+    SharedConversation,
+    SharedMessage,
+    SharedRun,
+    ShareList,
+    ShareMade,
+    ShareView,
+)
+from longthread.server.state import Caller, ServedDep
+from longthread.store import log, runs, summaries
+from longthread.store.access import share_links
+from longthread.store.access.share_links import ShareLink
+from longthread.store.driver import Transaction
+
+router = APIRouter(prefix="/api", tags=["shares"])
+
+_TOLD = ("answer", "summary", "citations", "queries")
+"""What a run's outcome shows to others: its errors may name files and servers."""
+
+
+class ShareBody(BaseModel):
+    """When a link expires: at a time, or so many seconds from now; without either, never."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"not": {"required": ["expires_at", "ttl_seconds"]}})
+
+    expires_at: Time | None = None
+    ttl_seconds: Annotated[int, Field(ge=1, le=10**9), WHOLE] | None = None
+
+    @model_validator(mode="after")
+    def _says_one(self) -> Self:
+        if {"expires_at", "ttl_seconds"} <= self.model_fields_set:
+            raise ValueError("give expires_at or ttl_seconds, not both")
+        return self
+
+    @property
+    def moment(self) -> datetime | None:
+        """When the link expires. Raises InvalidInput: that is over, or outside of the calendar."""
+        now = datetime.now(UTC)
+        if self.ttl_seconds is not None:
+            return now + timedelta(seconds=self.ttl_seconds)
+        try:
+            until = None if self.expires_at is None else self.expires_at.astimezone(UTC)
+        except OverflowError as error:
+            raise InvalidInput(reason=f"{self.expires_at} is not a time in UTC: give a year from 1 to 9999.") from error
+        if until is not None and until <= now:
+            raise InvalidInput(reason=f"{until.isoformat()} is over: the link would show nothing.")
+        return until
+
+
+@router.post(
+    "/conversations/{thread_id}/shares",
+    status_code=201,
+    responses=problems(NothingToShare, RunInProgress, ThreadNotFound, body=True),
+)
+async def share(served: ServedDep, user: Caller, thread_id: PathSegment, body: ShareBody | None = None) -> ShareMade:
+    """Make a link by which anybody who reaches this server may read the conversation as it is now. It is given once:
+    only a hash of it is stored."""
+    until = body.moment if body is not None else None
+    async with served.analyst.store.writing() as tx:
+        await log.lock(tx, thread_id)
+        thread = await log.find_thread(tx, thread_id, user_id=user)
+        run = await runs.last_run(tx, thread_id)
+        if run is not None and run.status in {"running", "waiting"}:
+            raise RunInProgress(thread=thread_id, run=run.id)
+        if not thread.tip:
+            raise NothingToShare(thread=thread_id)
+        link, token = await share_links.create(tx, thread_id, user_id=user, tip=thread.tip, expires_at=until)
+    return {**_view(link), "token": token, "path": f"/s/{token}"}
+
+
+@router.get("/conversations/{thread_id}/shares", responses=problems(ThreadNotFound, reads=True))
+async def shares(served: ServedDep, user: Caller, thread_id: PathSegment) -> ShareList:
+    """The links to a conversation that work, without their tokens."""
+    async with served.analyst.store.reading() as tx:
+        await log.find_thread(tx, thread_id, user_id=user)
+        return {"shares": [_view(link) for link in await share_links.of_thread(tx, thread_id)]}
+
+
+@router.delete(
+    "/conversations/{thread_id}/shares/{share_id}", status_code=204, responses=problems(ShareNotFound, ThreadNotFound)
+)
+async def revoke(served: ServedDep, user: Caller, thread_id: PathSegment, share_id: PathSegment) -> Response:
+    """Revoke a link: it shows nothing any more."""
+    async with served.analyst.store.writing() as tx:
+        await share_links.revoke(tx, thread_id, share_id, user_id=user)
+    return Response(status_code=204)
+
+
+@router.get("/shared/{token}", responses=problems(CursorUnknown, ShareNotFound, reads=True))
+async def shared(
+    served: ServedDep,
+    response: Response,
+    token: PathSegment,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: str | None = None,
+) -> SharedConversation:
+    """What a link shows: messages, and steps with the rows that the log has. Nothing is queried for it."""
+    response.headers["Cache-Control"] = "no-store"
+    async with served.analyst.store.reading() as tx:
+        link = await share_links.find(tx, token)
+        cursor = await _cursor(tx, link, before)
+        try:
+            found = await history(tx, link.thread_id, user_id=link.user_id, limit=limit, before=cursor)
+        except ThreadNotFound as error:  # it is about to be deleted
+            raise ShareNotFound from error
+    return _shown(found, link)
+
+
+async def _cursor(tx: Transaction, link: ShareLink, before: str | None) -> str:
+    """The cursor of the page: one that leads out of the shared branch is unknown."""
+    if before is None:
+        return encode_cursor(link.tip)
+    [seq] = decode_cursor(before, int)
+    if not 0 < seq <= link.tip or not await summaries.is_behind(
+        tx, link.thread_id, mark=seq, tip=link.tip, first_seq=1
+    ):
+        raise CursorUnknown
+    return before
+
+
+def _shown(found: History, link: ShareLink) -> SharedConversation:
+    return {
+        "label": found["label"],
+        "createdAt": found["createdAt"],
+        "shared_at": link.created_at.isoformat(),
+        "messages": [
+            SharedMessage(
+                id=each["id"],
+                role=each["role"],
+                content=each["content"],
+                kind=each["kind"],
+                created_at=each["created_at"],
+                run_id=each["run_id"],
+            )
+            for each in found["messages"]
+            if each["role"] != "system"
+        ],
+        "runs": [_run(each) for each in found["runs"]],
+        "steps": {place: [*filter(_is_shown, steps)] for place, steps in found["steps"].items()},
+        "before": found["before"],
+    }
+
+
+def _run(run: RunView) -> SharedRun:
+    return {
+        "id": run["id"],
+        "status": run["status"],
+        "model": run["model"],
+        "agent": run["agent"]["name"] if run["agent"] is not None else None,
+        "started_at": run["started_at"],
+        "ended_at": run["ended_at"],
+        "outcome": {key: run["outcome"][key] for key in _TOLD if key in run["outcome"]},
+    }
+
+
+def _is_shown(step: StepView) -> bool:
+    return step["action"] not in MEMORY_TOOLS
+
+
+def _view(link: ShareLink) -> ShareView:
+    return {
+        "id": link.id,
+        "created_at": link.created_at.isoformat(),
+        "expires_at": link.expires_at.isoformat() if link.expires_at is not None else None,
+    }

@@ -1,0 +1,90 @@
+"""Links by which anybody may read a conversation up to a message. Of a link's token only a hash is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from longthread.errors import ShareNotFound
+from longthread.model.ids import new_id
+from longthread.store import log
+from longthread.store.driver import Row, Transaction, one
+from longthread.store.log import now
+
+_BYTES = 32
+"""Of a token: nobody guesses one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLink:
+    """A link to the branch of a user's thread that ends in entry `tip`. It is of no use from `expires_at` on."""
+
+    id: str
+    thread_id: str
+    user_id: str
+    tip: int
+    created_at: datetime
+    expires_at: datetime | None
+
+
+async def create(
+    tx: Transaction, thread_id: str, *, user_id: str, tip: int, expires_at: datetime | None
+) -> tuple[ShareLink, str]:
+    """Return a new link and its token, which nobody can learn again. The caller has checked access."""
+    token = secrets.token_urlsafe(_BYTES)
+    link = ShareLink(new_id(), thread_id, user_id, tip, datetime.fromisoformat(now()), expires_at)
+    await tx.run("delete_expired_shares", thread_id=thread_id, now=now())
+    await tx.run(
+        "insert_share",
+        thread_id=thread_id,
+        id=link.id,
+        token_hash=_hash(token),
+        user_id=user_id,
+        tip=tip,
+        created_at=_text(link.created_at),
+        expires_at=None if expires_at is None else _text(expires_at),
+    )
+    return link, token
+
+
+async def of_thread(tx: Transaction, thread_id: str) -> list[ShareLink]:
+    """Return a thread's links that have not expired, the first first."""
+    return [_link(row) for row in await tx.fetch("select_shares", thread_id=thread_id, now=now())]
+
+
+async def find(tx: Transaction, token: str) -> ShareLink:
+    """Return the link of a token. Raises `ShareNotFound`: there is none, or it has expired or was revoked."""
+    row = await one(tx, "select_share", token_hash=_hash(token), now=now())
+    if row is None:
+        raise ShareNotFound
+    return _link(row)
+
+
+async def revoke(tx: Transaction, thread_id: str, link_id: str, *, user_id: str) -> None:
+    """Delete a link. Raises `ThreadNotFound`, or `ShareNotFound`."""
+    await log.find_thread(tx, thread_id, user_id=user_id)
+    if not await tx.run("delete_share", thread_id=thread_id, id=link_id):
+        raise ShareNotFound
+
+
+def _hash(token: str) -> str:
+    # Tokens are random: a slow hash would protect nothing.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _link(row: Row) -> ShareLink:
+    expires = row["expires_at"]
+    return ShareLink(
+        id=row["id"],
+        thread_id=row["thread_id"],
+        user_id=row["user_id"],
+        tip=int(row["tip"]),
+        created_at=datetime.fromisoformat(row["created_at"]),
+        expires_at=datetime.fromisoformat(expires) if expires else None,
+    )

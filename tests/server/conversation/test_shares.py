@@ -1,0 +1,119 @@
+"""Links by which others read a conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.one_backend
+
+COUNT = {"thought": "I count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
+KEEP = {"thought": "", "action": "remember", "args": {"content": "The user has a canary."}}
+SCRIPT = [COUNT, KEEP, {"finish": "**41** [q1]."}, {"finish": "You are welcome."}, {"finish": "Indeed."}]
+
+
+def share(running: Any, thread: str, **body: Any) -> dict[str, Any]:
+    made = running.client.post(f"/api/conversations/{thread}/shares", json=body)
+    assert made.status_code == 201, made.text
+    found: dict[str, Any] = made.json()
+    return found
+
+
+def seen(running: Any, link: dict[str, Any], **query: Any) -> Any:
+    return running.client.get(f"/api/shared/{link['token']}", params=query)
+
+
+def refused(answer: Any) -> bool:
+    return (answer.status_code, answer.json()["code"]) == (404, "share_not_found")
+
+
+def test_a_link_shows_the_conversation_as_it_was_without_memory_and_addresses(serve: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many rockets?")["thread_id"]
+    running.client.patch(f"/api/conversations/{thread}", json={"metadata": {"note": "a canary"}})
+    link = share(running, thread)
+    assert link["path"] == f"/s/{link['token']}"
+    answer = seen(running, link)
+    shown = answer.json()
+    assert answer.headers["cache-control"] == "no-store"
+    assert [(each["role"], each["content"]) for each in shown["messages"]] == [
+        ("user", "How many rockets?"),
+        ("assistant", "**41** [q1]."),
+    ]
+    [run] = shown["runs"]
+    [step] = shown["steps"][run["id"]]
+    assert (step["action"], step["observation"]["data"]["rows"]) == ("run_sql", [[41]])
+    assert run["outcome"]["answer"] == "**41** [q1]."
+    for hidden in ("canary", '"source"', "warnings", "queue", "manifest", "prompt"):
+        assert hidden not in json.dumps(shown), hidden
+    running.answer("Thank you", thread_id=thread)
+    assert seen(running, link).json() == shown, "what came later is not shared"
+    assert len(seen(running, share(running, thread)).json()["messages"]) == 4
+
+
+def test_a_link_is_revoked_expires_and_goes_with_its_conversation(serve: Any) -> None:
+    running = serve(SCRIPT[2:])
+    thread = running.answer("How many?")["thread_id"]
+    path = f"/api/conversations/{thread}/shares"
+    first, second = share(running, thread), share(running, thread, ttl_seconds=3600)
+    listed = running.client.get(path)
+    assert [each["id"] for each in listed.json()["shares"]] == [first["id"], second["id"]]
+    assert first["token"] not in listed.text
+    assert running.client.delete(f"{path}/{first['id']}").status_code == 204
+    assert refused(seen(running, first))
+    assert refused(running.client.delete(f"{path}/{first['id']}"))
+    assert seen(running, second).status_code == 200
+    running.client.delete(f"/api/conversations/{thread}", params={"undo_seconds": 3600})
+    assert refused(seen(running, second))
+    running.client.post(f"/api/conversations/{thread}/restore")
+    assert seen(running, second).status_code == 200
+    running.client.delete(f"/api/conversations/{thread}")
+    assert refused(seen(running, second))
+    for token in ("x", "%00"[:1], "..%2F..", "%F0%9F", "a" * 5000):
+        assert running.client.get(f"/api/shared/{token}").status_code == 404
+
+
+def test_pages_lead_back_and_to_no_other_branch(serve: Any) -> None:
+    running = serve(lambda messages: {"finish": "Yes."})
+    thread = running.answer("One?")["thread_id"]
+    running.answer("Two?", thread_id=thread)
+    link = share(running, thread)
+    last = seen(running, link, limit=1).json()
+    assert [each["content"] for each in last["messages"]] == ["Two?", "Yes."]
+    earlier = seen(running, link, limit=1, before=last["before"]).json()
+    assert [each["content"] for each in earlier["messages"]] == ["One?", "Yes."]
+    first = earlier["messages"][0]["id"]
+    edited = running.client.post(f"/api/conversations/{thread}/messages/{first}/edit", json={"question": "Other?"})
+    assert running.client.get(edited.json()["events"]).status_code == 200
+    running.answer("Beyond?", thread_id=thread)
+    beyond = running.history(thread, limit=1)["before"]
+    for cursor in (beyond, "x", "", "%00"):
+        answer = seen(running, link, before=cursor)
+        assert (answer.status_code, answer.json()["code"]) == (404, "cursor_unknown"), cursor
+    assert [each["content"] for each in seen(running, link).json()["messages"]] == ["One?", "Yes.", "Two?", "Yes."]
+
+
+def test_what_is_under_way_or_wrong_is_not_shared(serve: Any) -> None:
+    running = serve(lambda messages: {"finish": "Yes."})
+    running.model.shut.set()
+    asked = running.ask("How many?")
+    path = f"/api/conversations/{asked['thread_id']}/shares"
+    busy = running.client.post(path)
+    assert (busy.status_code, busy.json()["code"]) == (409, "run_in_progress")
+    running.model.shut.clear()
+    assert running.client.get(asked["events"]).status_code == 200
+    for body in (
+        {"expires_at": "2020-01-01T00:00:00Z"},
+        {"expires_at": "9999-12-31T23:59:59-23:59"},
+        {"expires_at": 7},
+        {"ttl_seconds": 0},
+        {"ttl_seconds": 10**400},
+        {"ttl_seconds": 1, "expires_at": None},
+        {"more": 1},
+        [],
+    ):
+        answer = running.client.post(path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), body
+    assert running.client.get(path).json() == {"shares": []}
