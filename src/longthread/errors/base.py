@@ -53,7 +53,8 @@ class _WithFields(Exception):
 
     def described(self) -> dict[str, Any]:
         """The error for programs: its code, its message, and those of its fields that are text or numbers."""
-        params = {name: value for name, value in self.details.items() if isinstance(value, (str, int, float))}
+        told = {name: value for name, value in self.details.items() if not isinstance(value, bool)}
+        params = {name: value for name, value in told.items() if isinstance(value, (str, int, float))}
         return {"type": self.code, "message": str(self), "params": params}
 
     def _text(self) -> str:

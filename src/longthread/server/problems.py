@@ -59,6 +59,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.DefinitionInUse: 409,
     errors.ShareNotFound: 404,
     errors.NothingToShare: 409,
+    errors.VersionNotFound: 404,
     errors.KeyRefused: 409,
     errors.KeyNotFound: 404,
     errors.ProviderUnreachable: 502,

@@ -25,10 +25,10 @@ from longthread.errors import (
     UploadTooLarge,
 )
 from longthread.model.catalog import SourceDefinition, source_of
+from longthread.server.catalog_answers import SourceList, SourcePreview, SourceView, TableView, UploadView
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.source_answers import SourceList, SourcePreview, SourceView, TableView, UploadView
 from longthread.server.sources import DEMO
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.tools.catalog import address

@@ -1,10 +1,59 @@
-"""The answers about sources and uploads."""
+"""The answers about the catalog, its sources, and uploads."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
+
+from longthread.server.answers import JsonObject, Timestamp
+
+
+class CatalogItem(TypedDict):
+    """A definition. `definition` is what a person writes, as `longthread apply` takes it; null in a version that
+    deleted it. A built-in one cannot be changed. `by` is the user who made this version."""
+
+    id: str
+    name: str
+    version: int
+    is_active: bool
+    is_builtin: bool
+    by: str | None
+    updated_at: Timestamp | None
+    definition: JsonObject | None
+
+
+class CatalogList(TypedDict):
+    """Definitions by name. `changeable`: callers may change them."""
+
+    items: list[CatalogItem]
+    changeable: bool
+
+
+class CatalogVersion(TypedDict):
+    version: int
+    name: str
+    at: Timestamp
+    by: str | None
+    deleted: bool
+
+
+class CatalogVersions(TypedDict):
+    versions: list[CatalogVersion]
+
+
+class CatalogChange(TypedDict):
+    """What a change came to: an equal definition makes no version."""
+
+    action: Literal["created", "changed", "unchanged"]
+    item: CatalogItem
+
+
+class ToolTrial(TypedDict):
+    """What an agent would be told: `{"ok": true, "data": …}` or `{"ok": false, "error": {"type", "message"}}`."""
+
+    tool: str
+    observation: JsonObject
 
 
 class SourceView(TypedDict):

@@ -1,0 +1,208 @@
+"""The catalog: agents, skills and tools, their versions, and a tool tried without a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from longthread.errors import (
+    CatalogInvalid,
+    DefinitionAmbiguous,
+    DefinitionBuiltIn,
+    DefinitionInUse,
+    DefinitionNotFound,
+    InvalidInput,
+    LongthreadError,
+    SecretUnusable,
+    SettingsNotAllowed,
+    SourceError,
+    ToolInvalid,
+    VersionNotFound,
+)
+from longthread.model.catalog import Definition, Kind, Version
+from longthread.server.answers import JsonObject
+from longthread.server.catalog_answers import CatalogChange, CatalogItem, CatalogList, CatalogVersions, ToolTrial
+from longthread.server.fields import PlainText
+from longthread.server.openapi import problems
+from longthread.server.paths import PathSegment
+from longthread.server.routes.sources import expect_own
+from longthread.server.state import Caller, Served, ServedDep
+from longthread.tools.arguments import Arguments
+from longthread.tools.catalog.catalog import Catalog
+from longthread.tools.catalog.names import Names
+from longthread.tools.tool import Tool, failed
+from longthread.tools.trial import tried
+
+router = APIRouter(prefix="/api/catalog", tags=["catalog"])
+
+_KINDS: dict[str, Kind] = {"agents": "agent", "skills": "skill", "tools": "tool"}
+AnyKind = Annotated[Literal["agents", "skills", "tools"], Path()]
+WrittenKind = Annotated[Literal["agents", "skills"], Path()]
+"""What the API defines. A tool may start a program, or send secrets to a server: whoever may do that has the command
+line (`longthread apply`)."""
+SwitchedKind = Annotated[Literal["agents", "tools"], Path()]
+_NAMED = (DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed)
+
+
+class DefinitionBody(BaseModel):
+    """A definition as a person writes it, without kind and name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    definition: JsonObject
+
+
+class SwitchBody(BaseModel):
+    """Whether runs may use it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    is_active: bool
+
+
+class TrialBody(BaseModel):
+    """Arguments of a call. `source` is what a built-in tool asks; `approve` approves a call that needs that."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    args: JsonObject = Field(default_factory=dict)
+    source: Annotated[PlainText, Field(min_length=1, max_length=4096)] | None = None
+    approve: bool = False
+
+
+@router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
+async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
+    """All definitions of a kind by name, with the built-in ones."""
+    expect_own(served)
+    names = await Catalog(served.analyst.store).names()
+    found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
+    return {"items": [_item(names, each) for each in found], "changeable": not served.analyst.settings.read_only}
+
+
+@router.get("/{kind}/{name}", responses=problems(*_NAMED, VersionNotFound, reads=True))
+async def definition(
+    served: ServedDep, kind: AnyKind, name: PathSegment, version: Annotated[int | None, Query(ge=1, lt=2**31)] = None
+) -> CatalogItem:
+    """One definition, by its name or id, as it is or as it was in a version."""
+    expect_own(served)
+    catalog = Catalog(served.analyst.store)
+    names = await catalog.names()
+    if version is None:
+        return _item(names, names.one(_KINDS[kind], name))
+    return _version(names, await catalog.version(_KINDS[kind], name, version))
+
+
+@router.get("/{kind}/{name}/versions", responses=problems(*_NAMED, reads=True))
+async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> CatalogVersions:
+    """All versions of a definition, also of a deleted one."""
+    expect_own(served)
+    found = await Catalog(served.analyst.store).history(_KINDS[kind], name)
+    return {
+        "versions": [
+            {
+                "version": each.version,
+                "name": each.name,
+                "at": each.at.isoformat(),
+                "by": each.by,
+                "deleted": each.body is None,
+            }
+            for each in found
+        ]
+    }
+
+
+@router.put("/{kind}/{name}", responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, body=True))
+async def define(
+    served: ServedDep, user: Caller, kind: WrittenKind, name: PathSegment, body: DefinitionBody
+) -> CatalogChange:
+    """Define an agent or a skill, as a new version of the one of this name if there is one. Runs that begin now use it;
+    those under way keep theirs. Tools are defined on the command line."""
+    expect_own(served)
+    given = {"kind": _KINDS[kind], "name": name}
+    other = [field for field, value in given.items() if body.definition.get(field, value) != value]
+    if other:
+        raise InvalidInput(reason=f"The definition has another {other[0]} than the address. Leave it out.")
+    return await _applied(served, user, {**body.definition, **given})
+
+
+@router.patch("/{kind}/{name}", responses=problems(CatalogInvalid, *_NAMED, DefinitionBuiltIn, body=True))
+async def switch(
+    served: ServedDep, user: Caller, kind: SwitchedKind, name: PathSegment, body: SwitchBody
+) -> CatalogChange:
+    """Switch an agent or a tool on or off, which is a version too."""
+    expect_own(served)
+    names = await Catalog(served.analyst.store).names()
+    found = names.one(_KINDS[kind], name)
+    if found.is_builtin:
+        raise DefinitionBuiltIn(kind=found.kind, name=found.name)
+    written = names.written(found.kind, found.name, found.body) | {"id": found.id, "is_active": body.is_active}
+    return await _applied(served, user, written)
+
+
+@router.delete("/{kind}/{name}", status_code=204, responses=problems(*_NAMED, DefinitionBuiltIn, DefinitionInUse))
+async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, force: bool = False) -> Response:
+    """Delete a definition; its versions stay. `force` also takes it out of those that use it, and deletes the
+    conversations and memories of an agent."""
+    expect_own(served)
+    await Catalog(served.analyst.store, user=user).delete(_KINDS[kind], name, force=force)
+    served.analyst.hub.list_changed(user)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/tools/{name}/run",
+    responses=problems(*_NAMED, SecretUnusable, SourceError, ToolInvalid, body=True),
+)
+async def run(served: ServedDep, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
+    """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told."""
+    expect_own(served)
+    body = body or TrialBody()
+    source = served.sources.chosen(body.source)
+    async with tried(served.analyst.store, served.analyst.settings, name, source=source) as tool:
+        try:
+            args = Arguments(tool.parameters, tool=tool.name).checked(body.args)
+        except LongthreadError as error:
+            return {"tool": tool.name, "observation": failed(error)}
+        return {"tool": tool.name, "observation": await _called(tool, args, approved=body.approve)}
+
+
+async def _called(tool: Tool, args: JsonObject, *, approved: bool) -> JsonObject:
+    if tool.needs_approval and not approved:
+        raise InvalidInput(reason=f"The tool {tool.name} needs approval. Send `approve`: true to call it.")
+    return await tool.run(args, "trial")
+
+
+async def _applied(served: Served, user: str, item: JsonObject) -> CatalogChange:
+    catalog = Catalog(served.analyst.store, user=user)
+    [change] = await catalog.apply([item])
+    names = await catalog.names()
+    return {"action": change.action, "item": _item(names, names.one(change.kind, change.definition.id))}
+
+
+def _item(names: Names, found: Definition) -> CatalogItem:
+    return {
+        "id": found.id,
+        "name": found.name,
+        "version": found.version,
+        "is_active": found.is_active,
+        "is_builtin": found.is_builtin,
+        "by": found.by,
+        "updated_at": found.updated_at.isoformat() if found.updated_at is not None else None,
+        "definition": names.written(found.kind, found.name, found.body),
+    }
+
+
+def _version(names: Names, found: Version) -> CatalogItem:
+    body = found.body
+    return {
+        "id": found.id,
+        "name": found.name,
+        "version": found.version,
+        "is_active": body is not None and bool(body.get("is_active", True)),
+        "is_builtin": False,
+        "by": found.by,
+        "updated_at": found.at.isoformat(),
+        "definition": None if body is None else names.written(found.kind, found.name, body),
+    }

@@ -1,0 +1,126 @@
+"""The catalog through the API: definitions, versions, and tools that are tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.server.apps import define, define_clerk
+
+pytestmark = pytest.mark.one_backend
+
+SAYS = [{"finish": "Yes."}]
+TOOLS: list[dict[str, object]] = [
+    {"kind": "source", "name": "main", "address": "demo"},
+    {
+        "kind": "tool",
+        "name": "find",
+        "type": "query",
+        "schema": {
+            "name": "find_rockets",
+            "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        },
+        "implementation": {
+            "database": "main",
+            "sql_template": "SELECT count(*) AS n FROM rockets WHERE name LIKE '%{{name}}%'",
+        },
+    },
+]
+
+
+def test_an_agent_is_made_changed_switched_off_and_deleted(serve: Any) -> None:
+    running = serve(SAYS)
+    path = "/api/catalog/agents/clerk"
+    made = running.client.put(path, json={"definition": {"system_prompt": "You write."}})
+    assert (made.status_code, made.json()["action"]) == (200, "created"), made.text
+    assert (
+        running.client.put(path, json={"definition": {"system_prompt": "You write."}}).json()["action"] == "unchanged"
+    )
+    changed = running.client.put(
+        path, json={"definition": {"system_prompt": "You edit.", "description": "改稿。"}}
+    ).json()
+    assert (changed["action"], changed["item"]["version"], changed["item"]["by"]) == ("changed", 2, "default")
+    assert running.client.get(path).json() == changed["item"]
+    assert running.client.get(path, params={"version": 1}).json()["definition"]["system_prompt"] == "You write."
+    missing = running.client.get(path, params={"version": 9})
+    assert (missing.status_code, missing.json()["code"]) == (404, "version_not_found")
+    thread = running.answer("Hello?", agent="clerk")["thread_id"]
+    off = running.client.patch(path, json={"is_active": False}).json()
+    assert (off["item"]["version"], off["item"]["is_active"]) == (3, False)
+    assert off["item"]["definition"]["description"] == "改稿。"
+    assert running.client.post("/api/chat", json={"question": "More?", "agent": "clerk"}).status_code == 409
+    assert "clerk" in [each["name"] for each in running.client.get("/api/catalog/agents").json()["items"]]
+    used = running.client.delete(path)
+    assert (used.status_code, used.json()["code"]) == (409, "definition_in_use")
+    assert running.client.delete(path, params={"force": True}).status_code == 204
+    assert running.client.get("/api/chat/history", params={"thread_id": thread}).status_code == 404
+    told = running.client.get(f"{path}/versions").json()["versions"]
+    assert [(each["version"], each["deleted"]) for each in told] == [(1, False), (2, False), (3, False), (4, True)]
+
+
+def test_a_tool_is_tried_without_a_model_and_leaves_no_conversation(serve: Any, store_address: str) -> None:
+    define(store_address, *TOOLS)
+    define_clerk(store_address)
+    running = serve(SAYS)
+    found = running.client.post("/api/catalog/tools/find/run", json={"args": {"name": "Falcon"}}).json()
+    assert (found["tool"], found["observation"]["ok"]) == ("find_rockets", True)
+    wrong = running.client.post("/api/catalog/tools/find/run", json={"args": {"nam": 1}}).json()["observation"]
+    assert (wrong["ok"], wrong["error"]["type"]) == (False, "arguments_invalid")
+    sample = running.client.post(
+        "/api/catalog/tools/run_sql/run", json={"args": {"sql": "SELECT 1 AS n"}, "source": "demo"}
+    )
+    assert sample.json()["observation"]["data"]["rows"] == [[1]]
+    mail = "/api/catalog/tools/send_mail/run"
+    asked = running.client.post(mail, json={"args": {"to": "ada"}})
+    assert (asked.status_code, asked.json()["code"]) == (422, "invalid_input")
+    off = running.client.patch("/api/catalog/tools/find", json={"is_active": False}).json()
+    assert off["item"]["is_active"] is False
+    refused = running.client.post("/api/catalog/tools/find/run")
+    assert (refused.status_code, refused.json()["code"]) == (409, "tool_invalid")
+    assert running.client.get("/api/conversations").json()["conversations"] == []
+
+
+WRONG: list[tuple[str, str, Any, int]] = [
+    ("PUT", "agents/x", {"definition": {}}, 422),
+    ("PUT", "agents/x", {"definition": {"system_prompt": 7}}, 422),
+    ("PUT", "agents/x", {"definition": {"system_prompt": "a\0b"}}, 422),
+    ("PUT", "agents/x", {"definition": {"system_prompt": "x", "config": {"max_steps": 10**30}}}, 422),
+    ("PUT", "agents/x", {"definition": {"system_prompt": "x", "more": 1}}, 422),
+    ("PUT", "agents/x", {"definition": {"system_prompt": "x", "name": "y"}}, 422),
+    ("PUT", "agents/x", {"definition": []}, 422),
+    ("PUT", "agents/analyst", {"definition": {"system_prompt": "x"}}, 422),
+    ("PUT", "agents/%00", {"definition": {"system_prompt": "x"}}, 422),
+    ("PUT", "tools/x", {"definition": {}}, 422),
+    ("PATCH", "agents/analyst", {"is_active": False}, 422),
+    ("PATCH", "agents/none", {"is_active": False}, 404),
+    ("PATCH", "skills/x", {"is_active": False}, 422),
+    ("DELETE", "agents/analyst", None, 422),
+    ("DELETE", "tools/none", None, 404),
+    ("GET", "agents/none", None, 404),
+    ("GET", "agents/none/versions", None, 404),
+    ("GET", "agents/analyst?version=99999999999999999999", None, 422),
+    ("GET", "sources", None, 422),
+    ("POST", "tools/none/run", {}, 404),
+    ("POST", "tools/run_sql/run", {"args": []}, 422),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), WRONG)
+def test_what_is_wrong_is_refused(serve: Any, method: str, path: str, body: Any, status: int) -> None:
+    answer = serve(SAYS).client.request(method, f"/api/catalog/{path}", json=body)
+    assert answer.status_code == status, answer.text
+
+
+def test_other_machines_see_and_change_nothing(serve: Any) -> None:
+    running = serve(SAYS, host="0.0.0.0")
+    for method, path, body in (
+        ("GET", "agents", None),
+        ("GET", "agents/analyst", None),
+        ("GET", "agents/analyst/versions", None),
+        ("PUT", "agents/x", {"definition": {"system_prompt": "x"}}),
+        ("PATCH", "agents/x", {"is_active": True}),
+        ("DELETE", "agents/x", None),
+        ("POST", "tools/run_sql/run", {}),
+    ):
+        answer = running.client.request(method, f"/api/catalog/{path}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "settings_not_allowed"), path
