@@ -7,6 +7,7 @@ export type Kind = "number" | "id" | "year" | "time" | "boolean" | "text";
 
 const NUMERIC_TEXT = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 const NO_NUMBERS = new Set(["NaN", "Infinity", "-Infinity"]);
+const YEAR_TEXT = /^(?:19\d\d|20\d\d)$/;
 const MOMENT = /^\d{4,}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}(?::?\d{2})?)?)?)?$/;
 const ID = /(?:^|[_ .-])(?:ids?|uuid|key|code|zip|phone|no|number)$|[a-z](?:Id|ID)$|编号$|编码$|代码$|电话$|号码$/i;
 const YEAR = /(?:^|[_ .-])(?:year|yr)s?(?:[_ .-]|$)|年份?$/i;
@@ -18,6 +19,8 @@ export function kindOf(name: string, cells: readonly Cell[]): Kind {
   const numbers = values.filter((cell) => !(typeof cell === "string" && NO_NUMBERS.has(cell)));
   if (numbers.length && numbers.every((cell) => typeof cell === "number")) return ofNumbers(name, numbers);
   if (!values.every((cell) => typeof cell === "string")) return "text";
+  // What SQLite's strftime('%Y') gives.
+  if (values.every((cell) => YEAR_TEXT.test(cell as string)) && !ID.test(name)) return "year";
   if (numbers.length && areExact(numbers as string[])) return ID.test(name) ? "id" : "number";
   return values.every((cell) => MOMENT.test(cell as string)) ? "time" : "text";
 }
