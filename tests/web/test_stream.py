@@ -82,6 +82,51 @@ def test_a_server_is_killed_in_the_middle_and_both_tabs_go_on_by_themselves(kill
     assert tab.locator("article").count() == 1
 
 
+def distance(tab: Any) -> int:
+    """Pixels between what is seen and the end of the conversation."""
+    column = tab.get_by_role("region", name="Conversation")
+    return int(column.evaluate("node => Math.round(node.scrollHeight - node.scrollTop - node.clientHeight)"))
+
+
+def test_the_end_is_followed_while_the_reader_is_there_and_not_else(killable: Killable, context: Any) -> None:
+    tab = opened(context, killable)
+    tab.set_viewport_size({"width": 1280, "height": 420})
+    ask(tab, "Which names have the largest shares?")
+    answered(tab)
+    tab.wait_for_selector("article [role=status]", state="detached")
+    assert distance(tab) <= 2
+    ask(tab, "And again?")
+    tab.locator("[data-answer]").nth(1).wait_for()
+    column = tab.get_by_role("region", name="Conversation")
+    column.hover()
+    tab.mouse.wheel(0, -150)
+    tab.get_by_role("button", name="Go to the newest message").get_by_text("New").wait_for()
+    place = column.evaluate("node => node.scrollTop")
+    answered(tab, 2)
+    assert column.evaluate("node => node.scrollTop") == place
+    tab.get_by_role("button", name="Go to the newest message").click()
+    tab.get_by_role("button", name="Go to the newest message").wait_for(state="detached")
+    assert distance(tab) <= 2
+
+
+def test_a_fold_that_is_opened_at_the_end_stays_where_it_is(killable: Killable, context: Any) -> None:
+    tab = opened(context, killable)
+    tab.set_viewport_size({"width": 1280, "height": 420})
+    for n, question in enumerate(("One?", "Two?"), 1):
+        ask(tab, question)
+        answered(tab, n)
+    tab.wait_for_selector("article [role=status]", state="detached")
+    column = tab.get_by_role("region", name="Conversation")
+    fold = tab.get_by_role("button", name="1 step").last
+    fold.scroll_into_view_if_needed()
+    column.evaluate("node => { node.scrollTop = node.scrollHeight; }")
+    fold.scroll_into_view_if_needed()
+    before = fold.bounding_box()["y"]
+    fold.click()
+    tab.get_by_role("button", name="Ran query").last.wait_for()
+    assert abs(fold.bounding_box()["y"] - before) <= 2
+
+
 def streams(running: Any) -> int:
     """How many event streams the server has open."""
     lines = httpx.get(f"{running.url}/metrics", trust_env=False).text.splitlines()
@@ -116,10 +161,10 @@ MESSAGES = 5_000
 MOST_NODES = 2_500
 
 
-def talk(address: str) -> None:
-    """A conversation of 5,000 messages of several heights, in the thread `long`."""
+def talk(address: str, messages: int = MESSAGES) -> None:
+    """A conversation of many messages of several heights, in the thread `long`."""
     said = [
-        ("user" if n % 2 == 0 else "assistant", f"Message {n}. " + "And more. " * (n % 37)) for n in range(MESSAGES - 2)
+        ("user" if n % 2 == 0 else "assistant", f"Message {n}. " + "And more. " * (n % 37)) for n in range(messages - 2)
     ]
     with LongthreadSaver.from_conn_string(address) as saver:
         agent = create_agent(ScriptedChatModel([{"finish": "The **end**."}]), [], checkpointer=saver)
@@ -144,6 +189,32 @@ def test_a_long_conversation_is_read_to_its_start_and_never_drawn_whole(
         tab.wait_for_timeout(5)
     start.first.wait_for()
     assert most <= MOST_NODES
+
+
+def test_a_message_that_the_address_names_is_shown_and_the_keys_go_from_question_to_question(
+    serve: Any, context: Any, store_address: str
+) -> None:
+    running = serve(["never asked"])
+    talk(store_address, 300)
+    (named,) = [each for each in running.history("long", limit=200)["messages"] if "Message 120." in each["content"]]
+    tab = context.new_page()
+    tab.goto(f"{running.url}/c/long?at={named['id']}")
+    tab.wait_for_selector("[data-turn]")
+    top = """name => { const box = document.querySelector('[aria-label=Conversation]').getBoundingClientRect();
+        const turn = document.querySelector(`[data-turn="${name}"]`);
+        return turn !== null && Math.abs(turn.getBoundingClientRect().top - box.top) < 60; }"""
+    while not tab.evaluate(top, named["id"]):
+        tab.wait_for_timeout(10)
+    tab.keyboard.press("/")
+    assert tab.evaluate("document.activeElement.id") == "question"
+    tab.keyboard.press("Alt+ArrowDown")
+    following = running.history("long", limit=200)["messages"]
+    after = following[following.index(named) + 2]["id"]
+    while not tab.evaluate(top, after):
+        tab.wait_for_timeout(10)
+    tab.keyboard.press("Alt+ArrowUp")
+    while not tab.evaluate(top, named["id"]):
+        tab.wait_for_timeout(10)
 
 
 def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, context: Any, store_address: str) -> None:
