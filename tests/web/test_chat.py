@@ -265,3 +265,15 @@ def test_the_thread_of_a_langgraph_application_is_shown_as_it_is(serve: Any, con
     ask(tab, "How many rockets are there?")
     answered(tab, 3)
     assert answers(tab) == ["上海", "41"]
+
+
+def test_what_a_refusal_suggests_is_asked_with_a_click(serve: Any, context: Any) -> None:
+    tab = opened(context, serve(None, model="demo"))
+    ask(tab, "What is the meaning of zorble quux?")
+    answered(tab)
+    suggested = tab.get_by_role("list", name="Questions to try").get_by_role("button").first
+    question = suggested.inner_text()
+    suggested.click()
+    answered(tab, 2)
+    assert question in tab.locator("article").nth(1).inner_text()
+    assert tab.get_by_role("list", name="Questions to try").count() == 0

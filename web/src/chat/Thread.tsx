@@ -31,11 +31,12 @@ export function Thread({ threadId, at }: ThreadProps) {
   const composer = useRef<ComposerHandle>(null);
   useEntry(conversation, column, at, data !== null);
   useThreadKeys({ turns, column, composer });
+  const askNow = useCallback((question: string) => composer.current?.send(question), []);
   const render = useCallback(
     (turn: Turn, isLast: boolean) => (
-      <TurnView conversation={conversation} turn={turn} isLast={isLast} editing={editing === turn.id} onEdit={setEditing} />
+      <TurnView conversation={conversation} turn={turn} isLast={isLast} editing={editing === turn.id} onEdit={setEditing} onAsk={askNow} />
     ),
-    [conversation, editing],
+    [conversation, editing, askNow],
   );
   const older = useCallback(() => void conversation.older().catch(() => undefined), [conversation]);
   const running = run?.status === "running" ? run : null;

@@ -4,6 +4,7 @@ import { Receipts } from "../results/Receipts";
 import { cardsOf, resultsOf } from "../results/step";
 import type { Conversation } from "../stream/conversation";
 import type { Decided, Run, Step, Turn } from "../stream/types";
+import { Button } from "../ui";
 import { Answer } from "./Answer";
 import { Ending } from "./Ending";
 import { Footer } from "./Footer";
@@ -11,6 +12,7 @@ import { Question } from "./Question";
 import { Steps } from "./Steps";
 import styles from "./Turn.module.css";
 import { Working } from "./Working";
+import { suggestedIn } from "./suggestions";
 import { visible } from "./visible";
 
 interface TurnViewProps {
@@ -19,13 +21,14 @@ interface TurnViewProps {
   isLast: boolean;
   editing: boolean;
   onEdit: (id: string | null) => void;
+  onAsk: (question: string) => void;
 }
 
 const UNTRACED = { results: [], cards: [] };
 const NONE: readonly Decided[] = [];
 
 /** A question and what followed. It is drawn again when it changes, not when another one does. */
-export const TurnView = memo(function TurnView({ conversation, turn, isLast, editing, onEdit }: TurnViewProps) {
+export const TurnView = memo(function TurnView({ conversation, turn, isLast, editing, onEdit, onAsk }: TurnViewProps) {
   const { question, run } = turn;
   const running = run?.status === "running";
   const steps: readonly Step[] = run?.steps ?? turn.steps;
@@ -35,6 +38,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
     () => (running ? UNTRACED : { results: resultsOf(conversation.get().turns, turn, text), cards: cardsOf(steps, text) }),
     [conversation, turn, steps, text, running],
   );
+  const suggested = suggestedIn(text, run !== null && isLast && !running ? run.model : "");
   return (
     <article className={styles["turn"]}>
       {question && (
@@ -43,7 +47,8 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
       <Receipts results={results} cards={cards}>
-        <Answer threadId={conversation.threadId} text={text} cards={cards} />
+        <Answer threadId={conversation.threadId} text={suggested.text} cards={cards} />
+        {suggested.questions.length > 0 && <Suggestions questions={suggested.questions} onAsk={onAsk} />}
         {run && running && <Working run={run} />}
         {run && <Ending conversation={conversation} run={run} isLast={isLast} />}
         {!running && <Footer conversation={conversation} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
@@ -51,6 +56,19 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
     </article>
   );
 });
+
+function Suggestions({ questions, onAsk }: { questions: readonly string[]; onAsk: (question: string) => void }) {
+  const t = useT();
+  return (
+    <ul className={styles["suggestions"]} aria-label={t("chat.suggestions")}>
+      {questions.map((question) => (
+        <li key={question}>
+          <Button onClick={() => onAsk(question)}>{question}</Button>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 /** What was answered: while the run is under way, what streams and may be the answer. */
 export function answerOf({ run, said }: Turn): string {

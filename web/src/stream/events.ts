@@ -10,8 +10,6 @@ export interface Outcome {
   reason?: string;
   error?: Failure;
   calls?: WaitingCall[];
-  citations?: { number: string; query: string | null }[];
-  queries?: unknown[];
   usage?: { input_tokens?: number; output_tokens?: number };
 }
 

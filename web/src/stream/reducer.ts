@@ -39,7 +39,6 @@ export function emptyRun(id: string): Run {
     reason: null,
     error: null,
     usage: null,
-    unsourced: [],
     editedBy: null,
   };
 }
@@ -155,7 +154,7 @@ function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Out
 export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
 
 /** What the end of a run says, from its last event or from the history. */
-export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "usage" | "unsourced"> {
+export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "usage"> {
   const usage = outcome.usage;
   const isOut = status === "paused" && outcome.reason === "max_steps";
   return {
@@ -164,7 +163,6 @@ export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "a
     reason: status === "paused" ? (outcome.reason ?? "stopped") : null,
     error: status === "failed" ? (outcome.error ?? null) : null,
     usage: usage?.input_tokens || usage?.output_tokens ? { input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 } : null,
-    unsourced: outcome.queries?.length ? (outcome.citations ?? []).filter((each) => !each.query).map((each) => each.number) : [],
   };
 }
 

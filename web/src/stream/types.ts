@@ -136,8 +136,6 @@ export interface Run {
   reason: string | null;
   error: Failure | null;
   usage: { input: number; output: number } | null;
-  /** Numbers of the answer that the server found in no result. */
-  unsourced: readonly string[];
   /** Whose edited query this is. No model was asked, and there is no answer. */
   editedBy: string | null;
 }
