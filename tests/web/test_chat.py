@@ -236,8 +236,20 @@ def test_another_question_supersedes_what_waits(serve: Any, context: Any, store_
 
 def test_from_a_call_to_the_conversation_below_and_back(serve: Any, context: Any, store_address: str) -> None:
     define(store_address, *CLERK, HELPER, EDITOR)
-    running = serve(played)
-    tab = opened(context, running, running.answer("Report.", agent="editor")["thread_id"])
+    gate: list[Any] = []
+
+    def slow(messages: Any) -> Any:
+        reply = played(messages)
+        if isinstance(reply, list):
+            gate[0].shut.set()  # those whom it asks think until the page has been looked at
+        return reply
+
+    running = serve(slow)
+    gate.append(running.model)
+    tab = opened(context, running, running.ask("Report.", agent="editor")["thread_id"])
+    tab.get_by_role("link", name="Conversation with 研究员").wait_for()
+    assert tab.locator("li [data-status=running]").count() == 2
+    running.model.shut.clear()
     tab.get_by_text("clerk waits for approval").wait_for()
     tab.get_by_role("link", name="Conversation with 研究员").click()
     tab.locator("[data-answer] strong:has-text('44')").wait_for()

@@ -37,7 +37,7 @@ export class Live {
     this.channel.addEventListener("message", (message: MessageEvent<Message>) => this.hear(message.data));
     window.addEventListener("pagehide", () => this.send({ kind: "want", tab: this.tab, runs: {} }));
     window.addEventListener("pageshow", (event) => event.persisted && this.want());
-    // Without locks (a page over plain HTTP from another host) each tab has its own connection.
+    // Browsers freeze tabs in the background, but none that holds a lock. Without locks (a page over plain HTTP from another host) each tab has its own connection.
     if (!navigator.locks) this.lead();
     else void navigator.locks.request(NAME, () => (this.lead(), new Promise<never>(() => undefined)));
     this.want();
