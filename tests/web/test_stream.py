@@ -219,7 +219,7 @@ def test_a_message_that_the_address_names_is_shown_and_the_keys_go_from_question
 
 def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, context: Any, store_address: str) -> None:
     running = serve(["never asked"])
-    talk(store_address)
+    talk(store_address, 400)
     held: list[Any] = []
     tab = opened(context, running, "long")
     answered(tab)
