@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.server.apps import ASK_CLERK, CLERK, EDITOR, HELPER, define, define_clerk, played, talked
+from tests.web.conftest import looked_at
 from tests.web.looking import answered, answers, ask, opened, shape
 
 pytestmark = pytest.mark.browser
@@ -289,3 +290,39 @@ def test_what_a_refusal_suggests_is_asked_with_a_click(serve: Any, context: Any)
     answered(tab, 2)
     assert question in tab.locator("article").nth(1).inner_text()
     assert tab.get_by_role("list", name="Questions to try").count() == 0
+
+
+def test_axe_finds_nothing_in_steps_edits_queues_failures_and_approvals(
+    serve: Any, context: Any, store_address: str
+) -> None:
+    define_clerk(store_address)
+    running = serve([*SCRIPT, LOOK, RuntimeError("no luck"), MAILS[0]], retry_attempts=0)
+    tab = opened(context, running)
+    tab.emulate_media(reduced_motion="reduce")
+    ask(tab, "How many rockets are there?")
+    answered(tab)
+    tab.get_by_role("button", name="2 steps").click()
+    for name in ("Looked at the tables", "Ran query q1"):
+        tab.get_by_role("button", name=name).click()
+    tab.press("#question", "ArrowUp")
+    tab.get_by_label("Edit the question").wait_for()
+    looked_at(tab, "chat-steps-edit")
+    tab.keyboard.press("Escape")
+    running.model.shut.set()
+    ask(tab, "And now?")
+    tab.get_by_text("Working").wait_for()
+    ask(tab, "And then?")
+    tab.get_by_role("button", name="Remove").wait_for()
+    looked_at(tab, "chat-queue")
+    tab.get_by_role("button", name="Remove").click()
+    tab.get_by_role("button", name="Remove").wait_for(state="detached")
+    running.model.shut.clear()
+    tab.get_by_text("This did not work").wait_for()
+    tab.emulate_media(color_scheme="dark")
+    looked_at(tab, "chat-failed-dark")
+    waiting = opened(context, running, running.answer("Write.", agent="clerk")["thread_id"])
+    waiting.get_by_role("button", name="Reject").first.click()
+    waiting.get_by_role("button", name="Edit").first.click()
+    for scheme in ("light", "dark"):
+        waiting.emulate_media(color_scheme=scheme)
+        looked_at(waiting, f"chat-waiting-{scheme}")
