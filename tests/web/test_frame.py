@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.web.looking import ask
 
+from longthread.server.page import FOLDER
+
 pytestmark = pytest.mark.browser
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
@@ -116,6 +118,18 @@ def test_addresses_that_lead_nowhere_say_so(serve: Any, open_page: Any) -> None:
     page.get_by_text("There is no page here.").wait_for()
     page.get_by_role("button", name="Go to the start").click()
     page.get_by_role("heading", name="Ask your data.").wait_for()
+
+
+def test_a_conversation_loads_little(serve: Any, open_page: Any) -> None:
+    running = serve([{"finish": "There are **41**."}])
+    thread = running.answer("How many rockets?")["thread_id"]
+    page = open_page(running, f"/c/{thread}")
+    page.locator("main strong").wait_for()
+    names = page.evaluate("performance.getEntriesByType('resource').map((each) => new URL(each.name).pathname)")
+    scripts = {name for name in names if name.endswith(".js")}
+    sizes = {name: (FOLDER / f"{name[1:]}.gz").stat().st_size for name in scripts}
+    assert len(sizes) > 3
+    assert sum(sizes.values()) <= 230 * 1024, sizes
 
 
 def test_usage_is_by_conversation_and_model(serve: Any, open_page: Any) -> None:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT id, name, height_m FROM rockets"}}
 SCRIPT = [COUNT, {"finish": "There are **41** rockets [q1].\n\n| a | b |\n|---|--:|\n| x | 41 |"}]
-SETTINGS = ("appearance", "agents", "sources", "usage")
+SETTINGS = ("appearance", "models", "sources", "agents", "usage")
 
 
 @pytest.mark.parametrize(

@@ -62,17 +62,20 @@ function Title({ threadId }: { threadId: string }) {
           {name}
         </h1>
       </div>
-      {known?.source && <Fact label={t("shell.source")} value={known.source} />}
+      {known?.source && <Fact label={t("shell.source")} value={known.source} short={named(known.source)} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
     </>
   );
 }
 
-function Fact({ label, value }: { label: string; value: string }) {
+/** A file or folder by its name; the URL of a database has more to say. */
+const named = (source: string) => (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
+
+function Fact({ label, value, short = value }: { label: string; value: string; short?: string }) {
   return (
     <span className={styles["chip"]} title={`${label}: ${value}`}>
       <span className="unseen">{label}: </span>
-      {value}
+      {short}
     </span>
   );
 }

@@ -8,12 +8,13 @@ import { IconButton } from "../ui";
 import { Agents } from "./Agents";
 import { Appearance } from "./Appearance";
 import { Memories } from "./Memories";
+import { Models } from "./Models";
 import styles from "./Settings.module.css";
 import { Sources } from "./Sources";
 import { Usage } from "./Usage";
 import { BUILT } from "./pages";
 
-const PAGES: Partial<Record<SettingsPage, () => ReactNode>> = { appearance: Appearance, agents: Agents, sources: Sources, memories: Memories, usage: Usage };
+const PAGES: Partial<Record<SettingsPage, () => ReactNode>> = { appearance: Appearance, models: Models, agents: Agents, sources: Sources, memories: Memories, usage: Usage };
 
 /** The settings: their pages, and the one that is shown. */
 export function Settings({ section }: { section: SettingsPage }) {

@@ -1,0 +1,83 @@
+// Sources, files that become one, models and the keys of providers.
+
+import { get, post, query, request } from "./client";
+import { Offline, Problem } from "./problem";
+import type { Json, JsonObject } from "./types";
+
+export interface SourceView {
+  name: string;
+  origin: "configured" | "demo" | "catalog";
+  description: string | null;
+  address: string | null;
+  file: string | null;
+}
+
+export interface SourceList {
+  sources: SourceView[];
+  default: string | null;
+  changeable: boolean;
+}
+
+export interface TableView {
+  name: string;
+  columns: { name: string; type: string }[];
+  rows: Json[][];
+  problem: string | null;
+}
+
+/** A file that was uploaded: its first tables, `of` so many. */
+export interface UploadView {
+  upload: string;
+  name: string;
+  file: string;
+  bytes: number;
+  tables: TableView[];
+  of: number;
+  notes: string[];
+}
+
+export const sources = (signal?: AbortSignal) => get<SourceList>("/api/sources", signal);
+export const addSource = (source: { upload?: string; address?: string; name?: string }) => post<SourceView>("/api/sources", source);
+export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);
+export const discard = (upload: string) => request<void>("DELETE", `/api/uploads/${encodeURIComponent(upload)}`);
+
+/** Sends a file. `onProgress` is told the part that is sent, from 0 to 1; `cancel` ends it and leaves nothing. */
+export function upload(file: File, onProgress: (part: number) => void): { answer: Promise<UploadView>; cancel: () => void } {
+  // fetch tells nothing of what it sends.
+  const sending = new XMLHttpRequest();
+  const answer = new Promise<UploadView>((resolve, reject) => {
+    sending.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total ? loaded / total : 0));
+    sending.addEventListener("load", () => {
+      const body = (sending.response ?? {}) as JsonObject;
+      if (sending.status === 201) resolve(body as unknown as UploadView);
+      else reject(new Problem(sending.status, body));
+    });
+    sending.addEventListener("error", () => reject(new Offline("the upload broke off")));
+  });
+  sending.open("POST", `/api/uploads${query({ name: file.name })}`);
+  sending.responseType = "json";
+  sending.send(file);
+  return { answer, cancel: () => sending.abort() };
+}
+
+export interface ModelProvider {
+  provider: string;
+  key: "stored" | "environment" | null;
+  set_at: string | null;
+  problem: "refused" | "unreachable" | "unreadable" | null;
+}
+
+export interface ModelList {
+  default: string;
+  models: { name: string; origin: "configured" | "demo" | "local" | "provider"; provider: string | null }[];
+  providers: ModelProvider[];
+  servers: { kind: string; url: string }[];
+  keys_allowed: boolean;
+}
+
+const keyPath = (provider: string) => `/api/models/keys/${encodeURIComponent(provider)}`;
+
+export const models = (signal?: AbortSignal) => get<ModelList>("/api/models", signal);
+/** Checks a key with its provider, and stores it. */
+export const storeKey = (provider: string, key: string) => request<void>("PUT", keyPath(provider), { body: { key } });
+export const deleteKey = (provider: string) => request<void>("DELETE", keyPath(provider));
