@@ -64,11 +64,27 @@ class _Feed:
     ended: bool = False
     watches: list[RunWatch] = field(default_factory=list)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    bell: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: list[asyncio.Future[bool]] = field(default_factory=list)
 
     def ring(self) -> None:
-        self.bell.set()
-        self.bell = asyncio.Event()
+        """Wake all that wait."""
+        woken, self.waiting = self.waiting, []
+        for each in woken:
+            _settle(each, True)
+
+    async def rung(self, patience: float | None) -> bool:
+        """Wait for the next `ring`; False if none came within `patience` seconds."""
+        loop = asyncio.get_running_loop()
+        ring: asyncio.Future[bool] = loop.create_future()
+        self.waiting.append(ring)
+        late = loop.call_later(patience, _settle, ring, False) if patience is not None else None
+        try:
+            return await ring
+        finally:
+            if late is not None:
+                late.cancel()
+            if ring in self.waiting:
+                self.waiting.remove(ring)
 
     def add(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -386,7 +402,7 @@ class RunWatch:
                 await self._look()
             elif feed.ended or self._waits or not self._goes_on():
                 break
-            elif not await _rung(feed.bell, patience):
+            elif not await feed.rung(patience):
                 return None
         return []
 
@@ -423,13 +439,9 @@ class RunWatch:
             return await runs.events_after(tx, *self._place, after, limit=_PAGE)
 
 
-async def _rung(bell: asyncio.Event, patience: float | None) -> bool:
-    try:
-        async with asyncio.timeout(patience):
-            await bell.wait()
-    except TimeoutError:
-        return False
-    return True
+def _settle(waiting: asyncio.Future[bool], rung: bool) -> None:
+    if not waiting.done():
+        waiting.set_result(rung)
 
 
 def _list_word(user_id: str) -> str:
