@@ -28,8 +28,9 @@ _MOST_PLACES = 2**16 - 1
 async def bind_user(store: Driver, user_id: str, *, least: int | None = None) -> int:
     """Merge a user's unmerged threads, if there are at least `least`; return their number. Raises StoreError."""
     async with store.reading() as tx:
-        if await shards.loose_count(tx, user_id, LONG) < (LEAST if least is None else least):
+        if await shards.loose_count(tx, user_id, LONG, last=True) < (LEAST if least is None else least):
             return 0
+    async with store.reading() as tx:
         there = await shards.find_volumes(tx, user_id)
         changed = {each.volume for each in await shards.loose(tx, Scope(user_id), form=FORM)}
     for volume in there:

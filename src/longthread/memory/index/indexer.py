@@ -7,11 +7,12 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.json_escapes import unescaped
-from longthread.memory.index.merge import merge_segments, write_segment
+from longthread.memory.index.merge import are_many, merge_segments, write_segment
 from longthread.memory.index.postings import FORM, FULL, IndexDocument, IndexSegment, build
 from longthread.memory.index.query import has_time
 from longthread.memory.index.terms import characters, terms
@@ -19,9 +20,9 @@ from longthread.memory.index.word_forms import MONTHS
 from longthread.model.builtin import LOAD_SKILL
 from longthread.model.builtin import RECALL_TOOL as RECALL_TOOL
 from longthread.model.entry import Draft, Entry
-from longthread.store.driver import Driver, Transaction
+from longthread.store.driver import Driver
 from longthread.store.index import recall
-from longthread.store.index.recall import Extent, Text
+from longthread.store.index.recall import Extent, IndexState, Text
 
 _NOT_SAID = frozenset({RECALL_TOOL, LOAD_SKILL})
 """The tool whose calls and results are not found again: they say what other entries say."""
@@ -39,24 +40,28 @@ async def index_thread(store: Driver, thread_id: str, progress: IndexProgress | 
     """Index a thread's unindexed entries; return their number. Concurrent calls are safe.
     After a StoreError, what was indexed before stays."""
     done = 0
-    await _drop_other_forms(store, thread_id)
-    while True:
-        async with store.reading() as tx:
-            birth_id = await recall.birth_id(tx, thread_id)
-            gap = await _first_gap(tx, thread_id)
-        if gap is None:
-            await merge_segments(store, thread_id)
-            return done
-        first, last, total = gap
+    async with store.reading() as tx:
+        state = await recall.state(tx, thread_id)
+    if any(extent.form != FORM for extent in state.extents):
+        await drop_index(store, thread_id)
+        state = replace(state, extents=())
+    while gaps := _gaps(state.extents, state.first, state.last):
+        first, last = gaps[0][0], min(gaps[0][1], gaps[0][0] + FULL - 1)
         segment = await _segment(store, thread_id, first, last)
         async with store.writing() as tx:
-            if not await tx.fetch("select_position", id=thread_id):
+            now = await recall.state(tx, thread_id, lock=True)
+            if now.birth_id is None:
                 return done
-            if await recall.birth_id(tx, thread_id) == birth_id and await _is_free(tx, thread_id, first, last):
-                await write_segment(tx, thread_id, segment)
+            if now.birth_id == state.birth_id and _is_free(now, first, last):
+                extent = await write_segment(tx, thread_id, segment)
+                now = replace(now, extents=sorted([*now.extents, extent], key=lambda each: each.first))
+        state = now
         done += last - first + 1
         if progress is not None:
-            progress(done, max(done, total))
+            progress(done, max(done, sum(end - begin + 1 for begin, end in gaps)))
+    if are_many(state.extents):
+        await merge_segments(store, thread_id)
+    return done
 
 
 async def drop_index(store: Driver, thread_id: str) -> None:
@@ -117,16 +122,6 @@ def _date(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d} {MONTHS[moment.month - 1]} {moment.day}"
 
 
-async def _first_gap(tx: Transaction, thread_id: str) -> tuple[int, int, int] | None:
-    """Return the first unindexed entries, at most one segment of them, and their number in all."""
-    first, count = await recall.first_seq(tx, thread_id)
-    gaps = _gaps(await recall.extents(tx, thread_id), first, count)
-    if not gaps:
-        return None
-    begin, end = gaps[0]
-    return begin, min(end, begin + FULL - 1), sum(last - first + 1 for first, last in gaps)
-
-
 def _gaps(extents: Sequence[Extent], first: int, last: int) -> list[tuple[int, int]]:
     found = []
     for extent in extents:
@@ -136,11 +131,10 @@ def _gaps(extents: Sequence[Extent], first: int, last: int) -> list[tuple[int, i
     return [*found, (first, last)] if first <= last else found
 
 
-async def _is_free(tx: Transaction, thread_id: str, first: int, last: int) -> bool:
+def _is_free(state: IndexState, first: int, last: int) -> bool:
     """Whether no other process has indexed these entries, and retention has deleted none."""
-    begin, count = await recall.first_seq(tx, thread_id)
-    covered = any(e.first <= last and e.last >= first for e in await recall.extents(tx, thread_id))
-    return begin <= first and last <= count and not covered
+    covered = any(e.first <= last and e.last >= first for e in state.extents)
+    return state.first <= first and last <= state.last and not covered
 
 
 async def _segment(store: Driver, thread_id: str, first: int, last: int) -> IndexSegment:
@@ -151,10 +145,3 @@ async def _segment(store: Driver, thread_id: str, first: int, last: int) -> Inde
         # In a thread: a page of long entries is slow.
         found += await asyncio.to_thread(documents, page)
     return await asyncio.to_thread(build, first, last, found)
-
-
-async def _drop_other_forms(store: Driver, thread_id: str) -> None:
-    async with store.reading() as tx:
-        old = any(extent.form != FORM for extent in await recall.extents(tx, thread_id))
-    if old:
-        await drop_index(store, thread_id)

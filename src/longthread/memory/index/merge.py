@@ -43,10 +43,16 @@ async def merge_segments(store: Driver, thread_id: str) -> None:
             await write_segment(tx, thread_id, segment)
 
 
-async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> None:
+def are_many(extents: Sequence[Extent]) -> bool:
+    """Whether `merge_segments` would merge any of these segments."""
+    return _group(extents) is not None
+
+
+async def write_segment(tx: Transaction, thread_id: str, segment: IndexSegment) -> Extent:
     """Write a segment. The caller has locked the thread in this transaction."""
     extent = Extent(segment.first, segment.last, FORM, segment.entries)
     await recall.write_segment(tx, thread_id, extent, words=segment.words, times=segment.times, buckets=segment.buckets)
+    return extent
 
 
 async def _parts(tx: Transaction, thread_id: str, group: Sequence[Extent], below: int) -> list[SegmentPart]:

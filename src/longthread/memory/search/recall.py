@@ -263,7 +263,7 @@ class Recaller:
         A failed embedder is not called again at once: a later pass adds the missing vectors.
         """
         async with self._store.reading() as tx:
-            threads = await recall.threads_in(tx, scope, form=FORM)
+            threads = await recall.threads_in(tx, scope, form=FORM, last=True)
         warnings = await catch_up(self._store, threads)
         return [*warnings, *await self._embed([thread.thread_id for thread in threads], progress)]
 

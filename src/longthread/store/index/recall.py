@@ -51,6 +51,17 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexState:
+    """What is indexed of a thread: of its entries `first` to `last`, those in the segments' extents. A thread that is
+    deleted has no `birth_id`, and no entries."""
+
+    birth_id: str | None
+    first: int
+    last: int
+    extents: Sequence[Extent]
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """The searchable parts of an entry; `extra_text` is outside of its text and calls."""
 
@@ -68,10 +79,10 @@ LARGE = 65_536
 """Bytes above which a payload is read by itself."""
 
 
-async def threads_in(tx: Transaction, scope: Scope, *, form: int) -> list[Searched]:
-    """Return the user's threads in scope, ordered by id."""
-    query, values = threads_asked(scope)
-    return [searched({**row, "wanted": form}) for row in await tx.fetch(query, **values)]
+async def threads_in(tx: Transaction, scope: Scope, *, form: int, last: bool = False) -> list[Searched]:
+    """Return the user's threads in scope, ordered by id. `last`: nothing follows in this transaction."""
+    [rows] = await tx.fetch_all(threads_asked(scope), last=last)
+    return [searched({**row, "wanted": form}) for row in rows]
 
 
 def threads_asked(scope: Scope) -> QueryCall:
@@ -149,6 +160,21 @@ async def extents(tx: Transaction, thread_id: str) -> list[Extent]:
 @decoder
 def _extent(row: Row) -> Extent:
     return Extent(int(row["first_seq"]), int(row["last_seq"]), int(row["form"]), int(row["entries"]))
+
+
+async def state(tx: Transaction, thread_id: str, *, lock: bool = False) -> IndexState:
+    """Return what is indexed of a thread, in one round trip. `lock` first locks the thread; without it, nothing may
+    follow in the transaction."""
+    asked: list[QueryCall] = [("select_position", {"id": thread_id})] if lock else []
+    asked += [
+        ("select_incarnation", {"thread_id": thread_id}),
+        ("select_retention", {"id": thread_id}),
+        ("select_recall_segments", {"thread_id": thread_id}),
+    ]
+    *_, found, range_, segments = await tx.fetch_all(*asked, last=not lock)
+    first, last = _first_seq(range_[0] if range_ else None, thread_id)
+    birth = incarnation.birth_id(str(found[0]["incarnation"])) if found else None
+    return IndexState(birth, first, last, [_extent(row) for row in segments])
 
 
 async def segments_between(tx: Transaction, thread_id: str, first: int, last: int) -> list[tuple[Extent, int, bytes]]:
@@ -286,7 +312,10 @@ async def versions(tx: Transaction, thread_id: str, ids: Sequence[str]) -> dict[
 
 async def first_seq(tx: Transaction, thread_id: str) -> tuple[int, int]:
     """Return the first entry that retention left, and the last entry; (1, 0) for a deleted thread."""
-    row = await one(tx, "select_retention", id=thread_id)
+    return _first_seq(await one(tx, "select_retention", id=thread_id), thread_id)
+
+
+def _first_seq(row: Row | None, thread_id: str) -> tuple[int, int]:
     with of_thread(thread_id):
         return (int(row["first_seq"]), int(row["entry_count"])) if row else (1, 0)
 

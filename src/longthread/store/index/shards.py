@@ -85,9 +85,9 @@ async def loose(tx: Transaction, scope: Scope, *, form: int, also: str | None = 
     return [Loose(searched({**row, "wanted": form}), row["volume"]) for row in rows]
 
 
-async def loose_count(tx: Transaction, user_id: str, most: int) -> int:
-    """Count a user's loose threads with up to `most` entries."""
-    [row] = await tx.fetch("count_loose_threads", user_id=user_id, most=most)
+async def loose_count(tx: Transaction, user_id: str, most: int, *, last: bool = False) -> int:
+    """Count a user's loose threads with up to `most` entries. `last`: nothing follows in this transaction."""
+    [[row]] = await tx.fetch_all(("count_loose_threads", {"user_id": user_id, "most": most}), last=last)
     return int(row["loose"])
 
 
