@@ -13,6 +13,7 @@ from types import FrameType
 from starlette.applications import Starlette
 from uvicorn.loops.auto import auto_loop_factory
 
+from longthread.allocator import give_back_freed_memory
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
@@ -72,6 +73,7 @@ def run(
     `on_ready` gets the URL once the server answers. Raises PortInUse, AddressUnavailable or StoreError.
     """
 
+    give_back_freed_memory()
     if settings.log == "json":
         log_as_json()
 
