@@ -38,7 +38,7 @@ def listed(help_text: str) -> dict[str, str]:
         ("", COMMANDS),
         ("threads", OF_THREADS),
         ("export", "langgraph"),
-        ("memories", "list add search show forget"),
+        ("memories", "list add edit search show forget"),
         ("agents", OF_THE_CATALOG),
         ("skills", f"{OF_THE_CATALOG} import export"),
         ("tools", f"{OF_THE_CATALOG} run"),

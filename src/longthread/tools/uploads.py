@@ -91,8 +91,13 @@ class Uploads:
             raise UploadNotFound(upload=upload_id)
         return Upload(upload_id, found)
 
+    async def keep(self, upload: Upload) -> None:
+        """Note that a source has the upload: no sweep deletes it, not even one of a server with another store."""
+        await asyncio.to_thread(self._mark(upload.id).touch, 0o600)
+
     async def discard(self, upload: Upload) -> None:
         """Delete an upload."""
+        await asyncio.to_thread(self._mark(upload.id).unlink, True)
         await to_the_end(asyncio.to_thread(shutil.rmtree, upload.path.parent, True))
 
     async def of_address(self, address: str) -> Upload | None:
@@ -109,8 +114,12 @@ class Uploads:
     def _sweep(self, kept: Collection[str]) -> None:
         old = time.time() - _KEPT_SECONDS
         for folder in self._folder.glob("*-*-*") if self._folder.is_dir() else ():
-            if folder.name not in kept and folder.stat().st_mtime < old:
+            marked = folder.name in kept or self._mark(folder.name).exists()
+            if folder.is_dir() and not marked and folder.stat().st_mtime < old:
                 shutil.rmtree(folder, True)
+
+    def _mark(self, upload_id: str) -> Path:
+        return self._folder / f"{upload_id}.source"
 
     @staticmethod
     def _file(folder: Path) -> Path | None:

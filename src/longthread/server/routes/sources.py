@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request, Response
@@ -138,18 +139,23 @@ async def sources(served: ServedDep) -> SourceList:
     responses=problems(CatalogInvalid, *_OPENS, SettingsNotAllowed, SourceTaken, UploadNotFound, body=True),
 )
 async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
-    """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: write `${NAME}`
-    in its place, as in the catalog."""
+    """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
+    address with `${NAME}` is defined in a file."""
     expect_own(served)
     where = await _address(served, body, user)
     catalog = Catalog(served.analyst.store, user=user)
     taken = {each.name for each in await catalog.definitions("source")}
+    file = await served.uploads.of_address(where)
+    if file is not None and file.path in {Path(each.address) for each in await _defined(served)}:
+        raise CatalogInvalid(problems=["This file is a source already. Upload it again for another one."])
     name = (body.name or _free(name_of(where), taken)).strip()
     if name in taken or name == DEMO:
         raise SourceTaken(name=name)
     if not may_be_name(name):
         raise CatalogInvalid(problems=[f"{name!r} is no name: it has no . / \\ or :, and is not `demo`."])
     item = {"kind": "source", "name": name, "address": where}
+    if file is not None:
+        await served.uploads.keep(file)
     await catalog.apply([item | ({"description": body.description} if body.description else {})])
     return await _view(served, await catalog.source(name))
 
@@ -206,6 +212,10 @@ async def _address(served: Served, body: NewSource, user: str) -> str:
     if body.upload is not None:
         return str((await served.uploads.find(body.upload)).path)
     where = address.normalized(str(body.address))
+    if "${" in where:  # else whoever may add sources could send any secret to any server
+        raise CatalogInvalid(
+            problems=["Secrets are not filled in here. Define this source in a file, with `longthread apply`."]
+        )
     async with await served.analyst.sources.open(address.filled(where), None, user_id=user):
         return where
 
