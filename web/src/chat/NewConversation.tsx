@@ -4,7 +4,6 @@ import { Header } from "../layout/Header";
 import { Welcome } from "../layout/Welcome";
 import { useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
-import { refreshList } from "../sidebar/list";
 import { conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
@@ -20,7 +19,6 @@ export function NewConversation() {
   }, []);
   const ask = async (question: string, key: string) => {
     const answer = await requests.ask({ question, ...choice.fields }, null, key);
-    void refreshList();
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
     // What was opened meanwhile stays.
     if (here.current) navigate(toConversation(answer.thread_id));

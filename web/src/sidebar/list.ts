@@ -16,7 +16,7 @@ type Pages = InfiniteData<ConversationList, string | null>;
 
 const KEY = "conversations";
 const ALL = [KEY, { q: "", archived: false }];
-/** What the stream tells right after a list came is no news. */
+/** A list that came so short a time ago needs only what the stream's list has besides. */
 const FRESH_MS = 3000;
 
 /** Conversations, newest first, page by page; those that a search finds come at once. */
@@ -76,16 +76,23 @@ function heard(item: ConversationView) {
   });
 }
 
+/** The list's first page, which the stream tells at its start: something may have begun since the list was asked for. */
+function heardAll({ conversations }: Pick<ConversationList, "conversations">) {
+  const asked = queryClient.getQueryState(ALL);
+  const isFresh = asked?.fetchStatus === "idle" && Date.now() - asked.dataUpdatedAt <= FRESH_MS;
+  if (isFresh) conversations.forEach(heard);
+  else void refreshList();
+}
+
 /** Keeps the lists up to date with what the server tells. */
 export function useLiveList() {
   useEffect(
     () =>
       live().onList((name, data) => {
         if (name === "conversation") heard(data as ConversationView);
-        else if (name === "conversations") {
-          const asked = queryClient.getQueryState(ALL)?.dataUpdatedAt ?? 0;
-          if (asked && Date.now() - asked > FRESH_MS) void refreshList();
-        } else if (name !== "approvals") removed((data as { id: string }).id);
+        else if (name === "conversations") heardAll(data as ConversationList);
+        else if (name === "archived") void refreshList();
+        else if (name === "deleted") removed((data as { id: string }).id);
       }),
     [],
   );

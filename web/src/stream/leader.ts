@@ -7,16 +7,19 @@ import type { Position } from "./types";
 /** Runs by `thread/run`, each with how far it is read. */
 export type Wanted = Record<string, Position>;
 
-export type ListName = "conversations" | "conversation" | "deleted" | "approvals";
+export type ListName = "conversations" | "conversation" | "deleted" | "archived" | "approvals";
 
-/** What the connection tells. A run's event without a position is not part of the run. `halt`: no more will come of it. */
+/**
+ * What the connection tells. A run's event without a position is not part of the run. `after` is how far the connection
+ * had read the run before it: who has not read as far lacks something. `halt`: no more will come of the run.
+ */
 export type Frame =
   | { kind: "list"; name: ListName; data: unknown }
-  | { kind: "run"; key: string; position: Position | null; event: StreamEvent; halt: boolean }
+  | { kind: "run"; key: string; position: Position | null; after: Position; event: StreamEvent; halt: boolean }
   | { kind: "gone"; key: string }
   | { kind: "state"; online: boolean };
 
-const LIST: readonly ListName[] = ["conversations", "conversation", "deleted", "approvals"];
+const LIST: readonly ListName[] = ["conversations", "conversation", "deleted", "archived", "approvals"];
 /** Runs of one connection: the server takes no more. */
 const MOST_RUNS = 50;
 const LONGEST_WAIT_MS = 8000;
@@ -124,18 +127,19 @@ export class Leader {
     const place = message.lastEventId.split(",")[this.order.indexOf(key) + 1];
     const isTold = event.name === "longthread.interrupted";
     const position = isTold || place === undefined ? null : positionOf(place);
-    if (position !== null) this.read(key, position);
+    const after = this.positions.get(key) ?? START;
+    if (position !== null) this.read(key, after, position);
     const halt = isHalt(event);
-    if (halt) this.drop(key);
-    this.tell({ kind: "run", key, position, event, halt });
+    if (halt) this.drop(key, position);
+    this.tell({ kind: "run", key, position, after, event, halt });
   }
 
-  /** All tabs hear what comes, in order: none of them is behind. */
-  private read(key: string, position: Position): void {
+  /** A tab takes what comes if it has read as far as the connection had. One that has not stays where it stands. */
+  private read(key: string, after: Position, position: Position): void {
     this.positions.set(key, position);
     for (const runs of this.wants.values()) {
       const known = runs[key];
-      if (known !== undefined && isBehind(known, position)) runs[key] = position;
+      if (known !== undefined && !isBehind(known, after) && isBehind(known, position)) runs[key] = position;
     }
   }
 
@@ -145,12 +149,12 @@ export class Leader {
     this.tell({ kind: "gone", key: keyOf(thread_id, run_id) });
   }
 
-  /** Nothing more comes of a run until it goes on, and somebody wants it again. */
-  private drop(key: string): void {
+  /** Nothing more comes of a run until it goes on, and somebody wants it again. Tabs that stand behind `end` have yet to read it. */
+  private drop(key: string, end: Position | null = null): void {
     this.positions.delete(key);
     for (const [tab, runs] of this.wants) {
-      const { [key]: _, ...rest } = runs;
-      this.wants.set(tab, rest);
+      const { [key]: known, ...rest } = runs;
+      if (known === undefined || end === null || !isBehind(known, end)) this.wants.set(tab, rest);
     }
   }
 }

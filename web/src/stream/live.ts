@@ -19,6 +19,8 @@ type RunFrame = Extract<Frame, { kind: "run" }>;
 
 interface Watched {
   position: Position;
+  /** What it lacks is asked for, and has not come yet. */
+  lacks: boolean;
   listener: RunListener;
 }
 
@@ -60,7 +62,7 @@ export class Live {
   /** Watches a run from a position on, until it ends or waits. There is one listener a run. */
   watch(threadId: string, runId: string, position: Position, listener: RunListener): () => void {
     const key = keyOf(threadId, runId);
-    const watched = { position, listener };
+    const watched = { position, lacks: false, listener };
     this.watched.set(key, watched);
     this.want();
     return () => {
@@ -101,12 +103,21 @@ export class Live {
       if (watched === undefined) return;
       if (frame.position !== null) {
         if (!isBehind(watched.position, frame.position)) return;
+        if (isBehind(watched.position, frame.after)) return this.lack(watched);
         watched.position = frame.position;
+        watched.lacks = false;
       }
     }
     this.pending.push(frame);
     if (this.due) return;
     this.due = { frame: requestAnimationFrame(() => this.apply()), timer: setTimeout(() => this.apply(), HIDDEN_MS) };
+  }
+
+  /** The connection is further than this tab, which joined later or slept: it is opened again from where the tab stands. */
+  private lack(watched: Watched): void {
+    if (watched.lacks) return;
+    watched.lacks = true;
+    this.want();
   }
 
   private apply(): void {
