@@ -79,7 +79,22 @@ describe("traced", () => {
     expect(told("9,007,199,254,740,992", [big])).toEqual(["9,007,199,254,740,992=-"]);
   });
 
+  test("to the row whose name stands nearest before, or behind where none stands before", () => {
+    expect(told("China (15) and the United States (11) lead, then Russia with 5.", [countries])).toEqual(["15=0:1 15", "11=1:1 11", "5=2:1 5"]);
+    expect(told("15 rockets are from China.", [countries])).toEqual(["15=0:1 15"]);
+    expect(told("In 2021 there were 118 launches, in 2024 143.", [years])).toEqual(["2021=1:0 2021", "118=1:1 118", "2024=4:0 2024", "143=4:1 143"]);
+  });
+
+  test("by the unit of a column", () => {
+    const costs = result(["country", "cost_million_usd"], [["China", 37.8], ["France", 12.5]]);
+    expect(told("In millions, China costs 37.8.", [costs])).toEqual(["37.8=0:1 37.8"]);
+    expect(told("China 37.8", [costs], true)).toEqual(["37.8=0:1 37.8"]);
+    expect(told("France: 100 %, China: 50 %", [result(["country", "share"], [["China", 0.5], ["France", 1]])])).toEqual(["100 %=1:1 1", "50 %=0:1 0.5"]);
+    expect(told("China: 0.5 %", [result(["country", "percent"], [["China", 0.5], ["France", 99.5]])])).toEqual(["0.5 %=0:1 0.5"]);
+  });
+
   test("as a count of rows", () => {
+    expect(told("only the first 2 rows", [result(["id"], [[100], [7]], { total: 1818 })])).toEqual(["2=rows 2"]);
     expect(told("`launches`: showing 2 of 1818 rows", [result(["id"], [[100], [7]], { total: 1818 })])).toEqual(["2=rows 2", "1818=rows 1818"]);
     expect(told("number of rockets: 4 rows [q1]", [countries])).toEqual(["4=rows 4"]);
     expect(told("共 4 行", [countries])).toEqual(["4=rows 4"]);
@@ -107,6 +122,16 @@ describe("not traced", () => {
     ["About 1.9 times as many.", [years]],
     ["In all 599 launches.", [years]],
     ["The first 100 are shown.", [result(["id", "n"], [[100, 7], [101, 8]])]],
+    ["China has 11 rockets and the United States have 15.", [countries]],
+    ["South Korea has 15 rockets.", [countries]],
+    ["France has 143 launches.", [result(["country", "n"], [["France", 90], ["China", 143]])]],
+    ["China: 0.5 %, France 1 %.", [result(["country", "share"], [["China", 0.5], ["France", 1]])]],
+    ["China costs 37.8 USD.", [result(["country", "cost_million_usd"], [["China", 37.8]])]],
+    ["37.8 million", [one(37_800_000, "cost_million_usd")]],
+    ["The table has 100 rows.", [result(["id"], Array.from({ length: 100 }, (_, at) => [at + 500]), { total: 5000 })]],
+    ["The revenue was $1,234 in total.", [result(["id"], [[7], [8]], { total: 1234 })]],
+    ["China had 150 failures.", [result(["country", "launches", "failures"], [["China", 150, 12], ["France", 90, 3]])]],
+    ["China has 15 [q2].", [countries, result(["country", "n"], [["China", 16]], { label: "q2" })]],
     ["1,234.5 kg", [result(["mass"], [[1234.4], [1234.6]])]],
   ])("%s", (answer, results) => {
     expect(tracer(results)(answer).every(({ source }) => source === null)).toBe(true);

@@ -3,8 +3,8 @@
 import { type Kind, kindsOf } from "./columns";
 import { type Numeral, numerals } from "./numerals";
 import { cellText, type QueryResult } from "./result";
-import { cellsTold, namesColumn, sentenceAt } from "./sentence";
-import { type CellNumber, cellNumber, digitsOf, worth } from "./worth";
+import { cellsTold, namesColumn, rowsMeant, sentenceAt } from "./sentence";
+import { type CellNumber, cellNumber, digitsOf, namesUnit, worth } from "./worth";
 
 export interface Source {
   readonly step: number | null;
@@ -42,6 +42,9 @@ interface Match {
 
 interface Place {
   readonly sentence: string;
+  /** Where the number stands in the sentence. */
+  readonly at: number;
+  readonly before: string;
   readonly behind: string;
   readonly isRow: boolean;
 }
@@ -51,10 +54,9 @@ export function tracer(results: readonly QueryResult[]): Tracer {
   const indexed = results.map(index).toReversed();
   const names = namesIn(results);
   return (block, isRow = false) => {
-    const order = citedFirst(block, indexed);
     const found = numerals(block, names).map((numeral) => {
-      const place = { sentence: isRow ? block : sentenceAt(block, numeral.start), behind: block.slice(numeral.end), isRow };
-      const source = first(order, (each) => traced(numeral, place, each));
+      const place = placeOf(block, numeral, isRow);
+      const source = first(cited(place.sentence, block, indexed), (each) => traced(numeral, place, each));
       const { start, end } = numeral;
       return { receipt: { start, end, text: block.slice(start, end), source }, year: numeral.year };
     });
@@ -75,10 +77,22 @@ function namesIn(results: readonly QueryResult[]): Set<string> {
 
 const isName = (cell: unknown): cell is string => typeof cell === "string" && cell.length < 200 && /\p{L}/u.test(cell) && /\d/.test(cell);
 
-function citedFirst(block: string, indexed: readonly Indexed[]): Indexed[] {
-  const cited = new Set([...block.matchAll(/\bq\d+\b/g)].map(([label]) => label));
-  const isCited = ({ result }: Indexed) => result.label !== null && cited.has(result.label);
-  return [...indexed.filter(isCited), ...indexed.filter((each) => !isCited(each))];
+function placeOf(block: string, { start, end }: Numeral, isRow: boolean): Place {
+  const { sentence, from } = isRow ? { sentence: block, from: 0 } : sentenceAt(block, start);
+  return { sentence, at: start - from, before: block.slice(0, start), behind: block.slice(end), isRow };
+}
+
+/** The results that a sentence cites, and no others. Without a citation of its own, those that its block cites come first. */
+function cited(sentence: string, block: string, indexed: readonly Indexed[]): readonly Indexed[] {
+  const own = indexed.filter(isIn(sentence));
+  if (own.length) return own;
+  const near = isIn(block);
+  return [...indexed.filter(near), ...indexed.filter((each) => !near(each))];
+}
+
+function isIn(text: string): (each: Indexed) => boolean {
+  const labels = new Set([...text.matchAll(/\bq\d+\b/g)].map(([label]) => label));
+  return ({ result }) => result.label !== null && labels.has(result.label);
 }
 
 function first<T, U>(all: readonly T[], find: (one: T) => U | null): U | null {
@@ -93,24 +107,38 @@ function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null
   const { result } = indexed;
   const { step, label } = result;
   if (isCountOfRows(numeral, place, result)) return { step, label, kind: "rows", cells: [], value: String(numeral.digits.digits) };
-  const all = matches(numeral, indexed);
+  const all = matches(numeral, place, indexed);
   const exact = all.filter((match) => match.exact);
   const cells = meant(numeral, place, indexed, exact.length ? exact : all).map(({ row, column }) => ({ row, column }));
   const [at] = cells;
   return at ? { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) } : null;
 }
 
-function matches(numeral: Numeral, { result, numbers }: Indexed): Match[] {
+function matches(numeral: Numeral, place: Place, { result, numbers }: Indexed): Match[] {
+  const { columns } = result;
+  const units = columns.map((name) => place.isRow || namesUnit(place.sentence, name));
+  // `96.5 % successful` is a share, whatever it is called.
+  const others = columns.map((name) => !place.isRow && !numeral.percent && isOfAnother(place.behind, name, columns));
   return numbers.flatMap((cells, row) =>
     cells.flatMap((cell, column) => {
-      const found = cell && worth(numeral, cell, result.columns[column] ?? "");
+      const found = cell && !others[column] && worth(numeral, cell, columns[column] ?? "", units[column] ?? false);
       return found ? [{ row, column, exact: found === "same" }] : [];
     }),
   );
 }
 
+const NOUN = /^[\s*_`]*([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)/u;
+
+/** Whether the words right behind a number name other columns and not this one: `150 failures` is none of `launches`. */
+function isOfAnother(behind: string, column: string, columns: readonly string[]): boolean {
+  const noun = NOUN.exec(behind)?.[1] ?? "";
+  return !namesColumn(noun, column) && columns.some((each) => namesColumn(noun, each));
+}
+
 /** Of the cells that are worth it those that the sentence means; none if that is not sure. */
-function meant(numeral: Numeral, { sentence, isRow }: Place, { result, kinds }: Indexed, found: readonly Match[]): readonly Match[] {
+function meant(numeral: Numeral, { sentence, at, isRow }: Place, { result, kinds }: Indexed, all: readonly Match[]): readonly Match[] {
+  const rows = isRow || !all.length ? null : rowsMeant(sentence, at, result.rows, kinds);
+  const found = rows === null ? all : all.filter(({ row }) => rows.has(row));
   const isNamed = ({ column }: Match) => namesColumn(sentence, result.columns[column] ?? "");
   const told = found.map((match) => ({ match, cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow) }));
   const most = Math.max(0, ...told.map(({ cells }) => cells));
@@ -134,12 +162,12 @@ function preferred(found: readonly Match[], isSo: (one: Match) => boolean): read
   return some.length ? some : found;
 }
 
+const SHOWN = /(?:\b(?:first|top|showing|shows?|shown|only)|前|显示|列出)[\s*_`]*$/i;
 const ROWS = /^[\s*]*(?:of [\d,]+\s+rows?|rows?|records?|results?|entries|行|条|項|项)/i;
 
-/** `7 rows`, or a number of three digits and more that is how many rows there are. */
-function isCountOfRows({ digits, power, percent, year }: Numeral, { behind }: Place, { total, rows }: QueryResult): boolean {
-  if (power || percent || digits.places) return false;
+/** `7 rows` of a result with so many, or `showing 2 of 1818 rows`. */
+function isCountOfRows({ digits, power, percent }: Numeral, { before, behind }: Place, { total, rows }: QueryResult): boolean {
+  if (power || percent || digits.places || !ROWS.test(behind)) return false;
   const isTotal = total !== null && digits.digits === BigInt(total);
-  const isShown = digits.digits === BigInt(rows.length);
-  return ROWS.test(behind) ? isTotal || isShown : isTotal && total >= 100 && !year && total !== rows.length;
+  return isTotal || (SHOWN.test(before) && digits.digits === BigInt(rows.length));
 }

@@ -20,26 +20,33 @@ export function cellNumber(cell: Cell): CellNumber | null {
   return number && { number, percent };
 }
 
-export function worth(numeral: Numeral, cell: CellNumber, column: string): Worth {
+/** `isUnitTold`: the unit of the column is said where the number stands. */
+export function worth(numeral: Numeral, cell: CellNumber, column: string, isUnitTold: boolean): Worth {
   if (numeral.percent) return ofPercent(numeral, cell, column);
   if (cell.percent) return null;
-  // 37.8 million is 37800000, and it is 37.8 in `cost_million_usd`.
-  for (const power of new Set([numeral.power, numeral.power - scaleOf(column)])) {
-    const least = numeral.power || numeral.digits.places ? 2 : 3;
-    const found = power >= 0 ? compared(numeral.digits, shifted(cell.number, -power), least) : null;
-    if (found) return found;
-  }
-  return null;
+  // 37.8 million is 37800000, and it is 37.8 in `cost_million_usd`; 37.8 is so only where millions are spoken of.
+  const scale = scaleOf(column);
+  const power = isUnitTold && !numeral.power ? 0 : numeral.power - scale;
+  const least = numeral.power || numeral.digits.places ? 2 : 3;
+  return power >= 0 ? compared(numeral.digits, shifted(cell.number, -power), least) : null;
 }
 
-/** 94.9 % is the cell `94.9%`, 94.9 in a column of shares or with a fraction, or the share 0.949. */
+/** Whether a text says the unit that a column's name has, or the name has none. */
+export function namesUnit(text: string, column: string): boolean {
+  const said = unitOf(column);
+  return said === null || said.test(text.toLowerCase());
+}
+
+/** 94.9 % is the cell `94.9%`, 94.9 in a column of percents, shares or with a fraction, or the share 0.949. */
 function ofPercent(numeral: Numeral, cell: CellNumber, column: string): Worth {
   if (numeral.power) return null;
   const { digits, places } = cell.number;
-  const isShare = cell.percent || SHARE.test(column) || digits % 10n ** BigInt(places) !== 0n;
+  const isPercent = cell.percent || PERCENT.test(column);
+  const isShare = isPercent || SHARE.test(column) || digits % 10n ** BigInt(places) !== 0n;
   if (!isShare) return null;
-  const isPart = !cell.percent && size(digits) <= 10n ** BigInt(places);
-  return compared(numeral.digits, cell.number, 2) ?? (isPart ? compared(numeral.digits, shifted(cell.number, 2), 2) : null);
+  // A share up to 1 is a part of 1, not of 100.
+  const isPart = !isPercent && size(digits) <= 10n ** BigInt(places);
+  return compared(numeral.digits, isPart ? shifted(cell.number, 2) : cell.number, 2);
 }
 
 /** Rounded numbers must show some digits: much is a 3 if it is rounded. */
@@ -51,7 +58,8 @@ function compared(shown: Decimal, exact: Decimal, least: number): Worth {
 export const digitsOf = ({ digits }: Decimal) => String(size(digits)).length;
 const size = (digits: bigint) => (digits < 0n ? -digits : digits);
 
-const SHARE = /percent|pct|share|ratio|(?:^|_)rate|proportion|[%％]|占比|比例|比率|百分|率$/i;
+const PERCENT = /percent|pct|[%％]|百分/i;
+const SHARE = /share|ratio|(?:^|_)rate|proportion|占比|比例|比率|率$/i;
 const SCALES: readonly (readonly [RegExp, number])[] = [
   [/billion|(?:^|_)bn(?:_|$)|十亿/, 9],
   [/million|(?:^|_)mn(?:_|$)|百万/, 6],
@@ -60,7 +68,7 @@ const SCALES: readonly (readonly [RegExp, number])[] = [
   [/thousand|千/, 3],
 ];
 
+const scaleIn = (column: string) => SCALES.find(([said]) => said.test(column.toLowerCase()));
 /** Ten to this power is the unit that a column's name says. */
-function scaleOf(column: string): number {
-  return SCALES.find(([said]) => said.test(column.toLowerCase()))?.[1] ?? 0;
-}
+const scaleOf = (column: string): number => scaleIn(column)?.[1] ?? 0;
+const unitOf = (column: string): RegExp | null => scaleIn(column)?.[0] ?? null;
