@@ -1,4 +1,8 @@
-"""Files that users have uploaded, each in a folder of its own below the data folder."""
+"""Files that users have uploaded, each in a folder of its own.
+
+The folder of a file that becomes a source moves below `sources`. So one upload is one source's, and no server deletes
+it as old: servers with other stores may have the same data folder.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -43,6 +47,7 @@ class Uploads:
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder = folder
+        self._sources = folder / "sources"
         self.most = most
 
     async def receive(self, name: str, pieces: AsyncIterator[bytes]) -> Upload:
@@ -82,44 +87,52 @@ class Uploads:
         if not size:
             raise UploadRefused(name=path.name, reason="it is empty.")
 
-    async def find(self, upload_id: str) -> Upload:
-        """Return an upload. Raises UploadNotFound."""
+    async def find(self, upload_id: str, *, of_source: bool = False) -> Upload:
+        """Return an upload that is no source, or, with `of_source`, one that is. Raises UploadNotFound."""
         if not _ID.fullmatch(upload_id):
             raise UploadNotFound(upload=upload_id[:50])
-        found = await asyncio.to_thread(self._file, self._folder / upload_id)
+        found = await asyncio.to_thread(self._file, (self._sources if of_source else self._folder) / upload_id)
         if found is None:
             raise UploadNotFound(upload=upload_id)
         return Upload(upload_id, found)
 
-    async def keep(self, upload: Upload) -> None:
-        """Note that a source has the upload: no sweep deletes it, not even one of a server with another store."""
-        await asyncio.to_thread(self._mark(upload.id).touch, 0o600)
+    async def keep(self, upload: Upload) -> Upload:
+        """Make an upload a source's; no sweep deletes it. Raises UploadNotFound: it is one already, or is gone."""
+        await asyncio.to_thread(self._sources.mkdir, 0o700, exist_ok=True)
+        return await self._moved(upload, self._sources)
+
+    async def give_back(self, upload: Upload) -> Upload:
+        """Make the file of a source an upload again. Raises UploadNotFound."""
+        return await self._moved(upload, self._folder)
+
+    @staticmethod
+    async def _moved(upload: Upload, to: Path) -> Upload:
+        try:
+            await to_the_end(asyncio.to_thread(upload.path.parent.rename, to / upload.id))
+        except OSError as error:
+            raise UploadNotFound(upload=upload.id) from error
+        return Upload(upload.id, to / upload.id / upload.path.name)
 
     async def discard(self, upload: Upload) -> None:
         """Delete an upload."""
-        await asyncio.to_thread(self._mark(upload.id).unlink, True)
         await to_the_end(asyncio.to_thread(shutil.rmtree, upload.path.parent, True))
 
     async def of_address(self, address: str) -> Upload | None:
         """Return the upload that a source's address names, if it is one."""
         path = Path(address)
-        if path.parent.parent != self._folder or not _ID.fullmatch(path.parent.name):
+        if path.parent.parent != self._sources or not _ID.fullmatch(path.parent.name):
             return None
         return Upload(path.parent.name, path)
 
-    async def sweep(self, addresses: Collection[str]) -> None:
-        """Delete old uploads that are at none of these addresses of sources."""
-        await asyncio.to_thread(self._sweep, {Path(each).parent.name for each in addresses})
+    async def sweep(self) -> None:
+        """Delete old uploads that have become no sources."""
+        await asyncio.to_thread(self._sweep)
 
-    def _sweep(self, kept: Collection[str]) -> None:
+    def _sweep(self) -> None:
         old = time.time() - _KEPT_SECONDS
         for folder in self._folder.glob("*-*-*") if self._folder.is_dir() else ():
-            marked = folder.name in kept or self._mark(folder.name).exists()
-            if folder.is_dir() and not marked and folder.stat().st_mtime < old:
+            if _ID.fullmatch(folder.name) and folder.stat().st_mtime < old:
                 shutil.rmtree(folder, True)
-
-    def _mark(self, upload_id: str) -> Path:
-        return self._folder / f"{upload_id}.source"
 
     @staticmethod
     def _file(folder: Path) -> Path | None:

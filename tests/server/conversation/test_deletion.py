@@ -117,3 +117,16 @@ def test_an_archived_conversation_is_listed_and_found_on_request(serve: Any) -> 
     assert listed(running) == both[:1]
     assert running.client.patch(path, json={"archived": False}).json()["archivedAt"] is None
     assert listed(running) == both
+
+
+async def test_a_conversation_whose_run_cannot_be_read_is_deleted_and_restored_too(
+    serve: Any, store_address: str
+) -> None:
+    running = serve([ANSWER])
+    path = f"/api/conversations/{running.answer('Are there rockets?')['thread_id']}"
+    async with open_store(store_address) as store, store.writing() as tx:
+        await tx.run(Sql("UPDATE runs SET started_at = 'x'"))
+    assert running.client.delete(path, params={"undo_seconds": 3600}).status_code == 202
+    assert listed(running) == []
+    running.client.post(f"{path}/restore")
+    assert listed(running) == ["Are there rockets?"]

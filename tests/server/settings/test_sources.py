@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from openpyxl import Workbook
+
+from longthread.errors import UploadNotFound
+from longthread.tools.uploads import Uploads
 
 pytestmark = pytest.mark.one_backend
 
@@ -29,9 +33,7 @@ def upload(running: Any, content: Any, name: str = "sales.csv") -> Any:
 def kept(running: Any) -> list[str]:
     """The files that uploads have left."""
     folder = running.folder / "data" / "uploads"
-    return sorted(
-        name for _, _, names in os.walk(folder) for name in names if not name.endswith(".source")
-    )  # a folder may go while it is looked at
+    return sorted(name for _, _, names in os.walk(folder) for name in names)  # a folder may go while it is looked at
 
 
 def files(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -95,6 +97,63 @@ def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_re
     assert kept(again) == ["sales.csv"]
     for answer in (again.client.delete("/api/sources/sales"), again.client.get("/api/sources/sales/preview")):
         assert (answer.status_code, answer.json()["code"]) == (404, "definition_not_found")
+
+
+def test_one_upload_becomes_one_source_and_one_name_is_given_once(serve: Any) -> None:
+    running = serve(ASKS)
+
+    def add(**body: Any) -> Any:
+        return running.client.post("/api/sources", json=body)
+
+    once = upload(running, SALES).json()["upload"]
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda n: add(upload=once, name=f"one{n}").status_code, range(6)))
+        assert sorted(answers) == [201] + [404] * 5
+        uploads = [upload(running, SALES).json()["upload"] for _ in range(4)]
+        answers = list(pool.map(lambda each: add(upload=each, name="sold").status_code, uploads))
+    assert sorted(answers) == [201] + [409] * 3
+    [left, *_] = [each for each, answer in zip(uploads, answers, strict=True) if answer == 409]
+    assert add(upload=left, name="other").status_code == 201, "what was refused is still there"
+    assert running.client.delete("/api/sources/sold").status_code == 204
+    assert running.answer("How many?", source="other")
+
+
+async def test_no_server_deletes_the_files_of_sources(tmp_path: Path) -> None:
+    """Another one, with another store, may have the same data folder."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield SALES
+
+    ours, theirs = (Uploads(tmp_path, 2**20) for _ in range(2))
+    source, old, young = [await ours.receive("a.csv", pieces()) for _ in range(3)]
+    for each in (source, old):
+        os.utime(each.path.parent, (0, 0))
+    source = await ours.keep(source)
+    await theirs.sweep()
+    assert [each.path.exists() for each in (source, old, young)] == [True, False, True]
+    assert await ours.of_address(str(source.path)) == source
+    with pytest.raises(UploadNotFound):
+        await theirs.find(source.id)
+
+
+def test_a_source_is_asked_by_its_name_whatever_files_lie_where_the_server_runs(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "sales.csv").write_text("amount\n1\n2\n3\n")
+    monkeypatch.chdir(tmp_path)
+    running = serve(ASKS)
+    assert (
+        running.client.post("/api/sources", json={"upload": upload(running, SALES).json()["upload"]}).json()["name"]
+        == "sales"
+    )
+
+    def rows(source: str) -> Any:
+        asked = running.answer("How many?", source=source)
+        [call] = [step for steps in running.history(asked["thread_id"])["steps"].values() for step in steps]
+        return call["observation"]["data"]["rows"]
+
+    assert (rows("sales"), rows("./sales")) == ([[2]], [[3]])
 
 
 def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> None:

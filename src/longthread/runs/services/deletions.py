@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from longthread.errors import NothingToStop, ThreadNotFound
+from longthread.errors import NothingToStop, RowDamaged, ThreadNotFound
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.threads import Threads
@@ -31,11 +31,11 @@ class ThreadDeletions:
         store = self._services.store
         async with store.writing() as tx:
             pending = await deletions.begin(tx, thread_id, user_id=user_id, seconds=seconds)
-        async with store.reading() as tx:
-            run = await runs.last_run(tx, thread_id)
-        if run is not None and run.status == "running":
-            # Now that it is nobody's, no other one begins.
-            with suppress(NothingToStop, ThreadNotFound):
+        # Now that it is nobody's, no other run begins. One that cannot be read has nothing to stop.
+        with suppress(NothingToStop, RowDamaged, ThreadNotFound):
+            async with store.reading() as tx:
+                run = await runs.last_run(tx, thread_id)
+            if run is not None and run.status == "running":
                 await self._runs.stop(thread_id, user_id=pending.nobody, run_id=run.id, by=user_id)
         self._services.hub.list_changed(user_id)
         return pending

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
+from contextlib import suppress
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query, Request, Response
@@ -16,6 +16,7 @@ from longthread.errors import (
     DefinitionInUse,
     DefinitionNotFound,
     ExtraMissing,
+    LongthreadError,
     SecretUnusable,
     SettingsNotAllowed,
     SourceError,
@@ -81,7 +82,7 @@ async def upload(
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
     expect_own(served)
     uploads = served.uploads
-    await uploads.sweep([each.address for each in await _defined(served)])
+    await uploads.sweep()
     received = await uploads.receive(name, _pieces(request))
     whole = False
     try:
@@ -105,12 +106,11 @@ async def upload(
 async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
     """Delete an uploaded file that is no source."""
     expect_own(served)
-    found = await served.uploads.find(upload_id)
-    users = [each.name for each in await _defined(served) if each.address == str(found.path)]
-    if users:
+    with suppress(UploadNotFound):
+        found = await served.uploads.find(upload_id, of_source=True)
         remedy = "Remove the source, and its file goes with it."
-        raise DefinitionInUse(kind="file", name=found.path.name, users=f"the source {users[0]}", remedy=remedy)
-    await served.uploads.discard(found)
+        raise DefinitionInUse(kind="file", name=found.path.name, users="a source", remedy=remedy)
+    await served.uploads.discard(await served.uploads.find(upload_id))
     return Response(status_code=204)
 
 
@@ -142,21 +142,26 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
     address with `${NAME}` is defined in a file."""
     expect_own(served)
-    where = await _address(served, body, user)
+    if body.upload is None:
+        return await _add(served, body, user, await _address(served, str(body.address), user))
+    file = await served.uploads.keep(await served.uploads.find(body.upload))
+    try:
+        return await _add(served, body, user, str(file.path))
+    except LongthreadError:
+        await served.uploads.give_back(file)
+        raise
+
+
+async def _add(served: Served, body: NewSource, user: str, where: str) -> SourceView:
     catalog = Catalog(served.analyst.store, user=user)
     taken = {each.name for each in await catalog.definitions("source")}
-    file = await served.uploads.of_address(where)
-    if file is not None and file.path in {Path(each.address) for each in await _defined(served)}:
-        raise CatalogInvalid(problems=["This file is a source already. Upload it again for another one."])
     name = (body.name or _free(name_of(where), taken)).strip()
-    if name in taken or name == DEMO:
+    if name == DEMO:
         raise SourceTaken(name=name)
     if not may_be_name(name):
         raise CatalogInvalid(problems=[f"{name!r} is no name: it has no . / \\ or :, and is not `demo`."])
     item = {"kind": "source", "name": name, "address": where}
-    if file is not None:
-        await served.uploads.keep(file)
-    await catalog.apply([item | ({"description": body.description} if body.description else {})])
+    await catalog.add_source(item | ({"description": body.description} if body.description else {}))
     return await _view(served, await catalog.source(name))
 
 
@@ -207,16 +212,14 @@ async def _defined(served: Served) -> list[SourceDefinition]:
     return [source_of(each) for each in await Catalog(served.analyst.store).definitions("source")]
 
 
-async def _address(served: Served, body: NewSource, user: str) -> str:
-    """The address of a new source, which can be opened. Raises SourceError, UploadNotFound, InvalidInput."""
-    if body.upload is not None:
-        return str((await served.uploads.find(body.upload)).path)
-    where = address.normalized(str(body.address))
+async def _address(served: Served, given: str, user: str) -> str:
+    """The address of a new source, which can be opened. Raises CatalogInvalid, SourceError, InvalidInput."""
+    where = address.normalized(given)
     if "${" in where:  # else whoever may add sources could send any secret to any server
         raise CatalogInvalid(
             problems=["Secrets are not filled in here. Define this source in a file, with `longthread apply`."]
         )
-    async with await served.analyst.sources.open(address.filled(where), None, user_id=user):
+    async with await served.analyst.sources.open(where, None, user_id=user):
         return where
 
 

@@ -14,6 +14,7 @@ from longthread.errors import (
     DefinitionBuiltIn,
     DefinitionInUse,
     InvalidInput,
+    SourceTaken,
     VersionNotFound,
 )
 from longthread.model.builtin import BUILTIN
@@ -140,12 +141,23 @@ class Catalog:
         """Applies definitions, in any order, all or none. Each replaces the whole one of its name (or `id`); an equal
         one makes no version. `dry_run` only returns the changes. Raises CatalogInvalid with every problem and its
         place."""
+        return await self._apply(items, dry_run=dry_run)
+
+    async def add_source(self, item: Mapping[str, Any]) -> None:
+        """Applies a source under a name that none has. Raises CatalogInvalid, SourceTaken."""
+        await self._apply([item], is_new=True)
+
+    async def _apply(
+        self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False, is_new: bool = False
+    ) -> list[Change]:
         drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
             if not dry_run:
                 await catalog_store.lock(tx)
             known = KnownCatalog(await catalog_store.definitions(tx), await catalog_store.deleted(tx))
             changes = _changes(known, drafts)
+            if taken := [each.name for each in changes if is_new and each.action != "created"]:
+                raise SourceTaken(name=taken[0])
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from pathlib import Path
 
 from longthread.errors import DefinitionNotFound
 from longthread.model.catalog import source_of
@@ -39,13 +37,14 @@ async def address_of(store: Driver, name: str) -> str:
 
 
 async def named_address(store: Driver, spec: str) -> str:
-    """The address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none.
+    """The address of the source that `spec` names in the catalog, with its secrets; `spec` where it names none. A file
+    beside it that is called the same is `./NAME`.
 
     Raises:
         SecretUnusable: one of its secrets is not set.
     """
     spec = spec.strip()
-    if not may_be_name(spec) or await asyncio.to_thread(Path(spec).exists):
+    if not may_be_name(spec):
         return spec
     async with store.reading() as tx:
         found = [each.definition for each in await catalog_store.some(tx, "source", names=[spec])]
