@@ -9,6 +9,8 @@ type Listener = (message: { data: string; lastEventId: string }) => void;
 /** The server's end of a connection. It is the newest one. */
 class Connection {
   static last: Connection;
+  /** After these events the run waits, or has ended. */
+  static halts = new Set([9]);
   static readonly CLOSED = 2;
   readonly readyState = 1;
   private readonly listeners = new Map<string, Listener>();
@@ -22,10 +24,10 @@ class Connection {
   addEventListener = (name: string, listener: Listener) => void this.listeners.set(name, listener);
   close = () => void (this.closed = true);
 
-  /** Tells of events `from` to `to` of the run t/r; the last event of a run is its 9th. */
+  /** Tells of events `from` to `to` of the run t/r. */
   tell(from: number, to: number) {
     for (let seq = from; seq <= to && !this.closed; seq++) {
-      const event = { type: seq === 9 ? "RUN_FINISHED" : "CUSTOM", name: String(seq) };
+      const event = { type: Connection.halts.has(seq) ? "RUN_FINISHED" : "CUSTOM", name: String(seq) };
       this.listeners.get("run")?.({ data: JSON.stringify({ thread_id: "t", run_id: "r", event }), lastEventId: `x,${seq}` });
     }
   }
@@ -52,6 +54,7 @@ class Channel {
 beforeEach(() => {
   vi.useFakeTimers();
   Channel.all = [];
+  Connection.halts = new Set([9]);
   let isHeld = false;
   const request = (_: string, lead: () => void) => {
     if (!isHeld) lead();
@@ -76,6 +79,7 @@ function watching(tab: Live): string[] {
   tab.watch("t", "r", START, (events) => heard.push(...(events ?? []).map(({ event }) => event.name ?? "")));
   return heard;
 }
+const watchingOther = (tab: Live) => tab.watch("t", "other", START, () => undefined);
 const upTo = (last: number) => Array.from({ length: last }, (_, at) => String(at + 1));
 
 test.each([0, 1, 4, 8, 9])("a tab that joins hears all, if %i more events come before the connection is opened again", (more) => {
@@ -90,6 +94,36 @@ test.each([0, 1, 4, 8, 9])("a tab that joins hears all, if %i more events come b
   vi.advanceTimersByTime(100);
   expect(follows).toEqual(upTo(9));
   expect(leads).toEqual(upTo(9));
+});
+
+test.each([4, 5, 8])("a run that waited and went on is heard to its end, if %i events come at once", (atOnce) => {
+  Connection.halts.add(4);
+  const tab = new Live();
+  const heard = watching(tab);
+  vi.runOnlyPendingTimers();
+  Connection.last.tell(1, atOnce);
+  vi.advanceTimersByTime(100);
+  // Its history says that it goes on.
+  if (atOnce === 4) tab.watch("t", "r", { seq: 4, part: 0 }, (events) => heard.push(...(events ?? []).map(({ event }) => event.name ?? "")));
+  vi.advanceTimersByTime(100);
+  if (atOnce === 4) Connection.last.tellAll(9);
+  else Connection.last.tell(atOnce + 1, 9);
+  vi.advanceTimersByTime(100);
+  expect(heard).toEqual(upTo(9));
+});
+
+test("a connection that is opened again asks for a run that waited and went on", () => {
+  Connection.halts.add(4);
+  const heard = watching(new Live());
+  vi.runOnlyPendingTimers();
+  Connection.last.tell(1, 6);
+  vi.advanceTimersByTime(100);
+  watchingOther(new Live());
+  vi.advanceTimersByTime(100);
+  expect(Connection.last.asked.getAll("run")).toEqual(["t/r", "t/other"]);
+  Connection.last.tellAll(9);
+  vi.advanceTimersByTime(100);
+  expect(heard).toEqual(upTo(9));
 });
 
 test("a tab that missed events asks for them, though the connection is past them", () => {

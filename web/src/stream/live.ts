@@ -141,7 +141,9 @@ export class Live {
 
   private tellRun(key: string, events: readonly RunFrame[]): void {
     const watched = this.watched.get(key);
-    if (events.some((each) => each.halt)) this.watched.delete(key);
+    if (events.at(-1)?.halt) this.watched.delete(key);
+    // It waited, and went on before that was drawn: the connection is told that it is still watched.
+    else if (events.some((each) => each.halt)) this.want();
     watched?.listener(events);
   }
 
