@@ -37,9 +37,9 @@ EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
 SECRET_PREFIX = "LONGTHREAD_SECRET_"
+"""What the variables of tools' secrets begin with."""
 SECRET_KEY = "LONGTHREAD_SECRET_KEY"
 """The setting whose name begins as those of tools' secrets do. It is none of them."""
-"""What the variables of tools' secrets begin with."""
 _SQLITE_URLS = frozenset({"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"})
 _ALMOST_URL = re.compile(r"(?:postgres(?:ql)?|sqlite)(?:\+\w+)?(?::|//)|file:", re.IGNORECASE)
 _OPTIONS = re.compile(r"\?\w+=[^/]*$")

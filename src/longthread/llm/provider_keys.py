@@ -87,7 +87,7 @@ class ProviderKeys:
 
 def with_key(name: str, settings: Settings, keys: Mapping[str, SecretStr]) -> Settings:
     """Return the settings by which a model of this name is made with the user's own key, if there is one. It goes to
-    its provider alone, never to another base URL."""
+    its provider, for Anthropic at the address of the settings. OpenAI's is not used where `base_url` names another."""
     try:
         provider = "" if name == DEMO else provider_of(name, settings)
     except ModelUnavailable:  # which is told when the model is made

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longthread.errors import SqlTimeout
 from longthread.tools.analysis.schema import Column, Table
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import sample
@@ -28,13 +29,18 @@ class TablePreview:
 
 
 async def preview(source: Source) -> list[TablePreview]:
-    """Return the first tables of a source. Raises SourceError: it cannot be read at all."""
-    tables = list((await source.schema()).tables.values())[:TABLES]
-    return [await _table(source, table) for table in tables]
-
-
-async def _table(source: Source, table: Table) -> TablePreview:
-    observed = await sample(source, table.label, ROWS)
-    if not observed["ok"]:
-        return TablePreview(table, problem=observed["error"]["message"])
-    return TablePreview(table, observed["data"]["rows"])
+    """Return the first tables of a source. Once one of them takes too long, no rows of others are read. Raises
+    SourceError: it cannot be read at all."""
+    made: list[TablePreview] = []
+    slow: str | None = None
+    for table in list((await source.schema()).tables.values())[:TABLES]:
+        if slow is not None:
+            made.append(TablePreview(table, problem=slow))
+            continue
+        observed = await sample(source, table.label, ROWS)
+        if observed["ok"]:
+            made.append(TablePreview(table, observed["data"]["rows"]))
+            continue
+        made.append(TablePreview(table, problem=observed["error"]["message"]))
+        slow = made[-1].problem if observed["error"]["type"] == SqlTimeout.code else None
+    return made

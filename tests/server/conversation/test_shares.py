@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,28 @@ def test_a_link_shows_the_conversation_as_it_was_without_memory_and_addresses(se
     running.answer("Thank you", thread_id=thread)
     assert seen(running, link).json() == shown, "what came later is not shared"
     assert len(seen(running, share(running, thread)).json()["messages"]) == 4
+
+
+def test_a_link_does_not_tell_where_files_are(serve: Any, tmp_path: Path) -> None:
+    """An error names them."""
+    file = tmp_path / "sales.csv"
+    file.write_text("amount\n1\n")
+    counts = [{**COUNT, "args": {"sql": f"SELECT {what} FROM sales"}} for what in ("amount", "count(*)")]
+
+    def script(messages: list[Any]) -> Any:
+        if not counts:
+            return {"finish": "It is gone."}
+        if len(counts) == 1:
+            file.unlink()
+        return counts.pop(0)
+
+    running = serve(script)
+    thread = running.answer("How much?", source=str(file))["thread_id"]
+    assert file.name in json.dumps(running.history(thread)["steps"]), "the error names it"
+    shown = seen(running, share(running, thread)).json()
+    assert str(tmp_path) not in json.dumps(shown)
+    [worked, failed] = [step for steps in shown["steps"].values() for step in steps]
+    assert (worked["observation"]["data"]["rows"], failed["ok"], failed["observation"]) == ([[1]], False, None)
 
 
 def test_a_link_is_revoked_expires_and_goes_with_its_conversation(serve: Any) -> None:

@@ -15,6 +15,10 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import UploadNotFound
+from longthread.tools import preview as previews
+from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import sample
 from longthread.tools.uploads import Uploads
 
 pytestmark = pytest.mark.one_backend
@@ -154,6 +158,23 @@ def test_a_source_is_asked_by_its_name_whatever_files_lie_where_the_server_runs(
         return call["observation"]["data"]["rows"]
 
     assert (rows("sales"), rows("./sales")) == ([[2]], [[3]])
+
+
+async def test_once_a_table_takes_too_long_no_other_is_read(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "slow.sqlite") as database:
+        database.execute("CREATE TABLE a (n INTEGER)")
+        for name in "bcdef":
+            endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS m FROM n"
+            database.execute(f"CREATE VIEW {name} AS {endless}")
+    database.close()
+    asked: list[str] = []
+    async with await open_source(str(tmp_path / "slow.sqlite"), limits=Limits(seconds=0.2)) as source:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(previews, "sample", lambda *given: (asked.append(given[1]), sample(*given))[1])
+            shown = await previews.preview(source)
+    assert asked == ["a", "b"]
+    assert [each.problem is None for each in shown] == [True] + [False] * 5
+    assert len({each.problem for each in shown[1:]}) == 1
 
 
 def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> None:

@@ -1,6 +1,8 @@
-import { type KeyboardEvent, type ReactNode, type Ref, useImperativeHandle, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { Problem } from "../api/problem";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
+import { live } from "../stream/live";
 import { newKey } from "../stream/requests";
 import { Button, IconButton } from "../ui";
 import styles from "./Composer.module.css";
@@ -103,5 +105,7 @@ function useQuestion(threadId: string | null, onAsk: ComposerProps["onAsk"]) {
       setSending(false);
     }
   };
+  // That the server did not answer is over when it is heard again. What it refused stays to be read.
+  useEffect(() => live().onState(() => live().online() && setError((now: unknown) => (now instanceof Problem ? now : null))), []);
   return { text, change, send, sending, error };
 }

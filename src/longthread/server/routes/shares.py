@@ -154,7 +154,7 @@ def _shown(found: History, link: ShareLink) -> SharedConversation:
             if each["role"] != "system"
         ],
         "runs": [_run(each) for each in found["runs"]],
-        "steps": {place: [*filter(_is_shown, steps)] for place, steps in found["steps"].items()},
+        "steps": {place: [*map(_step, filter(_is_shown, steps))] for place, steps in found["steps"].items()},
         "before": found["before"],
     }
 
@@ -173,6 +173,11 @@ def _run(run: RunView) -> SharedRun:
 
 def _is_shown(step: StepView) -> bool:
     return step["action"] not in MEMORY_TOOLS
+
+
+def _step(step: StepView) -> StepView:
+    """A step, without why it failed: that may name files and servers, too."""
+    return {**step, "observation": None} if step["ok"] is False else step
 
 
 def _view(link: ShareLink) -> ShareView:
