@@ -17,7 +17,7 @@ OLDEST = 22
 """The major version of Node.js that the tools need at the least."""
 _BUILT = PAGE / ".built"
 _INSTALLED = WEB / "node_modules" / ".installed"
-_OTHERS = {"node_modules", "old", "README.md", "__pycache__"}
+_OTHERS = {"node_modules", "README.md", "__pycache__"}
 """What is in `web/` and in no page."""
 
 

@@ -65,6 +65,8 @@ export default defineConfig({
   plugins: [react(), licences(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
   // The server puts the nonce of each answer in its place.
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
+  // It reads what a class composes without a warning.
+  css: { transformer: "lightningcss" },
   build: { outDir: OUT, emptyOutDir: true, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000, modulePreload: { polyfill: false } },
   server: { proxy: { "/api": { target: server, changeOrigin: false } } },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },

@@ -48,7 +48,16 @@ def keep(name: str, running: Any, asked: dict[str, Any]) -> None:
     events = stream(running, asked["events"])
     made = {"events": events, "history": running.history(asked["thread_id"])}
     RECORDED.mkdir(exist_ok=True)
-    (RECORDED / f"{name}.json").write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n")
+    lines = [f'"{key}": {_lines(value)}' for key, value in made.items()]
+    (RECORDED / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _lines(value: Any) -> str:
+    """JSON with an event, or a part of the history, in each line."""
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in value) + "\n]"
+    parts = [f"{json.dumps(key)}: {json.dumps(each, ensure_ascii=False)}" for key, each in value.items()]
+    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 @pytest.mark.parametrize(

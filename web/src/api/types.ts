@@ -65,12 +65,6 @@ export interface ConversationList {
   damaged: string[];
 }
 
-export interface MessageMetadata {
-  id: string;
-  thread_id: string;
-  metadata: JsonObject;
-}
-
 /** A run that has begun or goes on. `events` is the path of its stream. */
 export interface Accepted {
   thread_id: string;
@@ -89,21 +83,6 @@ export interface Queued {
 export interface QueuedView extends Queued {
   question: string;
   queued_at: string;
-}
-
-/** What has become of a question: its `position` while it waits, else its `run_id`. */
-export interface QueuedState {
-  thread_id: string;
-  queued_id: string;
-  position: number | null;
-  run_id: string | null;
-  events: string;
-}
-
-/** The questions that wait in a conversation, the next one first. */
-export interface QueuedList {
-  thread_id: string;
-  queue: QueuedView[];
 }
 
 /** What stands at one place of a conversation, one branch each, oldest first: the ids of the first messages. `shown` is the index of the branch that the history follows; null: none of these. */
@@ -381,19 +360,6 @@ export interface StateView {
   compressed_summary: string | null;
   compressed_message_count: number;
   compressed_config_hash: string | null;
-}
-
-export interface Health {
-  status: "ok";
-}
-
-export interface Ready {
-  status: "ready";
-}
-
-/** The server begins, or ends. */
-export interface NotReady {
-  status: "warming" | "draining";
 }
 
 /** What a server serves. `sources` are those that callers may name: `any`, or a list. */
