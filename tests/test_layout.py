@@ -22,6 +22,13 @@ def test_no_folder_has_more_modules_than_a_reader_can_look_through() -> None:
     assert {folder: count for folder, count in counted.items() if count > MOST} == {}
 
 
+def test_files_that_pin_packages_hold_no_addresses() -> None:
+    """Each machine has its own registry. `npm run lock` leaves out the addresses of who would like money, too."""
+    files = [ROOT / "web/package-lock.json", *(ROOT / "requirements").glob("*.txt")]
+    assert len(files) > 2
+    assert [file.name for file in files if "://" in file.read_text("utf-8")] == []
+
+
 def test_no_two_public_classes_have_one_name() -> None:
     """Aliases of types count too: both are what a reader searches for."""
     places: dict[str, list[str]] = {}
