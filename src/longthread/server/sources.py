@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.errors import SourceNotAllowed
+from longthread.errors import SettingsNotAllowed, SourceNotAllowed
 from longthread.server.origin import is_loopback
 from longthread.settings import Settings
 from longthread.tools.analysis.address import shown
@@ -23,6 +23,11 @@ class AskableSources:
         self.own = None if settings.source is None else shown(settings.source)
         """The configured source without its password, as callers see and name it."""
         self.allowed = sorted({DEMO} | ({self.own} if self.own else set()))
+
+    def expect_open(self) -> None:
+        """Raise SettingsNotAllowed where callers are not known to be the server's user."""
+        if not self.open:
+            raise SettingsNotAllowed
 
     def chosen(self, source: str | None) -> str | None:
         """The source that a caller named; None is the thread's or the configured one. Raises SourceNotAllowed."""

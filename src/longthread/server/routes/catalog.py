@@ -27,7 +27,6 @@ from longthread.server.catalog_answers import CatalogChange, CatalogItem, Catalo
 from longthread.server.fields import PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.routes.sources import expect_own
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.catalog import Catalog
@@ -75,7 +74,7 @@ class TrialBody(BaseModel):
 @router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
 async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
     """All definitions of a kind by name, with the built-in ones."""
-    expect_own(served)
+    served.sources.expect_open()
     names = await Catalog(served.analyst.store).names()
     found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
     return {"items": [_item(names, each) for each in found], "changeable": not served.analyst.settings.read_only}
@@ -86,7 +85,7 @@ async def definition(
     served: ServedDep, kind: AnyKind, name: PathSegment, version: Annotated[int | None, Query(ge=1, lt=2**31)] = None
 ) -> CatalogItem:
     """One definition, by its name or id, as it is or as it was in a version."""
-    expect_own(served)
+    served.sources.expect_open()
     catalog = Catalog(served.analyst.store)
     names = await catalog.names()
     if version is None:
@@ -97,7 +96,7 @@ async def definition(
 @router.get("/{kind}/{name}/versions", responses=problems(*_NAMED, reads=True))
 async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> CatalogVersions:
     """All versions of a definition, also of a deleted one."""
-    expect_own(served)
+    served.sources.expect_open()
     found = await Catalog(served.analyst.store).history(_KINDS[kind], name)
     return {
         "versions": [
@@ -119,7 +118,7 @@ async def define(
 ) -> CatalogChange:
     """Define an agent or a skill, as a new version of the one of this name if there is one. Runs that begin now use it;
     those under way keep theirs. Tools are defined on the command line."""
-    expect_own(served)
+    served.sources.expect_open()
     given = {"kind": _KINDS[kind], "name": name}
     other = [field for field, value in given.items() if body.definition.get(field, value) != value]
     if other:
@@ -132,7 +131,7 @@ async def switch(
     served: ServedDep, user: Caller, kind: SwitchedKind, name: PathSegment, body: SwitchBody
 ) -> CatalogChange:
     """Switch an agent or a tool on or off, which is a version too."""
-    expect_own(served)
+    served.sources.expect_open()
     names = await Catalog(served.analyst.store).names()
     found = names.one(_KINDS[kind], name)
     if found.is_builtin:
@@ -145,7 +144,7 @@ async def switch(
 async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, force: bool = False) -> Response:
     """Delete a definition; its versions stay. `force` also takes it out of those that use it, and deletes the
     conversations and memories of an agent."""
-    expect_own(served)
+    served.sources.expect_open()
     await Catalog(served.analyst.store, user=user).delete(_KINDS[kind], name, force=force)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
@@ -157,7 +156,7 @@ async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegme
 )
 async def run(served: ServedDep, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
     """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told."""
-    expect_own(served)
+    served.sources.expect_open()
     body = body or TrialBody()
     source = served.sources.chosen(body.source)
     async with tried(served.analyst.store, served.analyst.settings, name, source=source) as tool:

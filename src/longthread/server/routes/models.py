@@ -80,7 +80,7 @@ async def models(served: ServedDep, user: Caller) -> ModelList:
 )
 async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
     """Store a key, sealed, for the user's next runs. It is given back to nobody."""
-    _expect_own(served)
+    served.sources.expect_open()
     names = await models_of(provider, SecretStr(body.key), served.analyst.settings) if body.check else None
     await served.analyst.keys.save(provider, body.key, user_id=user)
     return {"provider": provider, "models": names}
@@ -92,7 +92,7 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
 )
 async def check_key(served: ServedDep, user: Caller, provider: Provider, body: CheckBody | None = None) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
-    _expect_own(served)
+    served.sources.expect_open()
     settings = served.analyst.settings
     given = SecretStr(body.key) if body is not None and body.key is not None else None
     key = given or (await served.analyst.keys.of(user)).get(provider) or environment_key(provider, settings)
@@ -104,16 +104,10 @@ async def check_key(served: ServedDep, user: Caller, provider: Provider, body: C
 @router.delete("/keys/{provider}", status_code=204, responses=problems(KeyNotFound, SettingsNotAllowed))
 async def delete_key(served: ServedDep, user: Caller, provider: Provider) -> Response:
     """Delete a stored key. Runs under way keep it."""
-    _expect_own(served)
+    served.sources.expect_open()
     if not await served.analyst.keys.remove(provider, user_id=user):
         raise KeyNotFound(provider=provider)
     return Response(status_code=204)
-
-
-def _expect_own(served: Served) -> None:
-    """Raise SettingsNotAllowed where callers are not known to be the server's user."""
-    if not served.sources.open:
-        raise SettingsNotAllowed
 
 
 async def _provider(

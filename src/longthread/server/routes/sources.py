@@ -80,7 +80,7 @@ async def upload(
 ) -> UploadView:
     """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
-    expect_own(served)
+    served.sources.expect_open()
     uploads = served.uploads
     await uploads.sweep()
     received = await uploads.receive(name, _pieces(request))
@@ -105,7 +105,7 @@ async def upload(
 )
 async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
     """Delete an uploaded file that is no source."""
-    expect_own(served)
+    served.sources.expect_open()
     with suppress(UploadNotFound):
         found = await served.uploads.find(upload_id, of_source=True)
         remedy = "Remove the source, and its file goes with it."
@@ -141,7 +141,7 @@ async def sources(served: ServedDep) -> SourceList:
 async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
     address with `${NAME}` is defined in a file."""
-    expect_own(served)
+    served.sources.expect_open()
     if body.upload is None:
         return await _add(served, body, user, await _address(served, str(body.address), user))
     file = await served.uploads.keep(await served.uploads.find(body.upload))
@@ -173,7 +173,7 @@ async def look(served: ServedDep, user: Caller, name: PathSegment) -> SourcePrev
     """A source's first tables, with the types of their columns and first rows."""
     if name in {DEMO, served.sources.own}:
         return await _preview(served, served.sources.chosen(name) or name, user)
-    expect_own(served)
+    served.sources.expect_open()
     return await _preview(served, await Catalog(served.analyst.store).address(name), user)
 
 
@@ -184,19 +184,13 @@ async def look(served: ServedDep, user: Caller, name: PathSegment) -> SourcePrev
 )
 async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response:
     """Remove a source from the catalog, and its file if it was uploaded. Its conversations stay, and cannot ask it."""
-    expect_own(served)
+    served.sources.expect_open()
     catalog = Catalog(served.analyst.store, user=user)
     found = await catalog.source(name)
     await catalog.delete("source", found.id)
     if (uploaded := await served.uploads.of_address(found.address)) is not None:
         await served.uploads.discard(uploaded)
     return Response(status_code=204)
-
-
-def expect_own(served: Served) -> None:
-    """Raise SettingsNotAllowed where callers are not known to be the server's user."""
-    if not served.sources.open:
-        raise SettingsNotAllowed
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
