@@ -13,6 +13,7 @@ from longthread.errors.catalog import (
     DefinitionBuiltIn,
     DefinitionInUse,
     DefinitionNotFound,
+    ToolOnCommandLine,
     VersionNotFound,
 )
 from longthread.errors.imports import (
@@ -272,6 +273,7 @@ __all__ = [
     "ThreadTaken",
     "TooManyMemories",
     "ToolInvalid",
+    "ToolOnCommandLine",
     "UploadFailed",
     "UploadNotFound",
     "UploadRefused",

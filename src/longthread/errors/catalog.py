@@ -57,6 +57,13 @@ class DefinitionBuiltIn(InvalidInput):
     name: str
 
 
+class ToolOnCommandLine(LongthreadError, exit_code=2):
+    message = """The tool {tool} {power}, with the rights of the server's user. Define it where the server runs, with
+    `longthread apply`. All but its implementation can then be changed here."""
+    tool: str
+    power: str
+
+
 class DefinitionInUse(LongthreadError, exit_code=4):
     message = "The {kind} {name} is used by {users}. {remedy}"
     kind: str

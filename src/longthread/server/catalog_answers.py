@@ -6,12 +6,20 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
+from longthread.model.catalog import Kind
 from longthread.server.answers import JsonObject, Timestamp
+from longthread.tools.catalog.over_http import Power
+
+
+class CatalogName(TypedDict):
+    kind: Kind
+    name: str
 
 
 class CatalogItem(TypedDict):
     """A definition. `definition` is what a person writes, as `longthread apply` takes it; null in a version that
-    deleted it. A built-in one cannot be changed. `by` is the user who made this version."""
+    deleted it. A built-in one cannot be changed. `by` is the user who made this version. `used_by` are those that refer
+    to it. `power` is what a tool can do that only the command line may define: its implementation stays as it is."""
 
     id: str
     name: str
@@ -20,6 +28,8 @@ class CatalogItem(TypedDict):
     is_builtin: bool
     by: str | None
     updated_at: Timestamp | None
+    used_by: list[CatalogName]
+    power: Power | None
     definition: JsonObject | None
 
 

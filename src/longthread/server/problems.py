@@ -14,7 +14,8 @@ from starlette.routing import Match
 from typing_extensions import TypedDict
 
 from longthread import errors
-from longthread.errors import InvalidInput, LongthreadError
+from longthread.errors import CatalogInvalid, InvalidInput, LongthreadError
+from longthread.tools.catalog.fields import FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -57,6 +58,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.UploadNotFound: 404,
     errors.UploadTooLarge: 413,
     errors.DefinitionInUse: 409,
+    errors.ToolOnCommandLine: 403,
     errors.ShareNotFound: 404,
     errors.NothingToShare: 409,
     errors.VersionNotFound: 404,
@@ -133,7 +135,10 @@ async def _known(request: Request, error: Exception) -> Problem:
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
     params = error.described()["params"]
-    members = {name: params[name] for name in ("thread", "run") if name in params}
+    members: dict[str, Any] = {name: params[name] for name in ("thread", "run") if name in params}
+    if isinstance(error, CatalogInvalid):
+        placed = [each for each in error.problems if isinstance(each, FieldProblem)]
+        members["errors"] = [Wrong(at=f"body.definition.{each.field}", message=each.reason) for each in placed]
     return Problem(status, error.code, str(error), path=request.url.path, params=params, **members)
 
 

@@ -23,9 +23,11 @@ from longthread.tools.tool import Tool
 
 
 @asynccontextmanager
-async def tried(store: Driver, settings: Settings, name: str, *, source: str | None = None) -> AsyncIterator[Tool]:
+async def tried(
+    store: Driver, settings: Settings, name: str, *, source: str | None = None, draft: Definition | None = None
+) -> AsyncIterator[Tool]:
     """A tool of the catalog, ready to be called. `name` is the definition's or a model's (`files_read` of an MCP
-    server), `source` that of a built-in data tool; by default the settings'.
+    server), `source` that of a built-in data tool; by default the settings'. A `draft` is called in its place.
 
     Raises DefinitionNotFound, ToolInvalid (also ambiguous), InvalidInput (it needs a thread or a source), SourceError.
     """
@@ -36,7 +38,7 @@ async def tried(store: Driver, settings: Settings, name: str, *, source: str | N
     async def opening(name: str) -> Source:
         return await opener.open(await catalog.address(name), settings.user)
 
-    definition = _meant(await catalog.definitions("tool"), name)
+    definition = tool_of(draft) if draft is not None else _meant(await catalog.definitions("tool"), name)
     if definition.type != "builtin" and source is not None:
         raise InvalidInput(reason=f"The tool {name} asks the source that its definition names. Leave --source out.")
     sources = RunSources(None, opening)

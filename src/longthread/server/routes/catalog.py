@@ -19,6 +19,7 @@ from longthread.errors import (
     SettingsNotAllowed,
     SourceError,
     ToolInvalid,
+    ToolOnCommandLine,
     VersionNotFound,
 )
 from longthread.model.catalog import Definition, Kind, Version
@@ -31,6 +32,7 @@ from longthread.server.state import Caller, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.over_http import power_of
 from longthread.tools.tool import Tool, failed
 from longthread.tools.trial import tried
 
@@ -38,9 +40,6 @@ router = APIRouter(prefix="/api/catalog", tags=["catalog"])
 
 _KINDS: dict[str, Kind] = {"agents": "agent", "skills": "skill", "tools": "tool"}
 AnyKind = Annotated[Literal["agents", "skills", "tools"], Path()]
-WrittenKind = Annotated[Literal["agents", "skills"], Path()]
-"""What the API defines. A tool may start a program, or send secrets to a server: whoever may do that has the command
-line (`longthread apply`)."""
 SwitchedKind = Annotated[Literal["agents", "tools"], Path()]
 _NAMED = (DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed)
 
@@ -62,13 +61,15 @@ class SwitchBody(BaseModel):
 
 
 class TrialBody(BaseModel):
-    """Arguments of a call. `source` is what a built-in tool asks; `approve` approves a call that needs that."""
+    """Arguments of a call. `source` is what a built-in tool asks; `approve` approves a call that needs that. With a
+    `definition` it is called as that says, which is not stored."""
 
     model_config = ConfigDict(extra="forbid")
 
     args: JsonObject = Field(default_factory=dict)
     source: Annotated[PlainText, Field(min_length=1, max_length=4096)] | None = None
     approve: bool = False
+    definition: JsonObject | None = None
 
 
 @router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
@@ -112,18 +113,18 @@ async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> Catal
     }
 
 
-@router.put("/{kind}/{name}", responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, body=True))
+@router.put(
+    "/{kind}/{name}",
+    responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, ToolOnCommandLine, body=True),
+)
 async def define(
-    served: ServedDep, user: Caller, kind: WrittenKind, name: PathSegment, body: DefinitionBody
+    served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, body: DefinitionBody
 ) -> CatalogChange:
-    """Define an agent or a skill, as a new version of the one of this name if there is one. Runs that begin now use it;
-    those under way keep theirs. Tools are defined on the command line."""
+    """Define an agent, a skill or a tool, as a new version of the one of this name if there is one. Runs that begin now
+    use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
+    is defined on the command line; here it may change in all but its implementation."""
     served.sources.expect_open()
-    given = {"kind": _KINDS[kind], "name": name}
-    other = [field for field, value in given.items() if body.definition.get(field, value) != value]
-    if other:
-        raise InvalidInput(reason=f"The definition has another {other[0]} than the address. Leave it out.")
-    return await _applied(served, user, {**body.definition, **given})
+    return await _applied(served, user, _named(body.definition, kind, name))
 
 
 @router.patch("/{kind}/{name}", responses=problems(CatalogInvalid, *_NAMED, DefinitionBuiltIn, body=True))
@@ -152,14 +153,18 @@ async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegme
 
 @router.post(
     "/tools/{name}/run",
-    responses=problems(*_NAMED, SecretUnusable, SourceError, ToolInvalid, body=True),
+    responses=problems(*_NAMED, CatalogInvalid, SecretUnusable, SourceError, ToolInvalid, ToolOnCommandLine, body=True),
 )
 async def run(served: ServedDep, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
-    """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told."""
+    """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told. A
+    `definition` is called before it is stored."""
     served.sources.expect_open()
     body = body or TrialBody()
-    source = served.sources.chosen(body.source)
-    async with tried(served.analyst.store, served.analyst.settings, name, source=source) as tool:
+    source, draft = served.sources.chosen(body.source), None
+    if body.definition is not None:
+        item = _named(body.definition, "tools", name)
+        draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition
+    async with tried(served.analyst.store, served.analyst.settings, name, source=source, draft=draft) as tool:
         try:
             args = Arguments(tool.parameters, tool=tool.name).checked(body.args)
         except LongthreadError as error:
@@ -173,9 +178,18 @@ async def _called(tool: Tool, args: JsonObject, *, approved: bool) -> JsonObject
     return await tool.run(args, "trial")
 
 
+def _named(definition: JsonObject, kind: str, name: str) -> JsonObject:
+    """A definition with the kind and the name of the address."""
+    given = {"kind": _KINDS[kind], "name": name}
+    other = [field for field, value in given.items() if definition.get(field, value) != value]
+    if other:
+        raise InvalidInput(reason=f"The definition has another {other[0]} than the address. Leave it out.")
+    return {**definition, **given}
+
+
 async def _applied(served: Served, user: str, item: JsonObject) -> CatalogChange:
     catalog = Catalog(served.analyst.store, user=user)
-    [change] = await catalog.apply([item])
+    change = await catalog.define_over_http(item)
     names = await catalog.names()
     return {"action": change.action, "item": _item(names, names.one(change.kind, change.definition.id))}
 
@@ -189,6 +203,8 @@ def _item(names: Names, found: Definition) -> CatalogItem:
         "is_builtin": found.is_builtin,
         "by": found.by,
         "updated_at": found.updated_at.isoformat() if found.updated_at is not None else None,
+        "used_by": [{"kind": each.kind, "name": each.name} for each in names.users(found)],
+        "power": power_of(found.body) if found.kind == "tool" and not found.is_builtin else None,
         "definition": names.written(found.kind, found.name, found.body),
     }
 
@@ -203,5 +219,7 @@ def _version(names: Names, found: Version) -> CatalogItem:
         "is_builtin": False,
         "by": found.by,
         "updated_at": found.at.isoformat(),
+        "used_by": [],
+        "power": power_of(body) if body is not None and found.kind == "tool" else None,
         "definition": None if body is None else names.written(found.kind, found.name, body),
     }

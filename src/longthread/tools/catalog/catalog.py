@@ -43,6 +43,7 @@ from longthread.tools.catalog.changes import Change
 from longthread.tools.catalog.documents import DefinitionDocument, read_data, read_paths
 from longthread.tools.catalog.drafts import DefinitionDraft, draft_of
 from longthread.tools.catalog.names import Names
+from longthread.tools.catalog.over_http import expect_definable
 from longthread.tools.catalog.plan import KnownCatalog, planned
 from longthread.tools.catalog.role import version_of
 from longthread.tools.catalog.source_address import address_of, may_be_name
@@ -147,8 +148,19 @@ class Catalog:
         """Applies a source under a name that none has. Raises CatalogInvalid, SourceTaken."""
         await self._apply([item], is_new=True)
 
+    async def define_over_http(self, item: Mapping[str, Any], *, dry_run: bool = False) -> Change:
+        """Applies one definition for a caller of the API. Raises CatalogInvalid; ToolOnCommandLine: `apply` alone may
+        define this."""
+        [change] = await self._apply([item], dry_run=dry_run, over_http=True)
+        return change
+
     async def _apply(
-        self, items: Iterable[Mapping[str, Any] | DefinitionDocument], *, dry_run: bool = False, is_new: bool = False
+        self,
+        items: Iterable[Mapping[str, Any] | DefinitionDocument],
+        *,
+        dry_run: bool = False,
+        is_new: bool = False,
+        over_http: bool = False,
     ) -> list[Change]:
         drafts = await asyncio.to_thread(_drafts, items)  # schemas take some milliseconds each
         async with self._store.reading() if dry_run else self._store.writing() as tx:
@@ -158,6 +170,8 @@ class Catalog:
             changes = _changes(known, drafts)
             if taken := [each.name for each in changes if is_new and each.action != "created"]:
                 raise SourceTaken(name=taken[0])
+            if over_http:
+                _expect_definable(known, changes)
             if not dry_run:
                 await self._write(tx, known, changes)
         return changes
@@ -315,6 +329,13 @@ def _changes(known: KnownCatalog, drafts: Sequence[DefinitionDraft]) -> list[Cha
     if problems:
         raise CatalogInvalid(problems=problems)
     return changes
+
+
+def _expect_definable(known: KnownCatalog, changes: Iterable[Change]) -> None:
+    before = {each.definition.id: each.definition for each in known.stored if each.definition.kind == "tool"}
+    for each in changes:
+        if each.definition.kind == "tool" and each.action != "unchanged":
+            expect_definable(each.definition, before.get(each.definition.id))
 
 
 _NEEDED = frozenset({("source", "tool"), ("upstream", "route")})

@@ -13,7 +13,7 @@ from longthread.model.catalog import Body, Kind
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog import address
 from longthread.tools.catalog.documents import DefinitionDocument
-from longthread.tools.catalog.fields import LONGEST_NAME, FieldReader, short
+from longthread.tools.catalog.fields import LONGEST_NAME, FieldProblem, FieldReader, short
 from longthread.tools.catalog.teach import read_examples, read_terms
 from longthread.tools.catalog.upstreams import read_route, read_upstream
 from longthread.tools.registry import check
@@ -42,12 +42,12 @@ class DefinitionDraft:
 
 def draft_of(document: DefinitionDocument, problems: list[str]) -> DefinitionDraft:
     """Reads a document, and adds its `problems`."""
-    found: list[str] = []
+    found: list[FieldProblem] = []
     fields = FieldReader(document.data, found)
     id_ = _id(fields)
     name, body = _READERS[document.kind](fields, document)
     fields.finish()
-    problems += [f"{document.label}, {problem}" for problem in found]
+    problems += [FieldProblem(each.field, each.reason, document.label) for each in found]
     return DefinitionDraft(document, name, body, id_)
 
 

@@ -10,10 +10,23 @@ LONGEST_NAME = 100
 """Characters of a name (document 002)."""
 
 
+class FieldProblem(str):
+    """A problem, as people read it. `field` is the field that has it, such as `config.model`, and `reason` why."""
+
+    field: str
+    reason: str
+
+    def __new__(cls, field: str, reason: str, where: str = "") -> FieldProblem:
+        """A problem of the definition at `where`."""
+        self = super().__new__(cls, f"{where}, {field}: {reason}" if where else f"{field}: {reason}")
+        self.field, self.reason = field, reason
+        return self
+
+
 class FieldReader:
     """Reads the fields of an object. Adds `path: problem` to `problems` and skips an invalid value."""
 
-    def __init__(self, data: Mapping[str, Any], problems: list[str], path: str = "") -> None:
+    def __init__(self, data: Mapping[str, Any], problems: list[FieldProblem], path: str = "") -> None:
         self.problems = problems
         self._data = data
         self._path = path
@@ -21,7 +34,7 @@ class FieldReader:
 
     def problem(self, name: str, text: str) -> None:
         """Adds a problem of a field."""
-        self.problems.append(f"{self._at(name)}: {text}")
+        self.problems.append(FieldProblem(self._at(name), text))
 
     def has(self, name: str) -> bool:
         """Whether a field is given."""

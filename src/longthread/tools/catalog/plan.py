@@ -14,7 +14,7 @@ from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.changes import Change, compared
 from longthread.tools.catalog.drafts import DefinitionDraft
-from longthread.tools.catalog.fields import near
+from longthread.tools.catalog.fields import FieldProblem, near
 from longthread.tools.catalog.names import DefinitionKey, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
@@ -44,18 +44,18 @@ def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: li
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
     made = [_resolved(after, each, draft, problems) for each, draft in zip(made, drafts, strict=True)]
     after = Names({**before.by_key, **{(each.kind, each.id): each for each in made}}.values())
+    built_in = "the {} {} is built in and stays as it is. Give yours another name."
     problems += [
-        f"{draft.document.label}, name: the {each.kind} {each.name} is built in and stays as it is. "
-        "Give yours another name."
+        FieldProblem("name", built_in.format(each.kind, each.name), draft.document.label)
         for each, draft in zip(made, drafts, strict=True)
         if each.is_builtin and not same(each.body, BUILTIN[each.kind, each.id].body)
     ]
     labels = {(each.kind, each.id): draft.document.label for each, draft in zip(made, drafts, strict=True)}
     _expect_names_free(after, labels, problems)
     problems += [
-        f"{labels.get((each.kind, each.id), f'{each.kind} {each.name}, which is there')}, {text}"
+        FieldProblem(field, text, labels.get((each.kind, each.id), f"{each.kind} {each.name}, which is there"))
         for each in _affected(before, after, labels)
-        for text in _wrong(after, each)
+        for field, text in _wrong(after, each)
     ]
     return [_change(before, after, each, labels) for each in made]
 
@@ -69,7 +69,8 @@ def _identified(before: Names, known: KnownCatalog, draft: DefinitionDraft, prob
         found = [each for each in before.named(kind, name) if each.name == name]
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
-        problems.append(f"{draft.document.label}, name: several have it ({ids}). Give the id of the one that is meant.")
+        reason = f"several have it ({ids}). Give the id of the one that is meant."
+        problems.append(FieldProblem("name", reason, draft.document.label))
     if found:
         return replace(found[0], name=name, body=draft.body)
     # A deleted name that returns continues its version numbers.
@@ -102,7 +103,7 @@ def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: 
             problem = f"several {kind}s are called {reference} ({', '.join(each.id for each in found)}). Give an id."
         else:
             problem = f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
-        problems.append(f"{draft.document.label}, {field}: {problem}")
+        problems.append(FieldProblem(field, problem, draft.document.label))
         return reference
 
     if made.kind == "agent":
@@ -122,9 +123,10 @@ def _expect_names_free(after: Names, labels: Mapping[DefinitionKey, str], proble
         mine = after.by_key[key]
         others = [each for each in after.named(mine.kind, mine.name) if each.id != mine.id and each.name == mine.name]
         if any(each.is_builtin for each in others):
-            problems.append(f"{label}, name: this name is that of a built-in {mine.kind}. Give another.")
+            problems.append(FieldProblem("name", f"this name is that of a built-in {mine.kind}. Give another.", label))
         elif any((each.kind, each.id) not in labels for each in others):
-            problems.append(f"{label}, name: there is another {mine.kind} of this name, with the id {others[0].id}.")
+            reason = f"there is another {mine.kind} of this name, with the id {others[0].id}."
+            problems.append(FieldProblem("name", reason, label))
 
 
 def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) -> list[Definition]:
@@ -141,22 +143,21 @@ def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) 
     return list(found.values())
 
 
-def _wrong(after: Names, each: Definition) -> Iterator[str]:
-    """The problems of a definition in its catalog."""
+def _wrong(after: Names, each: Definition) -> Iterator[tuple[str, str]]:
+    """The problems of a definition in its catalog: each a field, and why."""
     for kind, reference in references(each.kind, each.body):
         if kind in BY_NAME and after.target(kind, reference) is None:
-            field = _REFERRING[each.kind]
-            yield f"{field}: there is no {kind} {reference}.{near(reference, after.names(kind))}"
+            yield _REFERRING[each.kind], f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
     if each.kind == "agent":
         yield from _cycle(after, each)
         yield from _calls_twice(after, each)
     elif each.kind == "skill":
         yield from _wrong_params(after, each)
     elif each.kind == "tool" and not each.is_builtin and tool_of(each).function in _RESERVED:
-        yield f"schema.name: {tool_of(each).function} is a name of Longthread's own. Give another."
+        yield "schema.name", f"{tool_of(each).function} is a name of Longthread's own. Give another."
 
 
-def _cycle(after: Names, agent: Definition) -> Iterator[str]:
+def _cycle(after: Names, agent: Definition) -> Iterator[tuple[str, str]]:
     """Circular delegation."""
     waiting = [[agent]]
     seen: set[str] = set()
@@ -165,14 +166,14 @@ def _cycle(after: Names, agent: Definition) -> Iterator[str]:
         for sub in (each for each in after.targets(path[-1]) if each.kind == "agent"):
             if sub.id == agent.id:
                 circle = " → ".join(each.name for each in [*path, agent])
-                yield f"sub_agents: {circle} is a circle, in which agents would delegate for ever. Take one out."
+                yield "sub_agents", f"{circle} is a circle, in which agents would delegate for ever. Take one out."
                 return
             if sub.id not in seen:
                 seen.add(sub.id)
                 waiting.append([*path, sub])
 
 
-def _calls_twice(after: Names, agent: Definition) -> Iterator[str]:
+def _calls_twice(after: Names, agent: Definition) -> Iterator[tuple[str, str]]:
     """Two tools of one function name."""
     tools: dict[str, Definition] = {}
     for skill in (each for each in after.targets(agent) if each.kind == "skill"):
@@ -181,20 +182,20 @@ def _calls_twice(after: Names, agent: Definition) -> Iterator[str]:
             if other is not tool:
                 name = tool_of(tool).function
                 both = f"{other.name} and {tool.name}"
-                yield f"skills: they bring two tools that are called {name}, {both}. Leave one out."
+                yield "skills", f"they bring two tools that are called {name}, {both}. Leave one out."
 
 
-def _wrong_params(after: Names, skill: Definition) -> Iterator[str]:
+def _wrong_params(after: Names, skill: Definition) -> Iterator[tuple[str, str]]:
     """Invalid default arguments."""
     seen: set[str] = set()
     for place, item in enumerate(skill_tools(skill.body)):
         tool = after.target("tool", item["tool_id"])
         if item["tool_id"] in seen:
-            yield f"tools[{place}]: {tool.name if tool else item['tool_id']} stands there twice."
+            yield f"tools[{place}]", f"{tool.name if tool else item['tool_id']} stands there twice."
         seen.add(item["tool_id"])
         given = item.get("default_params")
         if tool is not None and isinstance(given, Mapping) and given:
-            yield from (f"tools[{place}].default_params: {text}" for text in _not_taken(tool, given))
+            yield from ((f"tools[{place}].default_params", text) for text in _not_taken(tool, given))
 
 
 def _not_taken(tool: Definition, given: Mapping[str, Any]) -> Iterator[str]:
