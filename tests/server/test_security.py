@@ -109,6 +109,30 @@ def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: A
     assert (info["sources"], info["database"]) == (["demo"], None)
 
 
+def test_models_are_the_users_own_on_loopback_and_the_configured_ones_beyond(serve: Any, tmp_path: Path) -> None:
+    own = {"model": "openai:small", "fallback_model": "openai:big", "openai_api_key": "sk-own-0815"}
+    here, beyond = serve(SCRIPT, **own), serve(SCRIPT, host="0.0.0.0", data_dir=tmp_path / "other", **own)
+    assert here.answer("Is it?", model="vllm:any")["run_id"]
+    thread = beyond.answer("Is it?", model="openai:big")["thread_id"]
+    question = beyond.history(thread)["messages"][0]["id"]
+    at = f"/api/conversations/{thread}"
+    ag_ui = {"threadId": "t2", "runId": "r2", "messages": [{"id": "m", "role": "user", "content": "Is it?"}]}
+    ag_ui |= {"tools": [], "context": [], "state": {}, "forwardedProps": {"model": "openai:dear"}}
+    for path, body in (
+        ("/api/chat", {**QUESTION, "model": "llamacpp:any"}),
+        ("/api/chat", {**QUESTION, "model": "vllm:any"}),
+        ("/api/chat", {**QUESTION, "model": "openai:dear"}),
+        (f"{at}/resume", {"model": "vllm:any"}),
+        (f"{at}/messages/{question}/again", {"model": "ollama:any"}),
+        (f"{at}/messages/{question}/edit", {"question": "Is it not?", "model": "anthropic:any"}),
+        ("/ag-ui/analyst", ag_ui),
+    ):
+        refused = beyond.client.post(path, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "model_not_allowed"), (path, refused.text)
+        assert "demo, openai:big, openai:small" in refused.json()["detail"]
+    assert len(beyond.client.get("/api/conversations").json()["conversations"]) == 2
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host: str) -> None:
     running = serve(SCRIPT, host=host, source="postgresql://ada:geheim@127.0.0.1:9/shop")

@@ -22,6 +22,13 @@ class ModelNotUsable(ModelUnavailable, code="model_unavailable"):
     message = "The model {model} cannot be used: {reason}"
 
 
+class ModelNotAllowed(LongthreadError, exit_code=2):
+    message = """The model {model} may not be named from another machine. Leave `model` out, or name one of these:
+    {allowed}."""
+    model: str
+    allowed: str
+
+
 class KeyRefused(LongthreadError, exit_code=6):
     message = "The key of {provider} was refused: {reason} Nothing was stored. Copy the key again from its provider."
     provider: str

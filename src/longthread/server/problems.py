@@ -43,6 +43,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.SourceNotAllowed: 403,
     errors.SourceError: 409,
     errors.SourceMissing: 409,
+    errors.ModelNotAllowed: 403,
     errors.ModelNotUsable: 409,
     errors.AgentOff: 409,
     errors.AgentOfThread: 409,

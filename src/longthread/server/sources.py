@@ -1,8 +1,9 @@
-"""The sources that this server allows."""
+"""The sources and the models that this server lets callers name."""
 
 from __future__ import annotations
 
-from longthread.errors import SettingsNotAllowed, SourceNotAllowed
+from longthread.errors import ModelNotAllowed, SettingsNotAllowed, SourceNotAllowed
+from longthread.llm.models import DEMO as DEMO_MODEL
 from longthread.server.origin import is_loopback
 from longthread.settings import Settings
 from longthread.tools.analysis.address import shown
@@ -36,3 +37,21 @@ class AskableSources:
         if source is None or self.open or source == DEMO:
             return source
         raise SourceNotAllowed(source=shown(source), allowed=", ".join(self.allowed))
+
+
+class AskableModels:
+    """On loopback the user may name any model, as on the command line.
+
+    Elsewhere a name would let anybody use the keys of the server's user, and reach servers on this machine. Allowed are
+    the configured models and the demo.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._open = is_loopback(settings.host)
+        self.allowed = sorted({DEMO_MODEL, *filter(None, (settings.model, settings.fallback_model))})
+
+    def chosen(self, model: str | None) -> str | None:
+        """The model that a caller named; None is the thread's or the configured one. Raises ModelNotAllowed."""
+        if model is None or self._open or model in self.allowed:
+            return model
+        raise ModelNotAllowed(model=model, allowed=", ".join(self.allowed))

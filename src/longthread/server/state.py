@@ -15,7 +15,7 @@ from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
-from longthread.server.sources import AskableSources
+from longthread.server.sources import AskableModels, AskableSources
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
 from longthread.tools.uploads import Uploads
@@ -37,6 +37,7 @@ class Served:
     warm: bool = False
     draining: bool = False
     encoders: Encoders = field(default_factory=Encoders)
+    models: AskableModels = field(init=False)
     lists: UserLists = field(init=False)
     uploads: Uploads = field(init=False)
     gateway: Gateway = field(init=False)
@@ -44,6 +45,7 @@ class Served:
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
+        self.models = AskableModels(settings)
         self.uploads = Uploads(settings.data_dir.absolute() / "uploads", settings.max_upload_mb * 2**20)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))

@@ -130,13 +130,13 @@ async def _is_new(served: Served, body: RunInput, last: Told) -> bool:
 
 async def _ask(served: Served, user: str, agent: str, body: RunInput, told: Sequence[Told]) -> None:
     options = _options(body)
-    source = served.sources.chosen(options.source)
-    with named(options.model):
+    source, model = served.sources.chosen(options.source), served.models.chosen(options.model)
+    with named(model):
         await served.analyst.ask(
             told[-1].text,
             thread_id=body.thread_id,
             source=source,
-            model=options.model,
+            model=model,
             protocol=options.protocol,
             max_steps=options.max_steps,
             agent=agent,
@@ -148,17 +148,17 @@ async def _ask(served: Served, user: str, agent: str, body: RunInput, told: Sequ
 async def _resume(served: Served, user: str, body: RunInput, resume: Sequence[agui.ResumeEntry]) -> str | None:
     """Decide about the calls that wait, or continue a run that was out of steps."""
     thread, options = body.thread_id, _options(body)
-    source = served.sources.chosen(options.source)
+    source, model = served.sources.chosen(options.source), served.models.chosen(options.model)
     waiting = [call.call_id for call in await served.analyst.approvals.pending(thread, user_id=user)]
     async with served.analyst.store.reading() as tx:
         last = await runs.last_run(tx, thread)
-    with named(options.model):
+    with named(model):
         if waiting and last is not None:
             answers = {entry.interrupt_id: _decision(entry) for entry in resume}
             if not answers.keys() >= set(waiting):
                 raise RunWaiting(thread=thread, run=last.id)
             await served.analyst.approvals.decide(
-                thread, answers, user_id=user, model=options.model, source=source, request=body.run_id
+                thread, answers, user_id=user, model=model, source=source, request=body.run_id
             )
             return None
         if last is None or last.status != "paused" or [entry.interrupt_id for entry in resume] != [last.id]:
@@ -167,7 +167,7 @@ async def _resume(served: Served, user: str, body: RunInput, resume: Sequence[ag
             return _cancelled(body)
         place = ClientBranch(_entry_id(body.run_id))
         await served.analyst.runs.resume(
-            thread, user_id=user, model=options.model, max_steps=options.max_steps, source=source, place=place
+            thread, user_id=user, model=model, max_steps=options.max_steps, source=source, place=place
         )
     return None
 

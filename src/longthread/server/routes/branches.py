@@ -121,7 +121,8 @@ async def choose(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
 
 
 def _options(served: Served, body: Options, key: QuestionKey | None) -> ForkOptions:
-    return ForkOptions(served.sources.chosen(body.source), body.model, body.max_steps, key)
+    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+    return ForkOptions(source, model, body.max_steps, key)
 
 
 async def _once(served: Served, user: str, options: ForkOptions, begin: Callable[[], Awaitable[RunHandle]]) -> Accepted:

@@ -18,6 +18,7 @@ from longthread.errors import (
     DefinitionNotFound,
     EntryNotFound,
     KeyReused,
+    ModelNotAllowed,
     ModelNotUsable,
     ModelUnavailable,
     NothingToResume,
@@ -55,6 +56,7 @@ BEGINS = (
     AgentOff,
     AgentOfThread,
     DefinitionNotFound,
+    ModelNotAllowed,
     ModelUnavailable,
     RunInProgress,
     SourceError,
@@ -110,10 +112,10 @@ async def ask(
 async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None) -> Accepted:
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
-    source = served.sources.chosen(body.source)
-    with named(body.model):
+    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+    with named(model):
         handle = await served.analyst.runs.resume(
-            thread_id, user_id=user, model=body.model, max_steps=body.max_steps, source=source
+            thread_id, user_id=user, model=model, max_steps=body.max_steps, source=source
         )
     return _accepted(handle.run)
 
@@ -208,14 +210,14 @@ async def once(
 
 
 async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle | QueuedQuestion:
-    source = served.sources.chosen(body.source)
-    with named(body.model):
+    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+    with named(model):
         return await served.analyst.runs.submit(
             body.question,
             when_busy=body.when_busy,
             thread_id=body.thread_id,
             source=source,
-            model=body.model,
+            model=model,
             protocol=body.protocol,
             max_steps=body.max_steps,
             agent=body.agent,

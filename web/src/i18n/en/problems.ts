@@ -42,6 +42,7 @@ export const problems = {
   "problem.offline": "The server does not answer. Is it running?",
   "problem.secret_key_unusable": "The key that seals the stored keys cannot be used: {problem} Whoever runs this server can set it.",
   "problem.settings_not_allowed": "Only the user of the server's own machine may do this, at its own address.",
+  "problem.model_not_allowed": "The model {model} may not be asked from here. You may ask: {allowed}.",
   "problem.tool_on_command_line": "The tool {tool} acts with the rights of the server's user: it runs code or a program, sends a secret, or asks addresses inside your network. Whoever runs this server defines it there. All but its implementation can be changed here.",
   "problem.upload_too_large": "The file has more than {limit} MB. Put it where the server runs, and add it by its path.",
 };

@@ -42,6 +42,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.offline": "无法连接服务器。它在运行吗？",
   "problem.secret_key_unusable": "用于加密已存密钥的主密钥无法使用：{problem} 服务器的运行者可以设置它。",
   "problem.settings_not_allowed": "只有服务器所在机器的用户可以在本机地址上进行此操作。",
+  "problem.model_not_allowed": "这里不能使用模型 {model}。可以使用：{allowed}。",
   "problem.tool_on_command_line": "工具 {tool} 以服务器用户的权限行事：它运行代码或程序、发送密钥，或访问内网地址。请由运行服务器的人在那里定义它；除了实现以外的内容可以在这里修改。",
   "problem.upload_too_large": "文件超过 {limit} MB。请把它放到服务器所在的机器上，再按路径添加。",
 };
