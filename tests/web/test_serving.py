@@ -32,6 +32,8 @@ def test_each_answer_has_a_nonce_of_its_own_and_no_other_style_or_script(serve: 
         assert found is not None and "script-src 'self';" in policy and "unsafe" not in policy, policy
         assert f'nonce="{found[1]}"' in answer.text and page.PLACEHOLDER not in answer.text
         assert not re.search(r"<script(?![^>]* src=)|<style|https?:", answer.text)
+        assert ('<meta name="robots" content="noindex" />' in answer.text) == path.startswith("/s/")
+        assert answer.headers["referrer-policy"] == "no-referrer"
         nonces.append(found[1])
     assert len(set(nonces)) == len(nonces)
 

@@ -10,10 +10,23 @@ import { openKeys, openPalette } from "./palette/open";
 import { type Route, navigate, toNew, useRoute } from "./route";
 import { useLiveList } from "./sidebar/list";
 
+const SharedPage = lazy(() => import("./share/SharedPage").then(({ SharedPage }) => ({ default: SharedPage })));
 const Settings = lazy(() => import("./settings/Settings").then(({ Settings }) => ({ default: Settings })));
 
 export function App() {
   const route = useRoute();
+  if (route.page !== "shared") return <Own route={route} />;
+  return (
+    <Boundary>
+      <Suspense>
+        <SharedPage token={route.token} />
+      </Suspense>
+    </Boundary>
+  );
+}
+
+/** The page of who asks here. A shared one knows nothing of it. */
+function Own({ route }: { route: Route }) {
   useLiveList();
   useKeys({
     "Mod+K": openPalette,

@@ -21,8 +21,11 @@ FOLDER = Path(str(files("longthread.server") / "page"))
 PLACEHOLDER = "NONCE-OF-THE-ANSWER"
 """Stands in `index.html` for the nonce, as `web/vite.config.ts` writes it."""
 UNBUILT = "This checkout has no built page: run `make page` in it, then load this again.\n"
-ROUTES = ("/", "/c/{rest:path}", "/s/{rest:path}", "/settings", "/settings/{rest:path}")
+SHARED = "/s/"
+"""Where share links lead: what they show is for those who have them, not for search engines."""
+ROUTES = ("/", "/c/{rest:path}", SHARED + "{rest:path}", "/settings", "/settings/{rest:path}")
 """Paths that the page itself tells apart."""
+_UNLISTED = '<meta name="robots" content="noindex" />'
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 router = APIRouter(include_in_schema=False)
@@ -43,6 +46,8 @@ async def index(request: Request) -> Response:
         text = await asyncio.to_thread((FOLDER / "index.html").read_text, "utf-8")
     except FileNotFoundError:
         return Response(UNBUILT, 503, headers, media_type="text/plain")
+    if request.url.path.startswith(SHARED):
+        text = text.replace("</head>", f"{_UNLISTED}</head>", 1)
     nonce = secrets.token_urlsafe(16)
     headers["Content-Security-Policy"] = policy(nonce)
     return Response(text.replace(PLACEHOLDER, nonce), headers=headers, media_type="text/html")

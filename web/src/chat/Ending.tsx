@@ -10,7 +10,8 @@ import styles from "./Cards.module.css";
 import * as actions from "./actions";
 
 interface EndingProps {
-  conversation: Conversation;
+  /** Null where it is only read. */
+  conversation: Conversation | null;
   run: Run;
   /** Only the newest run can be gone on with. */
   isLast: boolean;
@@ -19,20 +20,21 @@ interface EndingProps {
 /** How a run stands that did not end in an answer, in one sentence, with what can be done about it. */
 export function Ending({ conversation, run, isLast }: EndingProps) {
   const t = useT();
+  const goesOn = isLast && conversation ? { conversation } : {};
   switch (run.status) {
     case "waiting":
-      if (!isLast) return <Card tone="calm" said={t("chat.superseded")} />;
+      if (!isLast || !conversation) return <Card tone="calm" said={t("chat.superseded")} />;
       return run.waiting.map((call) => <Approval key={call.id} conversation={conversation} call={call} />);
     case "failed": {
       const error = run.error as { type: string; message: string; params?: JsonObject } | null;
-      return <Card tone="bad" head={t("chat.didNotWork")} said={error ? told(error) : ""} {...(isLast ? { conversation } : {})} />;
+      return <Card tone="bad" head={t("chat.didNotWork")} said={error ? told(error) : ""} {...goesOn} />;
     }
     case "interrupted":
-      return <Card tone="warn" said={t("chat.interrupted")} {...(isLast ? { conversation } : {})} />;
+      return <Card tone="warn" said={t("chat.interrupted")} {...goesOn} />;
     case "paused":
       if (run.reason === "superseded") return <Card tone="calm" said={t("chat.superseded")} />;
-      if (run.reason === "max_steps") return <Card tone="warn" said={t("chat.paused", { n: run.maxSteps })} {...(isLast ? { conversation } : {})} />;
-      return <Card tone="calm" said={t("chat.stopped")} {...(isLast ? { conversation } : {})} />;
+      if (run.reason === "max_steps") return <Card tone="warn" said={t("chat.paused", { n: run.maxSteps })} {...goesOn} />;
+      return <Card tone="calm" said={t("chat.stopped")} {...goesOn} />;
     default:
       return null;
   }

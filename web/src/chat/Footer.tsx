@@ -10,7 +10,8 @@ import * as actions from "./actions";
 import { copyText } from "./clipboard";
 
 interface FooterProps {
-  conversation: Conversation;
+  /** Null where it is only read. */
+  conversation: Conversation | null;
   turn: Turn;
   text: string;
   onEdit: () => void;
@@ -22,7 +23,7 @@ export function Footer({ conversation, turn, text, onEdit }: FooterProps) {
   const { run, question } = turn;
   const id = question?.id;
   // A LangGraph application goes on by its own checkpoints.
-  const branches = run !== null && id !== undefined;
+  const branches = conversation !== null && run !== null && id !== undefined;
   return (
     <div className={styles["footer"]}>
       <TracedCount answer={text} />

@@ -10,7 +10,8 @@ import * as actions from "./actions";
 import { composes, sends } from "./keys";
 
 interface QuestionProps {
-  conversation: Conversation;
+  /** Null where it is only read. */
+  conversation: Conversation | null;
   question: Entry;
   editing: boolean;
   onEdit: (editing: boolean) => void;
@@ -23,7 +24,7 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
   const t = useT();
   const isLong = question.text.length > LONG || question.text.split("\n").length > 12;
   const [whole, setWhole] = useState(false);
-  if (editing) return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
+  if (editing && conversation) return <Editor conversation={conversation} question={question} onDone={() => onEdit(false)} />;
   return (
     <div className={styles["row"]}>
       <div className={styles["bubble"]}>
@@ -37,7 +38,7 @@ export function Question({ conversation, question, editing, onEdit }: QuestionPr
           </button>
         )}
       </div>
-      <BranchPager siblings={question.siblings} label={t("chat.versions")} onChoose={(id) => void actions.choose(conversation, id)} />
+      {conversation && <BranchPager siblings={question.siblings} label={t("chat.versions")} onChoose={(id) => void actions.choose(conversation, id)} />}
     </div>
   );
 }

@@ -47,7 +47,7 @@ export function StepView({ threadId, step, decided, present }: StepViewProps) {
 /** The way to the conversation of the agent that a step asked. */
 StepView.Link = function LinkBelow({ step }: { step: Step }) {
   const t = useT();
-  if (!step.asked) return null;
+  if (!step.asked?.threadId) return null;
   return (
     <Link to={toConversation(step.asked.threadId)} className={styles["below"]}>
       <Icon name="right" size={14} />

@@ -15,8 +15,15 @@ import { Working } from "./Working";
 import { suggestedIn } from "./suggestions";
 import { visible } from "./visible";
 
+/** What a conversation is where it is only read. */
+export interface Reading {
+  threadId: string;
+  get: () => { turns: readonly Turn[] };
+}
+
 interface TurnViewProps {
-  conversation: Conversation;
+  /** In a `Conversation` there is something to do; in a `Reading` there is nothing. */
+  conversation: Conversation | Reading;
   turn: Turn;
   isLast: boolean;
   editing: boolean;
@@ -30,6 +37,7 @@ const NONE: readonly Decided[] = [];
 /** A question and what followed. It is drawn again when it changes, not when another one does. */
 export const TurnView = memo(function TurnView({ conversation, turn, isLast, editing, onEdit, onAsk }: TurnViewProps) {
   const { question, run } = turn;
+  const acting = "did" in conversation ? conversation : null;
   const running = run?.status === "running";
   const steps: readonly Step[] = run?.steps ?? turn.steps;
   const text = answerOf(turn);
@@ -42,7 +50,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
   return (
     <article className={styles["turn"]}>
       {question && (
-        <Question conversation={conversation} question={question} editing={editing} onEdit={(edits) => onEdit(edits ? turn.id : null)} />
+        <Question conversation={acting} question={question} editing={editing} onEdit={(edits) => onEdit(edits ? turn.id : null)} />
       )}
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
@@ -50,8 +58,8 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
         <Answer threadId={conversation.threadId} text={suggested.text} cards={cards} />
         {suggested.questions.length > 0 && <Suggestions questions={suggested.questions} onAsk={onAsk} />}
         {run && running && <Working run={run} />}
-        {run && <Ending conversation={conversation} run={run} isLast={isLast} />}
-        {!running && <Footer conversation={conversation} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
+        {run && <Ending conversation={acting} run={run} isLast={isLast} />}
+        {!running && <Footer conversation={acting} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
       </Receipts>
     </article>
   );

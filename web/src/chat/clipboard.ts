@@ -5,7 +5,8 @@ export async function copyText(text: string): Promise<void> {
   const before = document.activeElement;
   field.value = text;
   field.className = "unseen";
-  document.body.append(field);
+  // Beyond an open dialog nothing can have the focus.
+  (before?.closest("[role=dialog]") ?? document.body).append(field);
   field.select();
   document.execCommand("copy");
   field.remove();

@@ -21,4 +21,6 @@ export function moment(iso: string, now = new Date()): string {
 
 export const time = (iso: string) => new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
 
+export const dayAndTime = (iso: string) => new Intl.DateTimeFormat(locale(), { dateStyle: "long", timeStyle: "short" }).format(new Date(iso));
+
 export const whole = (iso: string) => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "medium" }).format(new Date(iso));

@@ -7,12 +7,14 @@ import type { UsageView } from "../api/types";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
+import { openShare } from "../palette/open";
 import { toConversation } from "../route";
 import { ExportItems, follow } from "../sidebar/Row";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem } from "../ui";
 import styles from "./Header.module.css";
+import { useDocumentTitle } from "./documentTitle";
 import { openDrawer } from "./drawer";
 import { useWidth } from "./width";
 
@@ -33,12 +35,6 @@ function NewTitle() {
   const t = useT();
   useDocumentTitle(null);
   return <h1 className={styles["title"]}>{t("shell.new")}</h1>;
-}
-
-function useDocumentTitle(name: string | null) {
-  useEffect(() => {
-    document.title = name ? `${name} · Longthread` : "Longthread";
-  }, [name]);
 }
 
 function Title({ threadId }: { threadId: string }) {
@@ -99,6 +95,7 @@ function Tools({ threadId }: { threadId: string }) {
     <>
       <span className={styles["space"]} />
       <Tokens threadId={threadId} />
+      <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
       <Menu trigger={<IconButton icon="download" label={t("list.save")} />}>
         <ExportItems id={threadId} />
         <MenuItem icon="copy" onClick={() => window.print()}>

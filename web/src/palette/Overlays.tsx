@@ -6,6 +6,7 @@ import { closeOverlay, overlay } from "./open";
 
 const Palette = lazy(() => import("./Palette").then(({ Palette }) => ({ default: Palette })));
 const Keys = lazy(() => import("./Keys").then(({ Keys }) => ({ default: Keys })));
+const ShareDialog = lazy(() => import("../share/ShareDialog").then(({ ShareDialog }) => ({ default: ShareDialog })));
 
 /** What is open above the page. It is loaded when it is opened first. */
 export function Overlays() {
@@ -13,15 +14,18 @@ export function Overlays() {
   const open = useStore(overlay);
   return (
     <>
-      <Dialog open={open === "palette"} onClose={closeOverlay} title={t("shell.palette")} untitled place="top">
+      <Dialog open={open?.name === "palette"} onClose={closeOverlay} title={t("shell.palette")} untitled place="top">
         <Suspense>
           <Palette />
         </Suspense>
       </Dialog>
-      <Dialog open={open === "keys"} onClose={closeOverlay} title={t("keys.title")}>
+      <Dialog open={open?.name === "keys"} onClose={closeOverlay} title={t("keys.title")}>
         <Suspense>
           <Keys />
         </Suspense>
+      </Dialog>
+      <Dialog open={open?.name === "share"} onClose={closeOverlay} title={t("share.open")}>
+        <Suspense>{open?.name === "share" && <ShareDialog thread={open.thread} />}</Suspense>
       </Dialog>
     </>
   );

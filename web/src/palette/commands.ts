@@ -4,7 +4,7 @@ import { type SettingsPage, currentRoute, navigate, toNew, toSettings } from "..
 import { BUILT } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
-import { openKeys } from "./open";
+import { openKeys, openShare } from "./open";
 
 export interface Command {
   id: string;
@@ -18,10 +18,10 @@ export interface Command {
 /** All that can be done from anywhere. */
 export function commands(): Command[] {
   const other: Language = current() === "en" ? "zh" : "en";
-  const inConversation = currentRoute().page === "conversation";
+  const route = currentRoute();
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
-    ...(inConversation ? [inspector()] : []),
+    ...(route.page === "conversation" ? [inspector(), share(route.id)] : []),
     ...BUILT.map(settings),
     ...THEMES.filter((each) => each !== theme.get()).map((each) => ({
       id: `theme-${each}`,
@@ -36,6 +36,8 @@ export function commands(): Command[] {
 }
 
 const inspector = (): Command => ({ id: "inspector", label: t("shell.inspector"), icon: "panel", keys: "Mod+.", act: toggleInspector });
+
+const share = (thread: string): Command => ({ id: "share", label: t("share.open"), icon: "share", act: () => openShare(thread) });
 
 const settings = (section: SettingsPage): Command => ({
   id: `settings-${section}`,

@@ -1,8 +1,11 @@
 import { createStore } from "../store";
 
-/** What is open above the page: the palette, or the list of keys. */
-export const overlay = createStore<"palette" | "keys" | null>(null);
+/** What is open above the page: the palette, the list of keys, or what is done with a conversation. */
+type Overlay = { name: "palette" | "keys" } | { name: "share"; thread: string };
 
-export const openPalette = () => overlay.set("palette");
-export const openKeys = () => overlay.set("keys");
+export const overlay = createStore<Overlay | null>(null);
+
+export const openPalette = () => overlay.set({ name: "palette" });
+export const openKeys = () => overlay.set({ name: "keys" });
+export const openShare = (thread: string) => overlay.set({ name: "share", thread });
 export const closeOverlay = () => overlay.set(null);

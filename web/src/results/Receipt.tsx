@@ -21,13 +21,16 @@ export function Receipt({ node, children }: MarkedProps) {
   const result = results.find(({ label, step }) => label === source?.label && step === source?.step);
   if (!source || !result) return children;
   const { step, label } = source;
-  if (step === null) return <span className={styles["number"]}>{children}</span>;
-  const open = () => openInspector({ tab: "query", step, rows: [...new Set(source.cells.map(({ row }) => row))] });
+  // Outside runs, and where others only read, there is no inspector to show the row in.
+  const opens = step !== null && {
+    "aria-label": t("results.receiptOpen", { text, label: label ?? "" }),
+    onClick: () => openInspector({ tab: "query", step, rows: [...new Set(source.cells.map(({ row }) => row))] }),
+  };
   return (
     <Tooltip.Root>
       <Tooltip.Trigger
         delay={200}
-        render={<button type="button" className={styles["number"]} aria-label={t("results.receiptOpen", { text, label: label ?? "" })} onClick={open} />}
+        render={<button type="button" className={styles["number"]} {...opens} />}
       >
         {children}
       </Tooltip.Trigger>

@@ -1,7 +1,7 @@
 // The charts of a result: those that the model made, and the forms that fit its columns.
 
 import type { Step } from "../stream/types";
-import { type Form, type Mark, formsOf } from "./forms";
+import { type Form, type Mark, type Spec, formsOf } from "./forms";
 import type { QueryResult } from "./result";
 
 export interface ChartChoice {
@@ -9,8 +9,10 @@ export interface ChartChoice {
   readonly mark: Mark | null;
   /** Of a chart that the model made; empty otherwise. */
   readonly title: string;
-  /** The step whose chart it is; null: a form of ours. */
+  /** The step whose chart it is; null: a form of ours, or one that has its rows. */
   readonly step: number | null;
+  /** The specification of a chart that has its rows. */
+  readonly spec: Spec | null;
   readonly form: Form | null;
 }
 
@@ -18,11 +20,14 @@ export interface ChartChoice {
 export const MOST_DRAWN = 1000;
 
 export function choicesOf(result: QueryResult | null, charts: readonly Step[]): ChartChoice[] {
-  const made = charts.map(({ chart, index }, at) => ({ key: `made${at}`, mark: markOf(chart), title: titleOf(chart), step: index, form: null }));
-  const taken = new Set(made.map(({ mark }) => mark));
+  const made = charts.map(({ chart, index }, at) => ({ key: `made${at}`, mark: markOf(chart), title: titleOf(chart), step: index, spec: chart && hasRows(chart) ? chart : null, form: null }));
+  const drawn = made.filter(({ step, spec }) => step !== null || spec !== null);
+  const taken = new Set(drawn.map(({ mark }) => mark));
   const fitting = isSmall(result) ? formsOf(result.columns, result.rows).filter(({ mark }) => !taken.has(mark)) : [];
-  return [...made.filter(({ step }) => step !== null), ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, form }))];
+  return [...drawn, ...fitting.map((form) => ({ key: form.mark, mark: form.mark, title: "", step: null, spec: null, form }))];
 }
+
+const hasRows = (chart: Spec): boolean => Array.isArray((chart["data"] as { values?: unknown } | undefined)?.values);
 
 function isSmall(result: QueryResult | null): result is QueryResult {
   if (result === null) return false;

@@ -72,6 +72,16 @@ export function specOf({ mark, x, y, color }: Form, columns: readonly string[], 
   return { $schema: "https://vega.github.io/schema/vega-lite/v6.json", data: { values }, mark: { type: mark, tooltip: true, ...(mark === "line" ? { point: rows.length <= MOST_BARS } : {}) }, encoding };
 }
 
+/** A specification that names its data, with the rows of that. */
+export function withRows(spec: Spec, columns: readonly string[], rows: readonly Row[]): Spec {
+  const channels = Object.values((spec["encoding"] ?? {}) as Record<string, { field?: string; type?: string }>);
+  // Vega reads points and brackets in a field's name as a path: there they are escaped.
+  const typeOfField = new Map(channels.map(({ field = "", type }) => [field.replace(/\\(.)/g, "$1"), type]));
+  const kindOf = (name: string): Kind => ({ quantitative: "number", temporal: "time" } as const)[typeOfField.get(name) ?? ""] ?? "text";
+  const values = rows.map((row) => Object.fromEntries(columns.map((name, at) => [name, valueOf(row[at] ?? null, kindOf(name))])));
+  return { ...spec, data: { ...(spec["data"] as object), values } };
+}
+
 /** Names stand on the left where there are many: they are read better there. */
 function axes(mark: Mark, x: object, y: object, kind: Kind, many: number) {
   const lies = mark === "bar" && kind === "text" && many > 6;

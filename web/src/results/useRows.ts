@@ -33,13 +33,14 @@ export function useRows(threadId: string, result: QueryResult, size: number, row
     rows: asks ? ((found?.rows ?? []) as readonly Row[]) : rows.slice(offset, offset + size),
     /** Where the rows shown begin: those of the page before stay until the next is there. */
     offset: asks ? (found?.offset ?? offset) : offset,
-    total: asks && found ? found.total : total,
+    // Where the server has no pages, there are no more.
+    total: step === null ? rows.length : found ? found.total : total,
     sort,
     loading: asks && page.isFetching,
     error: asks ? page.error : null,
     rerun: found?.rerun ?? false,
     cut: found?.cut_cells ?? 0,
-    whole: found?.whole ?? true,
+    whole: found?.whole ?? (step !== null || total === null || isWhole),
     retry: () => void page.refetch(),
     go: setOffset,
     /** Up, down, and as the query has it. */

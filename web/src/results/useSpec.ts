@@ -5,11 +5,12 @@ import { type Spec, specOf } from "./forms";
 import type { QueryResult, Row } from "./result";
 
 /** The specification of a chart with its rows. What was asked for once is not asked for again. */
-export function specQuery(threadId: string, result: QueryResult | null, { step, form, key }: ChartChoice) {
+export function specQuery(threadId: string, result: QueryResult | null, { step, spec, form, key }: ChartChoice) {
   return queryOptions({
     queryKey: ["spec", threadId, step ?? result?.step, result?.label, key],
     staleTime: Infinity,
     async queryFn({ client }): Promise<Spec> {
+      if (spec) return spec;
       if (form && result) return specOf(form, result.columns, await allRows(client, threadId, result));
       return api.chart(threadId, step ?? 0);
     },

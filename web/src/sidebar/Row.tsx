@@ -3,6 +3,7 @@ import { exportPath } from "../api/conversations";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { whole } from "../i18n/format";
+import { openShare } from "../palette/open";
 import { navigate, toConversation } from "../route";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
@@ -98,6 +99,9 @@ function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
       </MenuItem>
       <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
         {t(isArchived ? "list.unarchive" : "list.archive")}
+      </MenuItem>
+      <MenuItem icon="share" onClick={() => openShare(item.id)}>
+        {t("share.open")}
       </MenuItem>
       <MenuSeparator />
       <ExportItems id={item.id} />

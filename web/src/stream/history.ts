@@ -62,7 +62,9 @@ export function stepOf(body: StepView): Step {
     finishedAt: body.elapsed_ms === null ? null : startedAt + body.elapsed_ms,
     cut: body.cut,
   };
-  return body.status === "abandoned" ? { ...made, status: "abandoned" } : made;
+  if (body.status === "abandoned") return { ...made, status: "abandoned" };
+  // Why it failed may not be told.
+  return body.ok === false ? { ...made, status: "failed" } : made;
 }
 
 function asked(step: Step, run: RunView): Step {

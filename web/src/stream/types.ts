@@ -43,9 +43,9 @@ export interface Observation {
   [more: string]: unknown;
 }
 
-/** The conversation of the agent that a call asks. */
+/** The conversation of the agent that a call asks; `threadId` is null where it is not to be seen. */
 export interface Asked {
-  threadId: string;
+  threadId: string | null;
   agent: string;
   status: RunStatus;
 }

@@ -2,8 +2,9 @@ import { chat } from "./chat";
 import { inspector } from "./inspector";
 import { problems } from "./problems";
 import { results } from "./results";
+import { share } from "./share";
 import { shell } from "./shell";
 
-export const messages = { ...shell, ...chat, ...results, ...inspector, ...problems };
+export const messages = { ...shell, ...chat, ...results, ...inspector, ...share, ...problems };
 
 export type MessageId = keyof typeof messages;

@@ -1,0 +1,25 @@
+// Messages of share links, and of the page that they show.
+
+export const share = {
+  "share.title": "A shared conversation",
+  "share.note": "To read only: the conversation as it was on {when}. What was said later is not here.",
+  "share.gone": "This link shows nothing any more.",
+  "share.goneHelp": "It was revoked, it has expired, or its address is not complete. Ask who gave it to you for a new one.",
+  "share.open": "Share",
+  "share.about": "Whoever has the link reads this conversation as it is now: questions, answers, and each step with its rows.",
+  "share.without": "What is asked later is not in it, and neither are other branches, memories, and the addresses of sources. Nobody can ask or change anything by it.",
+  "share.local": "This server is open at an address of your own machine: others cannot reach a link to it.",
+  "share.busy": "An answer is under way, or waits for your decision. Make the link when that is over.",
+  "share.works": "The link works",
+  "share.days": "{n, plural, one {for # day} other {for # days}}",
+  "share.untilRevoked": "until it is revoked",
+  "share.make": "Make a link",
+  "share.link": "The link",
+  "share.copy": "Copy the link",
+  "share.once": "Copy it now: it is not shown again, since the server keeps only a hash of it.",
+  "share.links": "Links to this conversation",
+  "share.made": "Made on {when}",
+  "share.until": "works until {when}",
+  "share.revoke": "Revoke",
+  "share.revokeOf": "Revoke the link made on {when}",
+};

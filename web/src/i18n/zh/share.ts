@@ -1,0 +1,25 @@
+import type { share as en } from "../en/share";
+
+export const share: Record<keyof typeof en, string> = {
+  "share.title": "分享的会话",
+  "share.note": "只读：这是会话在 {when} 时的内容，之后的内容不会显示。",
+  "share.gone": "这个链接已经失效。",
+  "share.goneHelp": "链接可能被撤销、已过期，或者地址不完整。请向分享者要一个新的链接。",
+  "share.open": "分享",
+  "share.about": "拿到链接的人可以阅读这个会话现在的内容：问题、回答，以及每一步和它的数据行。",
+  "share.without": "之后的提问、其他分支、记忆和数据源的地址都不包含在内。通过链接不能提问，也不能修改任何内容。",
+  "share.local": "你是通过本机地址打开这台服务器的，其他人无法打开指向它的链接。",
+  "share.busy": "正在回答，或在等待你的决定。请结束之后再创建链接。",
+  "share.works": "有效期",
+  "share.days": "{n, plural, other {# 天}}",
+  "share.untilRevoked": "直到撤销",
+  "share.make": "创建链接",
+  "share.link": "链接",
+  "share.copy": "复制链接",
+  "share.once": "请现在复制：链接不会再次显示，服务器只保存它的哈希值。",
+  "share.links": "这个会话的链接",
+  "share.made": "创建于 {when}",
+  "share.until": "有效期至 {when}",
+  "share.revoke": "撤销",
+  "share.revokeOf": "撤销创建于 {when} 的链接",
+};
