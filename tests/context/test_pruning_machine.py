@@ -331,7 +331,7 @@ def _texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
 @pytest.mark.postgres
 def test_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
     addresses = [str(tmp_path / "c.db"), postgres_url]
-    explore(lambda: PruningMachine(addresses), examples=10, steps=20)
+    explore(lambda: PruningMachine(addresses), examples=6, steps=20)
 
 
 @pytest.mark.slow

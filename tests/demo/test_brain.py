@@ -144,14 +144,14 @@ async def test_of_a_very_long_question_the_beginning_is_read_and_that_is_said(
     monkeypatch.setattr(parse, "chunks_of", counted)
     work = {}
     for padding in (" ", " blah", "x"):
-        for size in (10_000, 1_000_000):
+        for size in (10_000, 200_000):
             conversation = await talk("harbour")
             read.clear()
             answer = await conversation.ask("How many vessels are there?" + padding * (size // len(padding)))
             work[padding, size] = read[:]
             assert "4,000 characters" in answer
             assert len(answer) < 3000
-        assert work[padding, 10_000] == work[padding, 1_000_000]
+        assert work[padding, 10_000] == work[padding, 200_000]
         assert max(work[padding, 10_000]) <= parse.LONGEST
     assert "cannot answer" in answer
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.gateway.conftest import USER
 
 from longthread.gateway.http import Incoming
@@ -28,7 +29,9 @@ from longthread.testing import ProviderEmulator, ProviderRules
 MODEL = "claude-opus-5-5"
 CLOCK = {"name": "clock", "input_schema": {"type": "object"}}
 Messages = list[dict[str, Any]]
-quietly = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quietly = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 moves = st.lists(
     st.tuples(st.sampled_from(["say", "call", "rewind", "edit", "other", "again"]), st.integers(0, 2**16)),
     min_size=3,

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.gateway.states import Clock, relation, rows
 
 from longthread.conversation_state import CacheConfig, SignatureDatabase
@@ -127,7 +128,9 @@ def messages_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
 
 
 ODD = st.text(max_size=4) | st.sampled_from(["\x00", "\ud800", "\udc00\ud800", "a\\\ud83d", "\u2028"])
-quietly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quietly = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @quietly

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.gateway.shapes import SHAPES, turn
 
 from longthread.gateway.asked import Asked
@@ -111,7 +112,7 @@ async def branches(store: Driver, user: str, steps: Sequence[Any]) -> None:
             known.append([*messages, {"role": "assistant", "content": answer["content"]}])
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(steps=[(0, 0, "", "是", False, False), (0, 0, "", "", False, False)])
 @given(steps=st.lists(STEP, min_size=1, max_size=6))
 def test_any_branches_are_rebuilt_row_for_row(store_address: str, steps: Sequence[Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.gateway.conftest import USER
 
 from longthread.gateway import service
@@ -193,7 +194,9 @@ Items = list[dict[str, Any]]
 PATHS = {"anthropic": "/v1/messages", "responses": "/v1/responses", "completions": "/v1/chat/completions"}
 HIDDEN = ("id", "phase", "status", "reasoning_content", "extra_content")
 THOUGHTS = ("thinking", "reasoning")
-quietly = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quietly = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 moves = st.lists(
     st.tuples(st.sampled_from(["say", "say", "say", "again", "rewind", "other", "respell"]), st.integers(0, 2**16)),
     min_size=4,

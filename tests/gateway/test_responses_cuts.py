@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.gateway.conftest import USER
 from tests.gateway.responses_talk import CLOCK, MODEL, Items
 
@@ -23,7 +24,9 @@ from longthread.store.driver import Driver
 from longthread.store.open import open_store
 from longthread.testing import ProviderEmulator, ProviderRules
 
-quietly = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quietly = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 turns = st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 2**16)), min_size=1, max_size=5)
 
 

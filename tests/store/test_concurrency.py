@@ -15,7 +15,7 @@ from longthread.store.open import open_store
 from longthread.testing.contract.base import USER, branch_ids
 
 Acknowledged = dict[str, list[str]]
-THREADS = {"sqlite": 64, "postgres": 500}
+THREADS = {"sqlite": 64, "postgres": 200}
 """Threads written at once by one process."""
 ENTRIES = {"sqlite": 12, "postgres": 3}
 

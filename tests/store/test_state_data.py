@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.store.conftest import Plain
 
 from longthread.model.entry import Draft, Entry, ToolCall
@@ -156,7 +157,7 @@ def shown(value: Any, backend: str) -> Any:
     return re.sub("[\x00\ud800-\udfff]", "\ufffd", value) if isinstance(value, str) else value
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(told=threads(), gone=st.sampled_from([0, 0, 0, 1, 3, 9]), deleted=st.booleans())
 async def test_state_data_is_the_fold_of_the_active_branch(
     store: Driver, plain: Plain, told: Told, gone: int, deleted: bool

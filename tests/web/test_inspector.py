@@ -68,7 +68,12 @@ def test_memories_are_pinned_edited_and_forgotten(serve: Any, open_page: Any) ->
 
 @pytest.mark.parametrize(
     ("width", "locale", "scheme"),
-    [(1280, "en", "light"), (1280, "zh-CN", "dark"), (390, "zh-CN", "light"), (390, "en", "dark")],
+    [
+        (1280, "en", "light"),
+        (390, "zh-CN", "dark"),
+        pytest.param(1280, "zh-CN", "dark", marks=pytest.mark.slow),
+        pytest.param(390, "en", "light", marks=pytest.mark.slow),
+    ],
 )
 def test_every_view_can_be_used_by_everyone(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
     running = serve(asked(YEARS, "**143** in 2024 [q1]."))

@@ -16,7 +16,12 @@ SETTINGS = ("appearance", "models", "sources", "agents", "usage")
 
 @pytest.mark.parametrize(
     ("width", "locale", "scheme"),
-    [(1280, "en", "light"), (1280, "zh-CN", "dark"), (390, "zh-CN", "light"), (390, "en", "dark")],
+    [
+        (1280, "en", "light"),
+        (390, "zh-CN", "dark"),
+        pytest.param(1280, "zh-CN", "dark", marks=pytest.mark.slow),
+        pytest.param(390, "en", "light", marks=pytest.mark.slow),
+    ],
 )
 def test_every_screen_can_be_used_by_everyone(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
     running = serve(SCRIPT)

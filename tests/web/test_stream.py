@@ -25,13 +25,15 @@ from longthread.testing.emulator.listener import Listener
 pytestmark = pytest.mark.browser
 
 PIECES = 30
-"""Of an answer, one each 150 ms: it lasts until the server is killed, and beyond."""
+"""Of an answer."""
+PACE = 150
+"""Milliseconds from piece to piece: an answer lasts until the server is killed, and beyond."""
 
 
 class Killable:
     """A server that is killed, and started again where it was."""
 
-    def __init__(self, warmed: Path, folder: Path, provider: str) -> None:
+    def __init__(self, warmed: Path, folder: Path, provider: str, pace: int) -> None:
         source = folder / "source.sqlite"
         with closing(sqlite3.connect(source)) as connection, connection:
             connection.execute("CREATE TABLE t AS SELECT 'one' AS name, 1.0 AS share UNION ALL SELECT 'two', 2.0")
@@ -39,7 +41,7 @@ class Killable:
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self._env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LLM_BASE_URL": f"{provider}/v1"}
-        self._env |= {"LONGTHREAD_MODEL": f"openai:lean-{PIECES}x150"}
+        self._env |= {"LONGTHREAD_MODEL": f"openai:lean-{PIECES}x{pace}"}
         database = str(folder / "conversations.db")
         serve = ["serve", "--port", str(port), "--source", str(source), "--database", database]
         self._command = [str(warmed / "longthread"), *serve]
@@ -60,9 +62,9 @@ class Killable:
 
 
 @pytest.fixture
-def killable(warmed: Path, tmp_path: Path) -> Iterator[Killable]:
+def killable(warmed: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Killable]:
     listener = Listener(LeanProvider())
-    server = Killable(warmed, tmp_path, f"http://127.0.0.1:{listener.port}")
+    server = Killable(warmed, tmp_path, f"http://127.0.0.1:{listener.port}", getattr(request, "param", PACE))
     yield server
     server.kill()
     listener.stop()
@@ -109,6 +111,7 @@ def test_the_end_is_followed_while_the_reader_is_there_and_not_else(killable: Ki
     assert distance(tab) <= 2
 
 
+@pytest.mark.parametrize("killable", [5], indirect=True)
 def test_a_fold_that_is_opened_at_the_end_stays_where_it_is(killable: Killable, context: Any) -> None:
     tab = opened(context, killable)
     tab.set_viewport_size({"width": 1280, "height": 420})

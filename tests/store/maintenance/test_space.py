@@ -17,7 +17,7 @@ from longthread.store.maintenance.status import status_of
 from longthread.store.open import open_store
 from longthread.store.queries import queries
 
-BRIEFLY = {"sqlite": "PRAGMA busy_timeout = 100", "postgres": "SET LOCAL lock_timeout = '100ms'"}
+BRIEFLY = {"sqlite": "PRAGMA busy_timeout = 20", "postgres": "SET LOCAL lock_timeout = '20ms'"}
 """Less than users wait."""
 
 

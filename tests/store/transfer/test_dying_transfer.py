@@ -23,10 +23,20 @@ async def died(warmed: Path, what: str, source: str, target: str, stride: int) -
     return int(out)
 
 
-@pytest.mark.parametrize(("what", "stride"), [("copy", 16), ("import", 16), ("prune", 25)])
+@pytest.mark.parametrize(("what", "stride"), [("copy", 29), ("import", 16), ("prune", 79)])
 async def test_what_was_killed_goes_on(
     other_address: str, tmp_path: Path, what: str, stride: int, warmed: Path
 ) -> None:
+    await _what_was_killed_goes_on(other_address, tmp_path, what, stride, warmed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["copy", "import", "prune"])
+async def test_what_was_killed_anywhere_goes_on(other_address: str, tmp_path: Path, what: str, warmed: Path) -> None:
+    await _what_was_killed_goes_on(other_address, tmp_path, what, 7, warmed)
+
+
+async def _what_was_killed_goes_on(other_address: str, tmp_path: Path, what: str, stride: int, warmed: Path) -> None:
     source = str(tmp_path / "source.db")
     async with open_store(source) as store:
         for thread_id in ("a", "b"):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.store import version_35
 from tests.store.samples import TEXTS, all_of, drafts, fill
 
@@ -432,7 +433,7 @@ Steps = st.lists(
 
 
 @pytest.mark.sampled(2)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=Steps)
 async def test_a_tree_of_any_shape_survives(store: Driver, other: Driver, steps: Any) -> None:
     thread_id = new_id()
