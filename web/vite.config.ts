@@ -5,7 +5,9 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
+import { catalog as enCatalog } from "./src/i18n/en/catalog";
 import { messages as zh } from "./src/i18n/zh";
+import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
 
 const OUT = "../src/longthread/server/page";
 
@@ -45,15 +47,24 @@ function licences(): Plugin {
   };
 }
 
+/** The files of messages, and what they export. */
+const MESSAGES: Record<string, { name: string; messages: Record<string, string> }> = {
+  "en/index": { name: "messages", messages: en },
+  "zh/index": { name: "messages", messages: zh },
+  "en/catalog": { name: "catalog", messages: enCatalog },
+  "zh/catalog": { name: "catalog", messages: zhCatalog },
+};
+
 /** Parses the messages while the page is built, so that it needs no parser. */
 function compiled(): Plugin {
   return {
     name: "messages",
     load(id) {
-      const language = /\/src\/i18n\/(en|zh)\/index\.ts$/.exec(id)?.[1];
-      if (!language) return null;
-      const entries = Object.entries(language === "en" ? en : zh).map(([name, message]) => [name, compileMessage(message)]);
-      return `export const messages = ${JSON.stringify(Object.fromEntries(entries))};`;
+      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog))\.ts$/.exec(id)?.[1];
+      const found = file === undefined ? undefined : MESSAGES[file];
+      if (!found) return null;
+      const entries = Object.entries(found.messages).map(([name, message]) => [name, compileMessage(message)]);
+      return `export const ${found.name} = ${JSON.stringify(Object.fromEntries(entries))};`;
     },
   };
 }

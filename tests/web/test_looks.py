@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.server.apps import define_clerk
 from tests.web.conftest import looked_at
 
 pytestmark = pytest.mark.browser
 
 COUNT = {"thought": "Count.", "action": "run_sql", "args": {"sql": "SELECT id, name, height_m FROM rockets"}}
 SCRIPT = [COUNT, {"finish": "There are **41** rockets [q1].\n\n| a | b |\n|---|--:|\n| x | 41 |"}]
-SETTINGS = ("appearance", "models", "sources", "agents", "usage")
+SETTINGS = (
+    "appearance",
+    "models",
+    "sources",
+    "agents",
+    "skills",
+    "usage",
+    "agents/clerk",
+    "skills?new",
+    "tools/send_mail",
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +34,10 @@ SETTINGS = ("appearance", "models", "sources", "agents", "usage")
         pytest.param(390, "en", "light", marks=pytest.mark.slow),
     ],
 )
-def test_every_screen_can_be_used_by_everyone(serve: Any, open_page: Any, width: int, locale: str, scheme: str) -> None:
+def test_every_screen_can_be_used_by_everyone(
+    serve: Any, open_page: Any, store_address: str, width: int, locale: str, scheme: str
+) -> None:
+    define_clerk(store_address)
     running = serve(SCRIPT)
     threads = [running.answer(each)["thread_id"] for each in ("How many rockets are there?", "运载火箭有哪些？")]
     tagged = running.client.patch(f"/api/conversations/{threads[0]}", json={"tags": ["space"]})
@@ -52,4 +66,4 @@ def test_every_screen_can_be_used_by_everyone(serve: Any, open_page: Any, width:
     for section in SETTINGS:
         page.goto(f"{running.url}/settings/{section}")
         page.locator("main h2").first.wait_for()
-        looked_at(page, f"{section}-{name}")
+        looked_at(page, f"{section.replace('/', '-').replace('?', '-')}-{name}")

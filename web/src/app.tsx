@@ -48,7 +48,7 @@ function Page({ route }: { route: Route }) {
       <Layout thread={null}>
         <Boundary>
           <Suspense>
-            <Settings section={route.section} />
+            <Settings section={route.section} name={route.name} />
           </Suspense>
         </Boundary>
       </Layout>

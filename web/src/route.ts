@@ -6,12 +6,17 @@ import { useSyncExternalStore } from "react";
 export const SETTINGS = ["models", "sources", "agents", "skills", "tools", "memories", "usage", "appearance"] as const;
 export type SettingsPage = (typeof SETTINGS)[number];
 
+export const CATALOG = ["agents", "skills", "tools"] as const;
+export type CatalogPage = (typeof CATALOG)[number];
+export const isCatalog = (section: SettingsPage): section is CatalogPage => CATALOG.some((each) => each === section);
+
 export type Route =
   | { page: "new" }
   /** `at` is the id of an entry to show first. */
   | { page: "conversation"; id: string; at: string | null }
   | { page: "shared"; token: string }
-  | { page: "settings"; section: SettingsPage }
+  /** `name` is a definition of the catalog that is edited; empty: a new one. */
+  | { page: "settings"; section: SettingsPage; name?: string }
   | { page: "unknown" };
 
 export function parse(path: string, query = ""): Route {
@@ -21,8 +26,11 @@ export function parse(path: string, query = ""): Route {
   if (first === "c" && tail) return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "s" && tail) return { page: "shared", token: decoded(tail) };
   if (first === "settings") {
-    const section = SETTINGS.find((each) => each === (tail || "appearance"));
-    if (section) return { page: "settings", section };
+    const [named = "", ...below] = rest;
+    const section = SETTINGS.find((each) => each === (named || "appearance"));
+    const name = below.length ? decoded(below.join("/")) : query === "?new" ? "" : undefined;
+    if (section && name === undefined) return { page: "settings", section };
+    if (section && name !== undefined && isCatalog(section) && (name || !below.length)) return { page: "settings", section, name };
   }
   return { page: "unknown" };
 }
@@ -40,22 +48,48 @@ export const toNew = "/";
 export const toConversation = (id: string, at?: string) =>
   `/c/${encodeURIComponent(id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
 export const toSettings = (section: SettingsPage) => `/settings/${section}`;
+/** Where a definition is edited; without a name, where a new one is. */
+export const toDefinition = (section: CatalogPage, name?: string) =>
+  name === undefined ? `/settings/${section}?new` : `/settings/${section}/${encodeURIComponent(name)}`;
 
 const listeners = new Set<() => void>();
 const tell = () => listeners.forEach((each) => each());
 
-function subscribe(listener: () => void) {
-  if (listeners.size === 0) window.addEventListener("popstate", tell);
-  listeners.add(listener);
+/** Asks whether to leave what is shown: it calls `go` when that may be. */
+type Guard = (go: () => void) => void;
+let guard: Guard | null = null;
+
+/** While something is not saved, `ask` decides whether the page goes elsewhere. */
+export function guardLeaving(ask: Guard) {
+  guard = ask;
   return () => {
-    listeners.delete(listener);
-    if (listeners.size === 0) window.removeEventListener("popstate", tell);
+    if (guard === ask) guard = null;
   };
 }
 
-/** Goes to a path; with `replace` the browser's way back leaves out where it is now. */
-export function navigate(to: string, { replace = false } = {}) {
+function onWayBack() {
+  const to = location.pathname + location.search;
+  if (guard === null || to === known.address) return tell();
+  history.pushState(null, "", known.address);
+  guard(() => navigate(to));
+}
+
+function subscribe(listener: () => void) {
+  if (listeners.size === 0) window.addEventListener("popstate", onWayBack);
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) window.removeEventListener("popstate", onWayBack);
+  };
+}
+
+/** Goes to a path; with `replace` the browser's way back leaves out where it is now. `saved`: nothing is asked first. */
+export function navigate(to: string, { replace = false, saved = false } = {}) {
   if (to === location.pathname + location.search) return;
+  if (guard !== null && !saved) {
+    guard(() => navigate(to, { replace }));
+    return;
+  }
   history[replace ? "replaceState" : "pushState"](null, "", to);
   tell();
 }

@@ -5,6 +5,8 @@ export class Problem extends Error {
   readonly status: number;
   readonly code: string;
   readonly params: JsonObject;
+  /** What is wrong, by the field of a definition: `config.model`. */
+  readonly fields: Record<string, string>;
   /** The run that is in the way, where the server names one. */
   readonly run: JsonObject | null;
 
@@ -13,6 +15,7 @@ export class Problem extends Error {
     this.status = status;
     this.code = kindOf(status, body);
     this.params = { ...(body["params"] as JsonObject | undefined), status };
+    this.fields = Object.fromEntries(wrongOf(body).map(({ at, message }) => [at.replace("body.definition.", ""), message]));
     this.run = (body["run"] as JsonObject | undefined) ?? null;
   }
 }
@@ -20,10 +23,12 @@ export class Problem extends Error {
 /** No answer came: the server is not running, or the network is away. */
 export class Offline extends Error {}
 
+const wrongOf = (body: JsonObject) => (Array.isArray(body["errors"]) ? body["errors"] : []) as { at: string; message: string }[];
+
 /** The code that tells what happened. What is no problem of ours, as of a proxy between, has only its status. */
 function kindOf(status: number, body: JsonObject): string {
   if (status === 413 && body["params"] === undefined) return "payload_too_large";
-  if (body["errors"] !== undefined) return "invalid_request";
   const code = body["code"];
+  if (body["errors"] !== undefined && code !== "catalog_invalid") return "invalid_request";
   return typeof code !== "string" || body["detail"] === body["title"] ? "unreadable" : code;
 }

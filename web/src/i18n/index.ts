@@ -1,11 +1,12 @@
 // The page's two languages. `t("list.rename")` is a message, with ICU plurals: `t("steps", { n })`. A message that one
 // language lacks does not compile: the catalogs of `zh` have the type of those of `en`.
 
-import { i18n } from "@lingui/core";
+import { type Messages, i18n } from "@lingui/core";
 import { useLingui } from "@lingui/react";
-import type { MessageId } from "./en";
+import type { MessageId as FirstId } from "./en";
+import type { catalog } from "./en/catalog";
 
-export type { MessageId } from "./en";
+export type MessageId = FirstId | keyof typeof catalog;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 
@@ -20,9 +21,19 @@ function preferred(): Language {
   return wanted ?? "en";
 }
 
+type Load = (language: Language) => Promise<Messages>;
+const more: Load[] = [];
+
+/** Adds the messages of a part of the page that is loaded when it is opened. */
+export async function bring(load: Load) {
+  more.push(load);
+  i18n.load(current(), await load(current()));
+}
+
 async function activate(language: Language) {
-  const { messages } = await (language === "zh" ? import("./zh") : import("./en"));
-  i18n.loadAndActivate({ locale: language, messages });
+  const first = language === "zh" ? import("./zh") : import("./en");
+  const [{ messages }, ...rest] = await Promise.all([first, ...more.map((load) => load(language))]);
+  i18n.loadAndActivate({ locale: language, messages: Object.assign({}, messages, ...rest) as Messages });
   document.documentElement.lang = locale();
 }
 

@@ -1,7 +1,12 @@
 import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { expect, test } from "vitest";
-import { messages as en } from "./en";
-import { messages as zh } from "./zh";
+import { messages as enFirst } from "./en";
+import { catalog as enCatalog } from "./en/catalog";
+import { messages as zhFirst } from "./zh";
+import { catalog as zhCatalog } from "./zh/catalog";
+
+const en = { ...enFirst, ...enCatalog };
+const zh = { ...zhFirst, ...zhCatalog };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

@@ -7,7 +7,8 @@ import { Button } from "../ui";
 import styles from "./Cards.module.css";
 import { Part, Told } from "./parts";
 
-function begin(id: string) {
+/** Opens a new conversation with an agent. */
+export function begin(id: string) {
   chooseAgent(id);
   navigate(toNew);
 }

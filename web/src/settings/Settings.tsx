@@ -1,11 +1,10 @@
-import type { ReactNode } from "react";
-import { useT } from "../i18n";
+import { type ReactNode, Suspense, lazy } from "react";
+import { bring, useT } from "../i18n";
 import { openDrawer } from "../layout/drawer";
 import { useWidth } from "../layout/width";
-import { type SettingsPage, toSettings } from "../route";
+import { type SettingsPage, isCatalog, toSettings } from "../route";
 import { follow } from "../sidebar/Row";
-import { IconButton } from "../ui";
-import { Agents } from "./Agents";
+import { IconButton, Skeleton } from "../ui";
 import { Appearance } from "./Appearance";
 import { Memories } from "./Memories";
 import { Models } from "./Models";
@@ -14,10 +13,16 @@ import { Sources } from "./Sources";
 import { Usage } from "./Usage";
 import { BUILT } from "./pages";
 
-const PAGES: Partial<Record<SettingsPage, () => ReactNode>> = { appearance: Appearance, models: Models, agents: Agents, sources: Sources, memories: Memories, usage: Usage };
+const PAGES: Partial<Record<SettingsPage, () => ReactNode>> = { appearance: Appearance, models: Models, sources: Sources, memories: Memories, usage: Usage };
 
-/** The settings: their pages, and the one that is shown. */
-export function Settings({ section }: { section: SettingsPage }) {
+const Catalog = lazy(async () => {
+  await bring(async (language) => (await (language === "zh" ? import("../i18n/zh/catalog") : import("../i18n/en/catalog"))).catalog);
+  const { Catalog } = await import("../catalog/Catalog");
+  return { default: Catalog };
+});
+
+/** The settings: their pages, and the one that is shown; `name` is the definition that is edited. */
+export function Settings({ section, name }: { section: SettingsPage; name?: string | undefined }) {
   const t = useT();
   const narrow = useWidth() === "narrow";
   const Page = PAGES[section] ?? Appearance;
@@ -41,7 +46,13 @@ export function Settings({ section }: { section: SettingsPage }) {
             </a>
           ))}
         </nav>
-        <Page />
+        {isCatalog(section) ? (
+          <Suspense fallback={<Skeleton label={t("list.loading")} />}>
+            <Catalog key={section} kind={section} name={name} />
+          </Suspense>
+        ) : (
+          <Page />
+        )}
       </div>
     </div>
   );

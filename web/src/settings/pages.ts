@@ -1,4 +1,4 @@
 import type { SettingsPage } from "../route";
 
 /** The pages of the settings, in their order. */
-export const BUILT: readonly SettingsPage[] = ["appearance", "models", "sources", "agents", "memories", "usage"];
+export const BUILT: readonly SettingsPage[] = ["appearance", "models", "sources", "agents", "skills", "tools", "memories", "usage"];
