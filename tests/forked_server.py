@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import tempfile
 import time
 from typing import Any, NoReturn
 
@@ -32,16 +33,17 @@ class _Forked:
 def start_fork_server() -> None:
     """Start this process's fork server, while there is no other thread."""
     ours, theirs = socket.socketpair()
+    folder = tempfile.mkdtemp(prefix="longthread-")
     pid = os.fork()
     if pid == 0:
-        _serve(theirs.detach())
+        _serve(theirs.detach(), folder)
     theirs.close()
     ours.settimeout(forkserver._START_SECONDS)
     server: Any = forkserver.FORK_SERVER
-    server._control, server._process, server._owner = ours, _Forked(pid), os.getpid()
+    server._control, server._process, server._owner, server._folder = ours, _Forked(pid), os.getpid(), folder
 
 
-def _serve(control: int) -> NoReturn:
+def _serve(control: int, folder: str) -> NoReturn:
     """Be the fork server, with no more than a new interpreter would be given."""
     try:
         os.setsid()
@@ -53,6 +55,6 @@ def _serve(control: int) -> NoReturn:
             os.dup2(nothing, standard)
         os.closerange(3, control)
         os.closerange(control + 1, 1_000)
-        ForkServerMain(socket.socket(fileno=control), worker.serve, worker.load).run()
+        ForkServerMain(control, folder, worker.serve, worker.load).run()
     finally:
         os._exit(0)

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -164,19 +163,14 @@ def _abandoned(used: list[Any]) -> bool:
     return False
 
 
-async def test_a_closed_source_leaves_no_process_and_no_file(
-    opened: Opened, make_sqlite: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = make_sqlite("CREATE TABLE t (a)")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))  # other tests have workers at the same time
-    source = await opened(path)
+async def test_a_closed_source_leaves_no_process_and_no_file(opened: Opened, make_sqlite: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE t (a)"))
     pid = await pid_of(source)
-    assert len(list(scratch.glob("longthread-worker-*"))) == 1
+    scratch = Path(await source.work(lambda connection: connection._worker.scratch))
+    assert scratch.is_dir()
     await source.close()
     assert await gone(pid)
-    assert list(scratch.iterdir()) == []
+    assert not scratch.exists()
 
 
 async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_sqlite: Any) -> None:
@@ -188,7 +182,7 @@ async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_s
     assert await one(await opened(path)) == (42,)
 
 
-def test_workers_end_with_the_process_that_asked(make_sqlite: Any) -> None:
+def test_workers_and_their_files_end_with_the_process_that_asked(make_sqlite: Any, tmp_path: Path) -> None:
     code = """
 import asyncio, sys
 from longthread.tools.analysis.open import open_source
@@ -201,12 +195,16 @@ async def main():
 asyncio.run(main())
 """
     path = make_sqlite("CREATE TABLE t (a)")
-    with subprocess.Popen([sys.executable, "-c", code, str(path), ENDLESS], stdout=subprocess.PIPE) as asking:
+    command, env = [sys.executable, "-c", code, str(path), ENDLESS], os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as asking:
         assert asking.stdout is not None
         pid = int(asking.stdout.readline())
         assert lives(pid)
+        assert list(tmp_path.glob("longthread-*/worker-*"))
         asking.kill()
     assert _gone(pid, 10)
+    while list(tmp_path.glob("longthread-*")):  # the fork server does it
+        time.sleep(0.02)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")

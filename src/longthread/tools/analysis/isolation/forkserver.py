@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 
 from longthread.errors import WorkerFailed
@@ -26,6 +28,7 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
+        self._folder = ""
 
     def start(self) -> None:
         """Starts the fork server without waiting for it, so that the first worker comes sooner."""
@@ -53,6 +56,12 @@ class ForkServer:
                 self._drop()
         raise WorkerFailed(reason="it could not be started.")
 
+    def scratch(self) -> str:
+        """Makes a folder for the files of a worker. If this process is killed, the fork server removes it."""
+        with self._lock:
+            self._ready()
+            return tempfile.mkdtemp(prefix="worker-", dir=self._folder)
+
     def kill(self, pid: int) -> None:
         """Kills a worker, if it still runs."""
         with self._lock:
@@ -67,26 +76,29 @@ class ForkServer:
         with self._lock:
             if self._owner == os.getpid():
                 self._drop()
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._owner = 0
 
     def _ready(self) -> socket.socket:
         if self._control is not None and self._owner != os.getpid():
             self._control.close()  # it belongs to the parent process
             self._control, self._process = None, None
         if self._control is None:
-            self._control, self._process = _start(self._module)
-            self._owner = os.getpid()
+            if self._owner != os.getpid():
+                self._folder, self._owner = tempfile.mkdtemp(prefix="longthread-"), os.getpid()
+            self._control, self._process = _start(self._module, self._folder)
         return self._control
 
     def _drop(self) -> None:
+        if self._process is not None:
+            self._process.kill()  # before the socket is closed: else it would remove the folder, which is used again
+            self._process.wait()
         if self._control is not None:
             self._control.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
         self._control, self._process = None, None
 
 
-def _start(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+def _start(module: str, folder: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = socket.socketpair()
     ours.settimeout(_START_SECONDS)
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
@@ -94,7 +106,7 @@ def _start(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     with theirs:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", module, str(theirs.fileno()), folder],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

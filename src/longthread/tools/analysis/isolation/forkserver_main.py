@@ -1,6 +1,8 @@
 """The fork server: a process that loads the drivers, and ends together with the process that started it.
 
-python -P -m longthread.tools.analysis.isolation.forkserver_main DESCRIPTOR
+python -P -m longthread.tools.analysis.isolation.forkserver_main DESCRIPTOR FOLDER
+
+FOLDER holds the files of its workers, and goes with it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import ctypes
 import gc
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -22,12 +25,13 @@ _PDEATHSIG = 1
 
 class ForkServerMain:
     """Forks workers, kills them, and reaps those that have ended. A worker runs `serve`; before it is forked, `load` is
-    called with the number of its driver."""
+    called with the number of its driver. `folder` holds the files of workers, and goes at the end."""
 
     def __init__(
-        self, control: socket.socket, serve: Callable[[socket.socket], None], load: Callable[[int], object]
+        self, control: int, folder: str, serve: Callable[[socket.socket], None], load: Callable[[int], object]
     ) -> None:
-        self._control = control
+        self._control = socket.socket(fileno=control)
+        self._folder = folder
         self._serve = serve
         self._load = load
         self._workers: set[int] = set()
@@ -47,6 +51,7 @@ class ForkServerMain:
                 break
         for pid in self._workers:
             os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _collect(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -97,7 +102,8 @@ def run(serve: Callable[[socket.socket], None], load: Callable[[int], object] = 
     """Runs a fork server. Workers share the memory of everything that is loaded before they are forked."""
     gc.collect()
     gc.freeze()
-    ForkServerMain(socket.socket(fileno=int(sys.argv[1])), serve, load).run()
+    descriptor, folder = sys.argv[1:]
+    ForkServerMain(int(descriptor), folder, serve, load).run()
 
 
 if __name__ == "__main__":

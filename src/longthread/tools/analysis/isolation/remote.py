@@ -7,7 +7,6 @@ import dataclasses
 import select
 import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,7 @@ class Worker:
         self._spoiled = False
         self._since = time.monotonic()
         self.killed = False
-        self.scratch = tempfile.mkdtemp(prefix="longthread-worker-")
+        self.scratch = FORK_SERVER.scratch()
         self._control, self.pid = FORK_SERVER.fork(KINDS.index(kind))
         task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
         with contextlib.suppress(OSError):  # it has ended: the first request says so
