@@ -55,6 +55,36 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/catalog": { name: "catalog", messages: zhCatalog },
 };
 
+/** Tells `early.js` which files each language and a conversation need besides those that the page names. */
+function early(): Plugin {
+  const WANTED = { en: ["/i18n/en/index.ts"], zh: ["/i18n/zh/index.ts"], thread: ["/chat/Thread.tsx", "/results/ResultCardView.tsx"] };
+  return {
+    name: "early",
+    apply: "build",
+    transformIndexHtml: {
+      order: "post",
+      handler(html, { bundle = {} }) {
+        const filesOf = (names: readonly string[]) => {
+          const found = new Set<string>();
+          const take = (name: string) => {
+            const chunk = bundle[name];
+            if (chunk?.type !== "chunk" || found.has(name) || html.includes(name)) return;
+            found.add(name);
+            chunk.viteMetadata?.importedCss.forEach((css) => html.includes(css) || found.add(css));
+            chunk.imports.forEach(take);
+          };
+          for (const each of Object.values(bundle)) {
+            if (each.type === "chunk" && names.some((name) => each.facadeModuleId?.endsWith(`/src${name}`))) take(each.fileName);
+          }
+          return [...found].map((file) => `/${file}`).join(" ");
+        };
+        const data = Object.entries(WANTED).map(([name, modules]) => ` data-${name}="${filesOf(modules)}"`);
+        return html.replace('src="/early.js"', `src="/early.js"${data.join("")}`);
+      },
+    },
+  };
+}
+
 /** Parses the messages while the page is built, so that it needs no parser. */
 function compiled(): Plugin {
   return {
@@ -73,7 +103,7 @@ function compiled(): Plugin {
 const server = process.env["LONGTHREAD_URL"] ?? "http://127.0.0.1:8765";
 
 export default defineConfig({
-  plugins: [react(), licences(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
+  plugins: [react(), early(), licences(), gzip(), ...(process.env["VITEST"] ? [] : [compiled()])],
   // The server puts the nonce of each answer in its place.
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
   // It reads what a class composes without a warning.

@@ -120,16 +120,21 @@ def test_addresses_that_lead_nowhere_say_so(serve: Any, open_page: Any) -> None:
     page.get_by_role("heading", name="Ask your data.").wait_for()
 
 
-def test_a_conversation_loads_little(serve: Any, open_page: Any) -> None:
-    running = serve([{"finish": "There are **41**."}])
+def test_a_conversation_loads_little_and_asks_early(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
     thread = running.answer("How many rockets?")["thread_id"]
     page = open_page(running, f"/c/{thread}")
-    page.locator("main strong").wait_for()
-    names = page.evaluate("performance.getEntriesByType('resource').map((each) => new URL(each.name).pathname)")
-    scripts = {name for name in names if name.endswith(".js")}
+    page.locator("section[data-query] td", has_text="41").wait_for()
+    loaded = page.evaluate(
+        "performance.getEntriesByType('resource').map((each) => [new URL(each.name).pathname, each.initiatorType])"
+    )
+    scripts = [name for name, _ in loaded if name.endswith(".js")]
     sizes = {name: (FOLDER / f"{name[1:]}.gz").stat().st_size for name in scripts}
     assert len(sizes) > 3
     assert sum(sizes.values()) <= 230 * 1024, sizes
+    # `early.js` asked for the messages, and nobody again; each script came once.
+    assert [kind for name, kind in loaded if name == "/api/chat/history"] == ["link"]
+    assert len(scripts) == len(sizes)
 
 
 def test_usage_is_by_conversation_and_model(serve: Any, open_page: Any) -> None:

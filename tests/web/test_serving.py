@@ -55,7 +55,7 @@ def test_files_are_compressed_before_and_kept_for_ever(serve: Any, html: str) ->
         assert (packed.headers["content-encoding"], "content-encoding" in plain.headers) == ("gzip", False)
         assert packed.content == plain.content == (page.FOLDER / path).read_bytes()
     assert running.client.get("/icon.svg").headers["content-type"] == "image/svg+xml"
-    assert running.client.get("/theme.js").headers["cache-control"] == "no-cache"
+    assert running.client.get("/early.js").headers["cache-control"] == "no-cache"
     assert running.client.get("/assets/..%2F..%2Fapp.py").status_code == 404
 
 

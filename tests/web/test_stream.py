@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from langchain.agents import create_agent
+from tests.web.conftest import ROOT
 from tests.web.looking import answered, answers, ask, opened
 
 from longthread.langgraph import LongthreadSaver
@@ -192,6 +195,8 @@ def test_a_long_conversation_is_read_to_its_start_and_never_drawn_whole(
         tab.wait_for_timeout(5)
     start.first.wait_for()
     assert most <= MOST_NODES
+    # What was put off while it was scrolled is drawn.
+    tab.wait_for_selector("[data-undrawn]", state="detached")
 
 
 def test_a_message_that_the_address_names_is_shown_and_the_keys_go_from_question_to_question(
@@ -237,11 +242,29 @@ def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, conte
         const turn = turns.find((each) => each.getBoundingClientRect().bottom > top + 1);
         return [turn.dataset.turn, Math.round(turn.getBoundingClientRect().top - top)];
     }"""
+    drawn = "[data-undrawn]"
+    tab.wait_for_selector(drawn, state="detached")
     before = tab.evaluate(seen)
     height = column.evaluate("node => node.scrollHeight")
     held[0].continue_()
     while column.evaluate("node => node.scrollHeight") == height:
         tab.wait_for_timeout(10)
+    tab.wait_for_selector(drawn, state="detached")
     after = tab.evaluate(seen)
     assert after[0] == before[0]
     assert abs(after[1] - before[1]) <= 2
+
+
+@pytest.mark.slow
+def test_the_benchmark_opens_scrolls_and_types(built: None, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "page.py", "--tiny", "--json"],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    *_, last = [json.loads(line) for line in done.stdout.splitlines()]
+    assert min(last["open_cold_ms"], last["open_again_ms"], last["key_worst_ms"]) > 0
+    assert 0 < last["nodes"] <= MOST_NODES

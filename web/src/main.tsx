@@ -9,11 +9,17 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/cache";
 import { App } from "./app";
+import { Thread } from "./chat/Conversation";
 import { begin } from "./i18n";
 import { nonce } from "./nonce";
+import { ResultCardView } from "./results/ResultCard";
+import { currentRoute } from "./route";
 import { Toasts } from "./ui";
 
+// `early.js` has asked for both.
+const needed = currentRoute().page === "conversation" ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined) : null;
 await begin();
+await needed;
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");

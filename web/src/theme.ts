@@ -5,7 +5,7 @@ export type Theme = (typeof THEMES)[number];
 
 const isTheme = (value: unknown): value is Theme => THEMES.some((each) => each === value);
 
-/** Kept by the browser; `public/theme.js` reads the same key before the page is drawn. */
+/** Kept by the browser; `public/early.js` reads the same key before the page is drawn. */
 export const theme = createKept<Theme>("longthread.theme", "system", isTheme);
 
 theme.subscribe(() => {

@@ -58,9 +58,9 @@ for path in ROUTES:
 
 
 @router.api_route("/icon.svg", methods=["GET", "HEAD"])
-@router.api_route("/theme.js", methods=["GET", "HEAD"])
+@router.api_route("/early.js", methods=["GET", "HEAD"])
 async def file_at_top(request: Request) -> Response:
-    """A file whose name stays: the icon, or the script that chooses the theme."""
+    """A file whose name stays: the icon, or the script that runs before the first paint."""
     return await _top.get_response(request.url.path.removeprefix("/"), request.scope)
 
 

@@ -4,6 +4,7 @@ import { useT } from "../i18n";
 import type { Turn } from "../stream/types";
 import { Icon } from "../ui";
 import styles from "./Column.module.css";
+import { inTurn } from "./inTurn";
 
 export interface ColumnHandle {
   toEnd: () => void;
@@ -45,8 +46,10 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     getScrollElement: () => scroller.current,
     estimateSize: () => GUESSED,
     getItemKey: keyOf,
-    overscan: 2,
+    overscan: 3,
     gap: GAP,
+    // Rows are light until it is their turn: what is scrolled need not wait for them.
+    useFlushSync: false,
     anchorTo: "end",
     followOnAppend: true,
     // A fold that the reader opens at the end must not push itself away.
@@ -85,7 +88,7 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
                 return (
                   turn && (
                     <div key={item.key} data-index={item.index} data-turn={turn.id} ref={virtual.measureElement}>
-                      {render(turn, item.index === turns.length - 1)}
+                      <Row turn={turn} isLast={item.index === turns.length - 1} height={item.size} render={render} />
                     </div>
                   )
                 );
@@ -104,6 +107,20 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
       )}
     </div>
   );
+}
+
+interface RowProps {
+  turn: Turn;
+  isLast: boolean;
+  height: number;
+  render: ColumnProps["render"];
+}
+
+/** A turn. One that comes into sight is drawn when it is its turn, and has its room meanwhile; the last one at once. */
+function Row({ turn, isLast, height, render }: RowProps) {
+  const [drawn, setDrawn] = useState(isLast);
+  useEffect(() => (drawn ? undefined : inTurn(() => setDrawn(true))), [drawn]);
+  return drawn ? render(turn, isLast) : <div style={{ height }} data-undrawn />;
 }
 
 const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;

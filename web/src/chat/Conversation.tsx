@@ -1,5 +1,6 @@
-import { Suspense, lazy, useEffect } from "react";
+import { useEffect } from "react";
 import { Header } from "../layout/Header";
+import { later } from "../ui";
 import { NewConversation } from "./NewConversation";
 
 export interface ConversationProps {
@@ -9,16 +10,11 @@ export interface ConversationProps {
   at: string | null;
 }
 
-const thread = () => import("./Thread");
 /** What draws a conversation is not needed to begin one: it comes while the question is typed. */
-const Thread = lazy(() => thread().then((module) => ({ default: module.Thread })));
+export const Thread = later(async () => (await import("./Thread")).Thread);
 
 export function Conversation({ threadId, at }: ConversationProps) {
-  useEffect(() => void thread(), []);
+  useEffect(() => void Thread.load().catch(() => undefined), []);
   if (threadId === null) return <NewConversation />;
-  return (
-    <Suspense fallback={<Header threadId={threadId} />}>
-      <Thread key={threadId} threadId={threadId} at={at} />
-    </Suspense>
-  );
+  return <Thread key={threadId} threadId={threadId} at={at} fallback={<Header threadId={threadId} />} />;
 }

@@ -13,12 +13,10 @@ export type Values = Record<string, string | number>;
 const KEY = "longthread.language";
 const isLanguage = (text: unknown): text is Language => text === "en" || text === "zh";
 
-/** The one that was chosen; else the first of the browser's that the page has. */
+/** The one that was chosen, else the first of the browser's that the page has: `early.js` has found it, and asked for it. */
 function preferred(): Language {
-  const chosen = localStorage.getItem(KEY);
-  if (isLanguage(chosen)) return chosen;
-  const wanted = navigator.languages.map((name) => name.slice(0, 2).toLowerCase()).find(isLanguage);
-  return wanted ?? "en";
+  const { lang } = document.documentElement;
+  return isLanguage(lang) ? lang : "en";
 }
 
 type Load = (language: Language) => Promise<Messages>;

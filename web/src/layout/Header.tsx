@@ -1,6 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
-import { queryClient } from "../api/cache";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
 import type { UsageView } from "../api/types";
@@ -112,12 +110,15 @@ export const tokensOf = ({ models }: UsageView) => models.reduce((sum, each) => 
 
 function Tokens({ threadId }: { threadId: string }) {
   const t = useT();
-  const { run } = useConversation(threadId);
-  const { data } = useQuery({ queryKey: ["usage", threadId], queryFn: ({ signal }) => usage(threadId, signal) });
-  const ended = run?.status === "running" ? null : run?.id;
-  useEffect(() => {
-    if (ended) void queryClient.invalidateQueries({ queryKey: ["usage", threadId] });
-  }, [ended, threadId]);
+  const { run, load } = useConversation(threadId);
+  // Counted once the conversation is there, and when each run ends.
+  const ended = run?.status === "running" ? null : (run?.id ?? "");
+  const { data } = useQuery({
+    queryKey: ["usage", threadId, ended],
+    queryFn: ({ signal }) => usage(threadId, signal),
+    enabled: load === "ready" && ended !== null,
+    placeholderData: keepPreviousData,
+  });
   const tokens = data ? tokensOf(data) : 0;
   if (!tokens) return null;
   return (

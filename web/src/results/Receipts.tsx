@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useDeferredValue, useMemo } from "react";
 import type { Components, Options } from "react-markdown";
 import { readGfm } from "../chat/gfm";
 import remarkParse from "remark-parse";
@@ -41,7 +41,9 @@ export const receiptComponents = { [RECEIPT]: Receipt, [CITATION]: Citation } as
 export function TracedCount({ answer }: { answer: string }) {
   const t = useT();
   const scope = useScope();
-  const numbers = useMemo(() => numbersIn(answer, scope), [answer, scope]);
+  // The answer is parsed for it once more: that can wait until the answer is drawn.
+  const counted = useDeferredValue(answer, "");
+  const numbers = useMemo(() => numbersIn(counted, scope), [counted, scope]);
   if (!numbers.length) return null;
   const traced = numbers.filter(({ source }) => source !== null).length;
   return (

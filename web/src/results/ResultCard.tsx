@@ -1,7 +1,6 @@
-import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
 import type { Step } from "../stream/types";
-import { Skeleton } from "../ui";
+import { Skeleton, later } from "../ui";
 
 export interface ResultCardProps {
   threadId: string;
@@ -11,14 +10,10 @@ export interface ResultCardProps {
   charts?: readonly Step[];
 }
 
-const ResultCardView = lazy(async () => ({ default: (await import("./ResultCardView")).ResultCardView }));
+/** Its code comes beside the first conversation. */
+export const ResultCardView = later(async () => (await import("./ResultCardView")).ResultCardView);
 
-/** A result. Its code comes with the first one. */
 export function ResultCard(props: ResultCardProps) {
   const t = useT();
-  return (
-    <Suspense fallback={<Skeleton label={t("results.title", { label: props.step.query ?? "" })} lines={6} />}>
-      <ResultCardView {...props} />
-    </Suspense>
-  );
+  return <ResultCardView {...props} fallback={<Skeleton label={t("results.title", { label: props.step.query ?? "" })} lines={6} />} />;
 }

@@ -1,5 +1,4 @@
-import { Tabs } from "@base-ui/react/tabs";
-import { useMemo, useState } from "react";
+import { type ReactNode, useId, useMemo, useState } from "react";
 import { useT } from "../i18n";
 import { duration, number } from "../i18n/format";
 import type { Step } from "../stream/types";
@@ -10,15 +9,15 @@ import styles from "./ResultCard.module.css";
 import { ResultTable } from "./ResultTable";
 import { SqlView } from "./SqlView";
 import { type ChartChoice, choicesOf } from "./choices";
+import { type View, Views, panelId, tabId } from "./Views";
 import { resultOf } from "./step";
-
-type View = "table" | "chart" | "sql";
 
 const NONE: readonly Step[] = [];
 
 /** A result: one object, as a table, as a chart, and as its query. */
 export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProps) {
   const t = useT();
+  const id = useId();
   const result = useMemo(() => resultOf(step), [step]);
   const choices = useMemo(() => choicesOf(result, charts), [result, charts]);
   const views: View[] = [...(result ? (["table"] as const) : []), ...(choices.length ? (["chart"] as const) : []), ...(result ? (["sql"] as const) : [])];
@@ -32,37 +31,41 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
     if (next === "sql") setSqlSeen(true);
   };
   return (
-    <Tabs.Root className={styles["card"]} value={view} onValueChange={choose} render={<section aria-label={title} />} data-query={result?.label ?? undefined}>
+    <section className={styles["card"]} aria-label={title} data-query={result?.label ?? undefined}>
       <header className={styles["head"]}>
         <h3 className={styles["title"]} dir="auto">
           {title}
         </h3>
         <Meta step={step} />
-        <Tabs.List className={styles["tabs"]} aria-label={t("results.views")}>
-          {views.map((each) => (
-            <Tabs.Tab key={each} value={each} className={styles["tab"]}>
-              {t(`results.view.${each}`)}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
+        <Views id={id} views={views} view={view} onChoose={choose} />
         <CardMenu threadId={threadId} result={result} chart={view === "chart" ? shown : undefined} />
       </header>
       {result && (
-        <>
-          <Tabs.Panel value="table" className={styles["panel"]} tabIndex={-1}>
-            <ResultTable threadId={threadId} result={result} />
-          </Tabs.Panel>
-          <Tabs.Panel value="sql" className={styles["panel"]} tabIndex={-1} keepMounted={sqlSeen}>
-            <SqlView threadId={threadId} step={result.step} sql={result.sql} label={result.label} />
-          </Tabs.Panel>
-        </>
+        <Panel id={id} of="table" view={view}>
+          <ResultTable threadId={threadId} result={result} />
+        </Panel>
+      )}
+      {result && (
+        <Panel id={id} of="sql" view={view} kept={sqlSeen}>
+          <SqlView threadId={threadId} step={result.step} sql={result.sql} label={result.label} />
+        </Panel>
       )}
       {shown && (
-        <Tabs.Panel value="chart" className={styles["panel"]} tabIndex={-1}>
+        <Panel id={id} of="chart" view={view}>
           <ChartPanel threadId={threadId} result={result} choices={choices} chosen={shown} onChoose={setChoice} />
-        </Tabs.Panel>
+        </Panel>
       )}
-    </Tabs.Root>
+    </section>
+  );
+}
+
+/** What a tab shows; with `kept` it stays as it was left. */
+function Panel({ id, of, view, kept = false, children }: { id: string; of: View; view: View; kept?: boolean; children: ReactNode }) {
+  if (of !== view && !kept) return null;
+  return (
+    <div role="tabpanel" id={panelId(id, of)} aria-labelledby={tabId(id, of)} className={styles["panel"]} hidden={of !== view} tabIndex={-1}>
+      {children}
+    </div>
   );
 }
 

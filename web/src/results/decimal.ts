@@ -39,6 +39,14 @@ export function isRounded(exact: Decimal, shown: Decimal): boolean {
   return apart * 2n <= step;
 }
 
+/** False for numbers that are neither the same nor one rounded to the other: most are so far apart that doubles tell. */
+export function mayBe(shown: Decimal, exact: Decimal): boolean {
+  const [x, y] = [double(shown), double(exact)];
+  return !(Math.abs(x - y) > 0.51 * 10 ** -shown.places + 1e-9 * Math.max(Math.abs(x), Math.abs(y)));
+}
+
+const double = ({ digits, places }: Decimal) => Number(digits) / 10 ** places;
+
 /** Both digits at the same places, and how much one is at those places. */
 function aligned(a: Decimal, b: Decimal): [bigint, bigint, bigint] {
   const places = Math.max(a.places, b.places);

@@ -16,8 +16,20 @@ export function grouped(text: string, locale: string): string {
   const found = /^(-?)(\d+)(\.\d+)?$/.exec(text);
   if (!found) return text;
   const [, sign = "", whole = "", behind = ""] = found;
-  const point = new Intl.NumberFormat(locale).formatToParts(0.5).find((part) => part.type === "decimal")?.value ?? ".";
-  return `${sign}${new Intl.NumberFormat(locale).format(BigInt(whole))}${behind.replace(".", point)}`;
+  const { format, point } = formatOf(locale);
+  return `${sign}${format.format(BigInt(whole))}${behind.replace(".", point)}`;
+}
+
+const formats = new Map<string, { format: Intl.NumberFormat; point: string }>();
+
+/** To make one takes longer than to format a page of numbers. */
+function formatOf(locale: string) {
+  const known = formats.get(locale);
+  if (known) return known;
+  const format = new Intl.NumberFormat(locale);
+  const made = { format, point: format.formatToParts(0.5).find((part) => part.type === "decimal")?.value ?? "." };
+  formats.set(locale, made);
+  return made;
 }
 
 /** Rows as a spreadsheet takes them: separated by tabs; a cell with a tab, a line or a quote is quoted. */

@@ -49,8 +49,31 @@ interface Place {
   readonly isRow: boolean;
 }
 
-/** `results` are those that the answer may speak of, oldest first: its own run's, and others that it cites. */
+const tracers = new WeakMap<readonly QueryResult[], Tracer>();
+
+/**
+ * `results` are those that the answer may speak of, oldest first: its own run's, and others that it cites. A block is
+ * traced once for the same results: the text and its count ask for the same.
+ */
 export function tracer(results: readonly QueryResult[]): Tracer {
+  const known = tracers.get(results);
+  if (known) return known;
+  const made = remembered(newTracer(results));
+  tracers.set(results, made);
+  return made;
+}
+
+function remembered(trace: Tracer): Tracer {
+  const found = [new Map<string, Receipt[]>(), new Map<string, Receipt[]>()] as const;
+  return (block, isRow = false) => {
+    const traced = found[isRow ? 1 : 0];
+    const receipts = traced.get(block) ?? trace(block, isRow);
+    traced.set(block, receipts);
+    return receipts;
+  };
+}
+
+function newTracer(results: readonly QueryResult[]): Tracer {
   const indexed = results.map(index).toReversed();
   const names = namesIn(results);
   return (block, isRow = false) => {

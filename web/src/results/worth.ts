@@ -1,6 +1,6 @@
 // Whether a number that is written is a cell: the same, or the cell rounded as it is written.
 
-import { type Decimal, decimal, isRounded, same, shifted } from "./decimal";
+import { type Decimal, decimal, isRounded, mayBe, same, shifted } from "./decimal";
 import type { Numeral } from "./numerals";
 import type { Cell } from "./result";
 
@@ -51,6 +51,7 @@ function ofPercent(numeral: Numeral, cell: CellNumber, column: string): Worth {
 
 /** Rounded numbers must show some digits: much is a 3 if it is rounded. */
 function compared(shown: Decimal, exact: Decimal, least: number): Worth {
+  if (!mayBe(shown, exact)) return null;
   if (same(shown, exact)) return "same";
   return digitsOf(shown) >= least && isRounded(exact, shown) ? "rounded" : null;
 }
@@ -68,7 +69,13 @@ const SCALES: readonly (readonly [RegExp, number])[] = [
   [/thousand|千/, 3],
 ];
 
-const scaleIn = (column: string) => SCALES.find(([said]) => said.test(column.toLowerCase()));
+const scales = new Map<string, (typeof SCALES)[number] | undefined>();
+
+/** Asked for each cell, and the same for all of a column. */
+function scaleIn(column: string) {
+  if (!scales.has(column)) scales.set(column, SCALES.find(([said]) => said.test(column.toLowerCase())));
+  return scales.get(column);
+}
 /** Ten to this power is the unit that a column's name says. */
 const scaleOf = (column: string): number => scaleIn(column)?.[1] ?? 0;
 const unitOf = (column: string): RegExp | null => scaleIn(column)?.[0] ?? null;

@@ -1,11 +1,11 @@
 // A conversation that is open: the history as far as it is loaded, and the runs that are heard.
 
 import { Problem } from "../api/problem";
-import type { ConversationView } from "../api/types";
+import type { ConversationList, ConversationView } from "../api/types";
 import type { StreamEvent } from "./events";
 import { conversationOf } from "./history";
 import { type Live, live } from "./live";
-import { further, joined, prepended, withHeard } from "./merge";
+import { further, isAsListed, joined, prepended, withHeard } from "./merge";
 import { START, emptyRun, reduce } from "./reducer";
 import * as requests from "./requests";
 import { mayAsk } from "./steps";
@@ -174,7 +174,14 @@ export class Conversation {
     // Somebody may have decided about some of its calls.
     if (name === "approvals" && this.state.run?.status === "waiting") void this.refresh();
     // After a break, anything may have happened.
-    if (name === "conversations") void this.refresh();
+    if (name === "conversations") void this.hearAll((data as Pick<ConversationList, "conversations">).conversations);
+  }
+
+  /** What the stream tells at its start is asked for again only where it is not what is shown. */
+  private async hearAll(listed: readonly ConversationView[]): Promise<void> {
+    await this.loading;
+    const { data } = this.state;
+    if (data === null || !isAsListed(data, listed.find((each) => each.id === this.threadId))) await this.refresh();
   }
 
   /** Hears the runs that are under way. One that waited, or was interrupted, is heard again when it goes on. */

@@ -14,6 +14,7 @@ export function conversationOf(body: History): ConversationData {
   return {
     threadId: body.thread_id,
     label: body.label,
+    lastActiveAt: body.lastActiveAt,
     source: body.source,
     agent: body.agent.name,
     parent: body.parent,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { further, joined, prepended, withHeard } from "./merge";
+import type { ConversationView } from "../api/types";
+import { further, isAsListed, joined, prepended, withHeard } from "./merge";
 import { emptyRun } from "./reducer";
 import type { ConversationData, Run, Turn } from "./types";
 
@@ -18,6 +19,7 @@ const data = (ids: string[], before: string | null): ConversationData => ({
   source: null,
   agent: null,
   parent: null,
+  lastActiveAt: "",
   waitingBelow: [],
   turns: ids.map((id) => turn(id)),
   run: null,
@@ -82,4 +84,20 @@ describe("a run that is heard", () => {
     expect(further(told, at(3))).toBe(told);
     expect(further(told, at(4)).status).toBe("running");
   });
+});
+
+describe("what the stream's list tells of a conversation", () => {
+  const shown = { ...data(["a"], null), lastActiveAt: "2026-01-02" };
+  const listed = { id: "t", label: "", lastActiveAt: "2026-01-02", status: null, queued: 0, waitingBelow: [] } as unknown as ConversationView;
+
+  it("is what is shown", () => expect(isAsListed(shown, listed)).toBe(true));
+
+  it.each([
+    ["nothing", undefined],
+    ["a later change", { ...listed, lastActiveAt: "2026-01-03" }],
+    ["a run", { ...listed, status: "running" }],
+    ["a question that waits", { ...listed, queued: 1 }],
+    ["another name", { ...listed, label: "x" }],
+    ["an agent that waits below", { ...listed, waitingBelow: ["u"] }],
+  ])("is news: %s", (_, told) => expect(isAsListed(shown, told as ConversationView | undefined)).toBe(false));
 });

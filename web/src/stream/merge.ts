@@ -1,5 +1,6 @@
 // The newest page of a history, put behind the pages that are loaded; and live runs, put into their turns. Pure.
 
+import type { ConversationView } from "../api/types";
 import { isBehind } from "./reducer";
 import type { ConversationData, Run, Step, Turn } from "./types";
 
@@ -50,4 +51,11 @@ export function withHeard(turns: readonly Turn[], heard: ReadonlyMap<string, Run
     const run = further(turn.run, heard.get(turn.run.id));
     return run === turn.run ? turn : { ...turn, run };
   });
+}
+
+/** Whether the list knows the conversation as it is shown; one that is not in it may be any. */
+export function isAsListed({ lastActiveAt, label, run, queue, waitingBelow }: ConversationData, listed: ConversationView | undefined): boolean {
+  if (listed === undefined || listed.lastActiveAt !== lastActiveAt || listed.label !== label) return false;
+  const isSame = listed.status === (run?.status ?? null) && listed.queued === queue.length;
+  return isSame && listed.waitingBelow.length === waitingBelow.length;
 }

@@ -184,6 +184,7 @@ export interface Place {
 export interface ConversationData {
   threadId: string;
   label: string;
+  lastActiveAt: string;
   source: string | null;
   agent: string | null;
   parent: Place | null;

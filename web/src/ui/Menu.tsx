@@ -1,74 +1,34 @@
-import { Menu as Base } from "@base-ui/react/menu";
-import type { ReactElement, ReactNode } from "react";
-import { Icon, type IconName } from "./Icon";
-import styles from "./Menu.module.css";
-import { classes } from "./classes";
+import { type KeyboardEvent, Suspense, cloneElement, lazy, useState } from "react";
+import type { MenuChoices as Choices, MenuItem as Item, MenuLink as Linked, MenuProps, MenuSeparator as Separator } from "./MenuParts";
 
-/** `trigger` is the button that opens it; `children` are items. */
-export function Menu({ trigger, children, align = "end" }: { trigger: ReactElement; children: ReactNode; align?: "start" | "end" }) {
+const parts = () => import("./MenuParts");
+
+const OpenMenu = lazy(async () => ({ default: (await parts()).OpenMenu }));
+export const MenuItem: typeof Item = lazy(async () => ({ default: (await parts()).MenuItem })) as unknown as typeof Item;
+export const MenuLink: typeof Linked = lazy(async () => ({ default: (await parts()).MenuLink })) as unknown as typeof Linked;
+export const MenuChoices: typeof Choices = lazy(async () => ({ default: (await parts()).MenuChoices })) as unknown as typeof Choices;
+export const MenuSeparator: typeof Separator = lazy(async () => ({ default: (await parts()).MenuSeparator })) as unknown as typeof Separator;
+
+/** A button that opens a menu. Many are on the page and few are opened: until then each is a button alone. */
+export function Menu(props: MenuProps) {
+  const [wanted, setWanted] = useState(false);
+  const { trigger } = props;
+  const closed = cloneElement(trigger, {
+    "aria-haspopup": "menu",
+    "aria-expanded": false,
+    onPointerEnter: () => void parts(),
+    onFocus: () => void parts(),
+    onClick: () => setWanted(true),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key !== "ArrowDown") return;
+      event.preventDefault();
+      setWanted(true);
+    },
+  });
+  if (!wanted) return closed;
   return (
-    <Base.Root>
-      <Base.Trigger render={trigger} />
-      <Base.Portal>
-        <Base.Positioner className={styles["positioner"]} sideOffset={4} align={align}>
-          <Base.Popup className={styles["popup"]}>{children}</Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense fallback={closed}>
+      <OpenMenu {...props} />
+    </Suspense>
   );
 }
-
-interface ItemProps {
-  icon?: IconName;
-  children: ReactNode;
-  onClick: () => void;
-  danger?: boolean;
-}
-
-export function MenuItem({ icon, children, onClick, danger }: ItemProps) {
-  return (
-    <Base.Item className={classes(styles["item"], danger && styles["danger"])} onClick={onClick}>
-      {icon && <Icon name={icon} size={16} />}
-      {children}
-    </Base.Item>
-  );
-}
-
-/** An item that is a link, such as to a file. */
-export function MenuLink({ icon, children, href, download }: { icon?: IconName; children: ReactNode; href: string; download?: boolean }) {
-  return (
-    <Base.LinkItem className={styles["item"]} href={href} download={download} closeOnClick>
-      {icon && <Icon name={icon} size={16} />}
-      {children}
-    </Base.LinkItem>
-  );
-}
-
-interface ChoicesProps<Value extends string> {
-  value: Value;
-  options: { value: Value; label: string; note?: string }[];
-  onChoose: (value: Value) => void;
-}
-
-/** Items of which one is chosen. */
-export function MenuChoices<Value extends string>({ value, options, onChoose }: ChoicesProps<Value>) {
-  return (
-    <Base.RadioGroup value={value} onValueChange={(chosen: Value) => onChoose(chosen)}>
-      {options.map((option) => (
-        <Base.RadioItem key={option.value} value={option.value} className={styles["item"]} closeOnClick>
-          <span className={styles["mark"]}>
-            <Base.RadioItemIndicator>
-              <Icon name="check" size={16} />
-            </Base.RadioItemIndicator>
-          </span>
-          <span className={styles["label"]}>
-            {option.label}
-            {option.note && <small>{option.note}</small>}
-          </span>
-        </Base.RadioItem>
-      ))}
-    </Base.RadioGroup>
-  );
-}
-
-export const MenuSeparator = () => <Base.Separator className={styles["separator"]} />;

@@ -10,3 +10,4 @@ export { Toasts } from "./Toast";
 export { Tooltip } from "./Tooltip";
 export { classes } from "./classes";
 export { say } from "./toasts";
+export { later } from "./later";
