@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web.conftest import looked_at
+from tests.web.looking import ask
 
 from longthread.testing import ProviderEmulator
 
@@ -43,6 +45,78 @@ def test_a_file_is_looked_at_becomes_a_source_is_asked_and_removed(serve: Any, o
     card.get_by_role("button", name="Remove my towns").click()
     page.get_by_role("button", name="Remove", exact=True).click()
     card.wait_for(state="detached")
+    assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
+
+
+DRAG = """([name, given]) => {
+    const files = new DataTransfer();
+    for (const [name, text] of given) files.items.add(new File([text], name));
+    const kinds = { bubbles: true, cancelable: true, dataTransfer: files };
+    return document.querySelector('main').dispatchEvent(new DragEvent(name, kinds));
+}"""
+TOWNS, RIVERS = ["towns.csv", "city,n\nBerlin,3\n"], ["rivers.csv", "river,km\nSpree,400\n"]
+
+
+@pytest.mark.parametrize(
+    ("width", "locale", "scheme", "add", "leave", "attach"),
+    [
+        (1280, "en", "light", "Add as a source", "Leave it", "Attach a file to ask"),
+        (390, "zh-CN", "dark", "添加为数据源", "不用了", "添加要提问的文件"),
+    ],
+)
+def test_files_that_are_dropped_or_attached_are_asked_next(
+    serve: Any, open_page: Any, tmp_path: Path, width: int, locale: str, scheme: str, add: str, leave: str, attach: str
+) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/", width=width, locale=locale, color_scheme=scheme, quiet=False)
+    page.wait_for_selector("#question")
+    files = [TOWNS, ["notes.pdf", "x"]]
+    page.evaluate(DRAG, ["dragenter", files])
+    page.get_by_text("Drop files here to ask them" if locale == "en" else "把文件拖到这里").wait_for()
+    looked_at(page, f"drop-{width}-{scheme}-{locale}")
+    # The browser would open what nobody takes.
+    assert not page.evaluate(DRAG, ["drop", files])
+    dialog = page.get_by_role("dialog")
+    dialog.locator("td", has_text="Berlin").wait_for()
+    looked_at(page, f"upload-{width}-{scheme}-{locale}")
+    dialog.get_by_role("button", name=add).click()
+    dialog.get_by_role("alert").filter(has_text="notes.pdf").wait_for()
+    looked_at(page, f"upload-wrong-{width}-{scheme}-{locale}")
+    dialog.get_by_role("button", name=leave).click()
+    dialog.wait_for(state="detached")
+    page.locator("form button", has_text="towns").wait_for()
+    ask(page, "How many towns?")
+    page.locator("main strong", has_text="2").wait_for()
+    thread = page.url.rsplit("/", 1)[1]
+    file = tmp_path / RIVERS[0]
+    file.write_text(RIVERS[1])
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name=attach).press("Enter")
+    chosen.value.set_files(file)
+    dialog.get_by_role("button", name=add).click()
+    dialog.wait_for(state="detached")
+    page.locator("form button", has_text="rivers").wait_for()
+    looked_at(page, f"upload-next-{width}-{scheme}-{locale}")
+    ask(page, "How long?")
+    page.locator("main strong", has_text="2").nth(1).wait_for()
+    page.locator("form button", has_text="rivers").wait_for(state="detached")
+    sources = [run["source"] for run in running.history(thread)["runs"]]
+    assert [Path(source).name for source in sources] == ["towns.csv", "rivers.csv"]
+
+
+def test_an_upload_is_cancelled_and_tried_again_when_the_server_was_away(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/", quiet=False)
+    page.wait_for_selector("#question")
+    held: list[Any] = []
+    page.route("**/api/uploads?*", lambda route: held.append(route))
+    page.evaluate(DRAG, ["drop", [TOWNS]])
+    page.get_by_role("progressbar", name="towns.csv").wait_for()
+    held.pop().abort()
+    page.get_by_role("alert").filter(has_text="does not answer").wait_for()
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").wait_for(state="detached")
     assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
 
 

@@ -9,6 +9,7 @@ import { Overlays } from "./palette/Overlays";
 import { openKeys, openPalette } from "./palette/open";
 import { type Route, navigate, toNew, useRoute } from "./route";
 import { useLiveList } from "./sidebar/list";
+import { DropAnywhere } from "./upload/DropAnywhere";
 
 const SharedPage = lazy(() => import("./share/SharedPage").then(({ SharedPage }) => ({ default: SharedPage })));
 const Settings = lazy(() => import("./settings/Settings").then(({ Settings }) => ({ default: Settings })));
@@ -38,6 +39,7 @@ function Own({ route }: { route: Route }) {
     <>
       <Page route={route} />
       <Overlays />
+      <DropAnywhere />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { sentence } from "../i18n/sentence";
 import { live } from "../stream/live";
 import { newKey } from "../stream/requests";
 import { Button, IconButton } from "../ui";
+import { Attach } from "../upload/Attach";
 import styles from "./Composer.module.css";
 import { draftOf, keepDraft } from "./drafts";
 import { composes, sends } from "./keys";
@@ -23,13 +24,15 @@ interface ComposerProps {
   onStop?: (() => void) | undefined;
   /** ↑ in an empty field. */
   onUp?: () => void;
+  /** Whether files can be attached, to be asked. */
+  attaches: boolean;
   /** What stands beside the button, such as the source of a new conversation. */
   children?: ReactNode;
   ref?: Ref<ComposerHandle>;
 }
 
 /** Where a question is typed. It stays until the server has it. */
-export function Composer({ threadId, onAsk, onStop, onUp, children, ref }: ComposerProps) {
+export function Composer({ threadId, onAsk, onStop, onUp, attaches, children, ref }: ComposerProps) {
   const t = useT();
   const field = useRef<HTMLTextAreaElement>(null);
   const { text, change, send, sending, error } = useQuestion(threadId, onAsk);
@@ -67,6 +70,7 @@ export function Composer({ threadId, onAsk, onStop, onUp, children, ref }: Compo
           onKeyDown={onKeyDown}
         />
         <div className={styles["bar"]}>
+          {attaches && <Attach />}
           {children}
           <span className={styles["space"]} />
           {onStop && <IconButton icon="stop" label={t("chat.stop")} keys="Esc" onClick={onStop} />}

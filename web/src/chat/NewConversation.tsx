@@ -27,7 +27,7 @@ export function NewConversation() {
     <>
       <Header threadId={null} />
       <Welcome choice={choice} onAsk={(question) => composer.current?.send(question)} />
-      <Composer ref={composer} threadId={null} onAsk={ask}>
+      <Composer ref={composer} threadId={null} onAsk={ask} attaches={choice.sources !== null}>
         <Chips choice={choice} />
       </Composer>
     </>

@@ -2,12 +2,13 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from "react"
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { Header } from "../layout/Header";
+import { chooseSourceIn, useAsksAny, useSourceIn } from "../layout/choice";
 import { toConversation, toNew } from "../route";
 import type { Conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import type { ConversationData, Turn } from "../stream/types";
 import { useConversation } from "../stream/useConversation";
-import { Button, Skeleton } from "../ui";
+import { Button, Icon, Skeleton } from "../ui";
 import { Announcer } from "./Announcer";
 import { Column, type ColumnHandle } from "./Column";
 import { Composer, type ComposerHandle } from "./Composer";
@@ -40,8 +41,11 @@ export function Thread({ threadId, at }: ThreadProps) {
   );
   const older = useCallback(() => void conversation.older().catch(() => undefined), [conversation]);
   const running = run?.status === "running" ? run : null;
+  const source = useSourceIn(threadId);
+  const asksAny = useAsksAny(data?.agent);
   const ask = async (question: string, key: string) => {
-    await conversation.did(requests.ask({ question }, threadId, key));
+    await conversation.did(requests.ask({ question, ...(source === null ? {} : { source }) }, threadId, key));
+    if (source !== null) chooseSourceIn(threadId, null);
     column.current?.toEnd();
   };
   const lastQuestion = turns.findLast((turn) => turn.question !== null && turn.run !== null);
@@ -66,7 +70,10 @@ export function Thread({ threadId, at }: ThreadProps) {
             onAsk={ask}
             onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
             onUp={() => lastQuestion && setEditing(lastQuestion.id)}
-          />
+            attaches={asksAny}
+          >
+            {source !== null && <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
+          </Composer>
         </>
       )}
       <Announcer conversation={conversation} run={run} />
@@ -86,6 +93,18 @@ function useEntry(conversation: Conversation, column: RefObject<ColumnHandle | n
       gone = true;
     };
   }, [conversation, column, at, ready]);
+}
+
+/** The file that the next question asks, instead of the conversation's source. */
+function NextSource({ source, onLeave }: { source: string; onLeave: () => void }) {
+  const t = useT();
+  return (
+    <button type="button" className={styles["next"]} title={t("upload.leaveSource", { name: source })} onClick={onLeave}>
+      <span>{t("upload.asks", { name: source })}</span>
+      <span className="unseen">{t("upload.leaveSource", { name: source })}</span>
+      <Icon name="close" size={14} />
+    </button>
+  );
 }
 
 interface AbsentProps {

@@ -14,6 +14,22 @@ const chosen = createStore<Chosen>({ agent: null, source: null });
 export const chooseAgent = (agent: string) => chosen.set({ ...chosen.get(), agent });
 export const chooseSource = (source: string) => chosen.set({ ...chosen.get(), source: source.trim() || null });
 
+const inThread = createStore<Readonly<Record<string, string>>>({});
+
+/** What the next question of a conversation asks; null: what the last one did. */
+export function chooseSourceIn(threadId: string, source: string | null) {
+  const { [threadId]: _, ...rest } = inThread.get();
+  inThread.set(source === null ? rest : { ...rest, [threadId]: source });
+}
+
+export const useSourceIn = (threadId: string): string | null => useStore(inThread)[threadId] ?? null;
+
+/** Whether an agent asks the source that a question names. */
+export function useAsksAny(name: string | null | undefined): boolean {
+  const agents = useAgents().data ?? [];
+  return agents.some((each) => each.name === name && each.asksSource && each.source === null);
+}
+
 const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null };
 
 export interface Choice {

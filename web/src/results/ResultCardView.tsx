@@ -2,17 +2,19 @@ import { type ReactNode, useId, useMemo, useState } from "react";
 import { useT } from "../i18n";
 import { duration, number } from "../i18n/format";
 import type { Step } from "../stream/types";
+import { later } from "../ui";
 import { CardMenu } from "./CardMenu";
 import { ChartPanel } from "./ChartPanel";
 import type { ResultCardProps } from "./ResultCard";
 import styles from "./ResultCard.module.css";
 import { ResultTable } from "./ResultTable";
-import { SqlView } from "./SqlView";
 import { type ChartChoice, choicesOf } from "./choices";
 import { type View, Views, panelId, tabId } from "./Views";
 import { resultOf } from "./step";
 
 const NONE: readonly Step[] = [];
+/** With what runs an edited query. */
+const SqlView = later(async () => (await import("./SqlView")).SqlView);
 
 /** A result: one object, as a table, as a chart, and as its query. */
 export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProps) {
@@ -47,7 +49,7 @@ export function ResultCardView({ threadId, step, charts = NONE }: ResultCardProp
       )}
       {result && (
         <Panel id={id} of="sql" view={view} kept={sqlSeen}>
-          <SqlView threadId={threadId} step={result.step} sql={result.sql} label={result.label} />
+          <SqlView threadId={threadId} step={result.step} sql={result.sql} label={result.label} fallback={null} />
         </Panel>
       )}
       {shown && (

@@ -1,33 +1,12 @@
-import { Dialog as Base } from "@base-ui/react/dialog";
-import type { ReactNode, RefObject } from "react";
-import styles from "./Dialog.module.css";
-import { classes } from "./classes";
+import { useState } from "react";
+import type { DialogProps } from "./OpenDialog";
+import { later } from "./later";
 
-interface DialogProps {
-  open: boolean;
-  onClose: () => void;
-  title: string;
-  /** The title is said, not seen. */
-  untitled?: boolean;
-  /** Where it stands: in the middle, at the top as a palette, or a panel at a side. */
-  place?: "middle" | "top" | "left" | "right";
-  children: ReactNode;
-  className?: string;
-  /** What has the focus first; the first thing that can have it, by default. */
-  focus?: RefObject<HTMLElement | null>;
-}
+const OpenDialog = later(async () => (await import("./OpenDialog")).OpenDialog);
 
-/** What is above the page until it is closed. The focus goes back to where it was. */
-export function Dialog({ open, onClose, title, untitled, place = "middle", children, className, focus }: DialogProps) {
-  return (
-    <Base.Root open={open} onOpenChange={(next) => next || onClose()}>
-      <Base.Portal>
-        <Base.Backdrop className={styles["veil"]} />
-        <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})}>
-          <Base.Title className={untitled ? "unseen" : styles["title"]}>{title}</Base.Title>
-          {children}
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
-  );
+/** What is above the page until it is closed. The focus goes back to where it was. Its code comes when one is first opened. */
+export function Dialog(props: DialogProps) {
+  const [seen, setSeen] = useState(props.open);
+  if (props.open && !seen) setSeen(true);
+  return seen && <OpenDialog {...props} fallback={null} />;
 }

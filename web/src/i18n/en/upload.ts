@@ -1,0 +1,13 @@
+// Files that are dropped on the page or attached.
+
+export const upload = {
+  "upload.attach": "Attach a file to ask",
+  "upload.dropHere": "Drop files here to ask them",
+  "upload.title": "Ask a file",
+  "upload.titleOf": "Ask a file: {n} of {count}",
+  "upload.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel (.xlsx), JSON and SQLite.",
+  "upload.leave": "Leave it",
+  "upload.added": "The next question asks {name}.",
+  "upload.asks": "Asks {name} next",
+  "upload.leaveSource": "Do not ask {name}",
+};

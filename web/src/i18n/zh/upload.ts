@@ -1,0 +1,15 @@
+import type { upload as en } from "../en/upload";
+
+// Files that are dropped on the page or attached.
+
+export const upload: Record<keyof typeof en, string> = {
+  "upload.attach": "添加要提问的文件",
+  "upload.dropHere": "把文件拖到这里，即可对其提问",
+  "upload.title": "对文件提问",
+  "upload.titleOf": "对文件提问：第 {n} 个，共 {count} 个",
+  "upload.unknown": "无法对 {file} 提问。支持的文件：CSV、TSV、Parquet、Excel（.xlsx）、JSON 和 SQLite。",
+  "upload.leave": "不用了",
+  "upload.added": "下一个问题将查询 {name}。",
+  "upload.asks": "接下来查询 {name}",
+  "upload.leaveSource": "不查询 {name}",
+};

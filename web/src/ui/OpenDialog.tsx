@@ -1,0 +1,33 @@
+import { Dialog as Base } from "@base-ui/react/dialog";
+import type { ReactNode, RefObject } from "react";
+import styles from "./Dialog.module.css";
+import { classes } from "./classes";
+
+export interface DialogProps {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  /** The title is said, not seen. */
+  untitled?: boolean;
+  /** Where it stands: in the middle, at the top as a palette, or a panel at a side. */
+  place?: "middle" | "top" | "left" | "right";
+  children: ReactNode;
+  className?: string;
+  /** What has the focus first; the first thing that can have it, by default. */
+  focus?: RefObject<HTMLElement | null>;
+}
+
+/** A dialog once it has been opened. */
+export function OpenDialog({ open, onClose, title, untitled, place = "middle", children, className, focus }: DialogProps) {
+  return (
+    <Base.Root open={open} onOpenChange={(next) => next || onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className={styles["veil"]} />
+        <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})}>
+          <Base.Title className={untitled ? "unseen" : styles["title"]}>{title}</Base.Title>
+          {children}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}

@@ -1,0 +1,55 @@
+import { useEffect, useState } from "react";
+import { useT } from "../i18n";
+import { useStore } from "../store";
+import { Icon, later } from "../ui";
+import styles from "./DropAnywhere.module.css";
+import { offer, offered } from "./offered";
+
+const UploadDialog = later(async () => (await import("./UploadDialog")).UploadDialog);
+
+const holdsFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+
+/** Takes files that are dropped anywhere on the page. Else the browser would leave the page and open them. */
+export function DropAnywhere() {
+  const t = useT();
+  const over = useDrop();
+  const files = useStore(offered);
+  return (
+    <>
+      {over && (
+        <div className={styles["veil"]}>
+          <p className={styles["text"]}>
+            <Icon name="attach" size={20} /> {t("upload.dropHere")}
+          </p>
+        </div>
+      )}
+      {files.length > 0 && <UploadDialog fallback={null} />}
+    </>
+  );
+}
+
+/** Whether files are dragged over the page. */
+function useDrop(): boolean {
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    const drag = (event: DragEvent) => {
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    // Between elements it leaves one for another; out of the window it leaves for none.
+    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      if (event.defaultPrevented || !holdsFiles(event)) return;
+      event.preventDefault();
+      offer(event.dataTransfer?.files ?? []);
+    };
+    const listeners = [["dragenter", drag], ["dragover", drag], ["dragleave", leave], ["drop", drop]] as const;
+    for (const [name, listener] of listeners) window.addEventListener(name, listener);
+    return () => {
+      for (const [name, listener] of listeners) window.removeEventListener(name, listener);
+    };
+  }, []);
+  return over;
+}

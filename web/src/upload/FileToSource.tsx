@@ -1,0 +1,78 @@
+import { useEffect, useRef, useState } from "react";
+import { type SourceView, type UploadView, discard, upload } from "../api/sources";
+import { useT } from "../i18n";
+import { number } from "../i18n/format";
+import { sentence } from "../i18n/sentence";
+import { Button } from "../ui";
+import { Shown } from "./Shown";
+import styles from "./Upload.module.css";
+import { isKnown } from "./kinds";
+
+type State = { step: "sends"; part: number } | { step: "failed"; error: unknown } | { step: "shown"; view: UploadView };
+
+interface FileToSourceProps {
+  file: File;
+  onAdded: (source: SourceView) => void;
+  /** It was cancelled, thrown away, or cannot be used. */
+  onGone: () => void;
+}
+
+const BEGUN: State = { step: "sends", part: 0 };
+
+/** A file that becomes a source: sent, looked at, then added or thrown away. It leaves nothing behind when it goes. */
+export function FileToSource(props: FileToSourceProps) {
+  const t = useT();
+  const [tries, setTries] = useState(0);
+  const { file, onGone } = props;
+  if (!isKnown(file.name)) return <Failed said={t("upload.unknown", { file: file.name })} onGone={onGone} />;
+  return <Attempt key={tries} {...props} onAgain={() => setTries(tries + 1)} />;
+}
+
+function Attempt({ file, onAdded, onGone, onAgain }: FileToSourceProps & { onAgain: () => void }) {
+  const t = useT();
+  const [state, setState] = useState<State>(BEGUN);
+  const added = useRef(false);
+  useEffect(() => {
+    let gone = false;
+    let sent: UploadView | null = null;
+    // What nobody adds is deleted after a day anyway.
+    const drop = (view: UploadView) => void discard(view.upload).catch(() => undefined);
+    const { answer, cancel } = upload(file, (part) => gone || setState({ step: "sends", part }));
+    answer.then(
+      (view) => {
+        sent = view;
+        if (gone) drop(view);
+        else setState({ step: "shown", view });
+      },
+      (error: unknown) => gone || setState({ step: "failed", error }),
+    );
+    return () => {
+      gone = true;
+      cancel();
+      if (sent !== null && !added.current) drop(sent);
+    };
+  }, [file]);
+  if (state.step === "failed") return <Failed said={sentence(state.error)} onGone={onGone} onAgain={onAgain} />;
+  if (state.step === "shown") return <Shown view={state.view} onAdded={(source) => ((added.current = true), onAdded(source))} onGone={onGone} />;
+  return (
+    <div className={styles["row"]}>
+      <span className={styles["file"]}>{file.name}</span>
+      <progress className={styles["progress"]} value={state.part} aria-label={file.name} />
+      <span>{number(state.part, { style: "percent" })}</span>
+      <Button onClick={onGone}>{t("settings.cancel")}</Button>
+    </div>
+  );
+}
+
+function Failed({ said, onGone, onAgain }: { said: string; onGone: () => void; onAgain?: () => void }) {
+  const t = useT();
+  return (
+    <div className={styles["row"]}>
+      <p role="alert" className={styles["wrong"]}>
+        {said}
+      </p>
+      {onAgain && <Button onClick={onAgain}>{t("shell.retry")}</Button>}
+      <Button onClick={onGone}>{t("upload.leave")}</Button>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { type SourceView, sources } from "../api/sources";
+import { useT } from "../i18n";
+import { sentence } from "../i18n/sentence";
+import { chooseSource, chooseSourceIn } from "../layout/choice";
+import { currentRoute } from "../route";
+import { useStore } from "../store";
+import { Button, Dialog, say } from "../ui";
+import { FileToSource } from "./FileToSource";
+import styles from "./Upload.module.css";
+import { leaveAll, next, offered } from "./offered";
+
+/** Files that were dropped or attached, one after the other. Each becomes a source, and the last one is asked. */
+export function UploadDialog() {
+  const t = useT();
+  const [file, ...rest] = useStore(offered);
+  const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const [done, setDone] = useState(0);
+  const goOn = () => {
+    setDone(done + 1);
+    next();
+  };
+  const added = (source: SourceView) => {
+    const route = currentRoute();
+    if (route.page === "conversation") chooseSourceIn(route.id, source.name);
+    else chooseSource(source.name);
+    say({ text: t("upload.added", { name: source.name }) });
+    goOn();
+  };
+  if (!file) return null;
+  const count = done + 1 + rest.length;
+  return (
+    <Dialog open onClose={leaveAll} title={count > 1 ? t("upload.titleOf", { n: done + 1, count }) : t("upload.title")}>
+      {answer.error !== null && (
+        <div className={styles["row"]}>
+          <p role="alert" className={styles["wrong"]}>
+            {sentence(answer.error)}
+          </p>
+          <Button onClick={() => void answer.refetch()}>{t("shell.retry")}</Button>
+        </div>
+      )}
+      {answer.data && !answer.data.changeable && (
+        <>
+          <p>{t("settings.sourcesListed")}</p>
+          <div className={styles["row"]}>
+            <Button onClick={leaveAll}>{t("upload.leave")}</Button>
+          </div>
+        </>
+      )}
+      {answer.data?.changeable && <FileToSource key={done} file={file} onAdded={added} onGone={goOn} />}
+    </Dialog>
+  );
+}
