@@ -6,7 +6,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +29,13 @@ from langgraph.store.memory import InMemoryStore
 from longthread.errors import CalledOnItsLoop, InvalidInput, ItemNotStorable, SaverClosed, StoreError
 from longthread.langgraph import LongthreadSaver, LongthreadStore
 from longthread.langgraph.items import item_batch
-from longthread.store.backends import postgres
-from longthread.store.driver import Driver
+from longthread.store.driver import Driver, Transaction
 from longthread.store.items import ItemScope, page
 from longthread.store.open import open_store
 from longthread.store.transfer.copy import copy_store
 from longthread.testing import ScriptedChatModel
 from longthread.testing.embedding import HashEmbedder
+from longthread.testing.wrapper import DriverWrapper
 
 pytestmark = pytest.mark.one_backend
 
@@ -536,9 +536,34 @@ def test_the_file_of_a_store_can_be_named_as_with_the_saver(tmp_path: Path) -> N
         assert items.get(("n",), "k") is not None
 
 
-async def test_any_number_of_calls_may_be_made_at_once(items: LongthreadStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 1)  # of 30, so that fewer calls are too many
+class Counting(DriverWrapper):
+    """Counts how many transactions are asked for and not over at once."""
+
+    now = most = 0
+
+    @asynccontextmanager
+    async def _counted(self, transaction: AbstractAsyncContextManager[Transaction]) -> AsyncIterator[Transaction]:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            async with transaction as tx:
+                yield tx
+        finally:
+            self.now -= 1
+
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._counted(self.driver.reading())
+
+    def writing(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._counted(self.driver.writing())
+
+
+async def test_any_number_of_calls_may_be_made_at_once(store: Driver) -> None:
+    """Whoever waits for a connection for 30 seconds is refused one, so not all calls may wait for one at once."""
+    counting = Counting(store)
+    items = LongthreadStore(counting)
     await asyncio.gather(*(items.aput(("all",), f"{n}", {"n": n}) for n in range(1500)))
+    assert 1 <= counting.most <= item_batch.AT_ONCE
     found = await items.asearch(("all",), limit=2000)
     assert {item.value["n"] for item in found} == set(range(1500))
 
