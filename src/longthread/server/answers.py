@@ -455,7 +455,7 @@ class NotReady(TypedDict):
 
 
 class Info(TypedDict):
-    """What a server serves. `sources` are those that callers may name: `any`, or a list."""
+    """What a server serves, and as which user. `sources` are those that callers may name: `any`, or a list."""
 
     version: str
     model: str
@@ -463,4 +463,5 @@ class Info(TypedDict):
     source: str | None
     sources: Literal["any"] | list[str]
     max_steps: int
+    user: str
     database: str | None

@@ -362,7 +362,7 @@ export interface StateView {
   compressed_config_hash: string | null;
 }
 
-/** What a server serves. `sources` are those that callers may name: `any`, or a list. */
+/** What a server serves, and as which user. `sources` are those that callers may name: `any`, or a list. */
 export interface Info {
   version: string;
   model: string;
@@ -370,6 +370,7 @@ export interface Info {
   source: string | null;
   sources: "any" | string[];
   max_steps: number;
+  user: string;
   database: string | null;
 }
 

@@ -2,11 +2,13 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import { expect, test } from "vitest";
 import { messages as enFirst } from "./en";
 import { catalog as enCatalog } from "./en/catalog";
+import { share as enShare } from "./en/share";
 import { messages as zhFirst } from "./zh";
 import { catalog as zhCatalog } from "./zh/catalog";
+import { share as zhShare } from "./zh/share";
 
-const en = { ...enFirst, ...enCatalog };
-const zh = { ...zhFirst, ...zhCatalog };
+const en = { ...enFirst, ...enCatalog, ...enShare };
+const zh = { ...zhFirst, ...zhCatalog, ...zhShare };
 
 /** The names that a message is filled with. */
 function names(message: string): string[] {

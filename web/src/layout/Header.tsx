@@ -5,12 +5,12 @@ import type { UsageView } from "../api/types";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
-import { openShare } from "../palette/open";
+import { openApps, openShare } from "../palette/open";
 import { toConversation } from "../route";
 import { ExportItems, follow } from "../sidebar/Row";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
-import { IconButton, Menu, MenuItem } from "../ui";
+import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
 import styles from "./Header.module.css";
 import { useDocumentTitle } from "./documentTitle";
 import { openDrawer } from "./drawer";
@@ -94,10 +94,14 @@ function Tools({ threadId }: { threadId: string }) {
       <span className={styles["space"]} />
       <Tokens threadId={threadId} />
       <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
-      <Menu trigger={<IconButton icon="download" label={t("list.save")} />}>
+      <Menu trigger={<IconButton icon="more" label={t("shell.more")} />}>
         <ExportItems id={threadId} />
         <MenuItem icon="copy" onClick={() => window.print()}>
           {t("list.print")}
+        </MenuItem>
+        <MenuSeparator />
+        <MenuItem icon="code" onClick={() => openApps(threadId)}>
+          {t("apps.open")}
         </MenuItem>
       </Menu>
       <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." aria-pressed={isOpen} onClick={toggleInspector} />

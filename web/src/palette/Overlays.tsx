@@ -6,7 +6,14 @@ import { closeOverlay, overlay } from "./open";
 
 const Palette = lazy(() => import("./Palette").then(({ Palette }) => ({ default: Palette })));
 const Keys = lazy(() => import("./Keys").then(({ Keys }) => ({ default: Keys })));
-const ShareDialog = lazy(() => import("../share/ShareDialog").then(({ ShareDialog }) => ({ default: ShareDialog })));
+/** The dialogs of a conversation, with their messages. */
+const dialogs = async () => {
+  const { bringMessages, ...found } = await import("../share/dialogs");
+  await bringMessages();
+  return found;
+};
+const AppsDialog = lazy(() => dialogs().then(({ AppsDialog }) => ({ default: AppsDialog })));
+const ShareDialog = lazy(() => dialogs().then(({ ShareDialog }) => ({ default: ShareDialog })));
 
 /** What is open above the page. It is loaded when it is opened first. */
 export function Overlays() {
@@ -26,6 +33,9 @@ export function Overlays() {
       </Dialog>
       <Dialog open={open?.name === "share"} onClose={closeOverlay} title={t("share.open")}>
         <Suspense>{open?.name === "share" && <ShareDialog thread={open.thread} />}</Suspense>
+      </Dialog>
+      <Dialog open={open?.name === "apps"} onClose={closeOverlay} title={t("apps.open")} place="broad">
+        <Suspense>{open?.name === "apps" && <AppsDialog thread={open.thread} />}</Suspense>
       </Dialog>
     </>
   );

@@ -4,7 +4,7 @@ import { type SettingsPage, currentRoute, navigate, toNew, toSettings } from "..
 import { BUILT } from "../settings/pages";
 import { THEMES, theme } from "../theme";
 import type { IconName } from "../ui";
-import { openKeys, openShare } from "./open";
+import { openApps, openKeys, openShare } from "./open";
 
 export interface Command {
   id: string;
@@ -21,7 +21,7 @@ export function commands(): Command[] {
   const route = currentRoute();
   return [
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
-    ...(route.page === "conversation" ? [inspector(), share(route.id)] : []),
+    ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
     ...BUILT.map(settings),
     ...THEMES.filter((each) => each !== theme.get()).map((each) => ({
       id: `theme-${each}`,
@@ -38,6 +38,8 @@ export function commands(): Command[] {
 const inspector = (): Command => ({ id: "inspector", label: t("shell.inspector"), icon: "panel", keys: "Mod+.", act: toggleInspector });
 
 const share = (thread: string): Command => ({ id: "share", label: t("share.open"), icon: "share", act: () => openShare(thread) });
+
+const apps = (thread: string): Command => ({ id: "apps", label: t("apps.open"), icon: "code", act: () => openApps(thread) });
 
 const settings = (section: SettingsPage): Command => ({
   id: `settings-${section}`,

@@ -1,11 +1,12 @@
 import { createStore } from "../store";
 
 /** What is open above the page: the palette, the list of keys, or what is done with a conversation. */
-type Overlay = { name: "palette" | "keys" } | { name: "share"; thread: string };
+type Overlay = { name: "palette" | "keys" } | { name: "share" | "apps"; thread: string };
 
 export const overlay = createStore<Overlay | null>(null);
 
 export const openPalette = () => overlay.set({ name: "palette" });
 export const openKeys = () => overlay.set({ name: "keys" });
 export const openShare = (thread: string) => overlay.set({ name: "share", thread });
+export const openApps = (thread: string) => overlay.set({ name: "apps", thread });
 export const closeOverlay = () => overlay.set(null);

@@ -3,7 +3,7 @@ import { exportPath } from "../api/conversations";
 import type { ConversationView } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { whole } from "../i18n/format";
-import { openShare } from "../palette/open";
+import { openApps, openShare } from "../palette/open";
 import { navigate, toConversation } from "../route";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
@@ -102,6 +102,9 @@ function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
       </MenuItem>
       <MenuItem icon="share" onClick={() => openShare(item.id)}>
         {t("share.open")}
+      </MenuItem>
+      <MenuItem icon="code" onClick={() => openApps(item.id)}>
+        {t("apps.open")}
       </MenuItem>
       <MenuSeparator />
       <ExportItems id={item.id} />

@@ -23,6 +23,7 @@ const PATHS = {
   check: "M4 10.5l4 4 8-9",
   archive: "M3 4h14v3.5H3zM4.5 7.5V16h11V7.5M8 11h4",
   attach: "M15.5 9.5l-6 6a3.5 3.5 0 01-5-5l6.5-6.5a2.3 2.3 0 013.3 3.3L8 13.6",
+  code: "M7 6l-4 4 4 4M13 6l4 4-4 4",
   share: "M10 12V3M6.5 6L10 2.7 13.5 6M4.5 10v6.5h11V10",
   warn: "M10 3l7.5 13h-15zM10 8v4M10 14.2h.01",
 } as const;

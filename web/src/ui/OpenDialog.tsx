@@ -9,8 +9,8 @@ export interface DialogProps {
   title: string;
   /** The title is said, not seen. */
   untitled?: boolean;
-  /** Where it stands: in the middle, at the top as a palette, or a panel at a side. */
-  place?: "middle" | "top" | "left" | "right";
+  /** Where it stands: in the middle, also with room for code, at the top as a palette, or a panel at a side. */
+  place?: "middle" | "broad" | "top" | "left" | "right";
   children: ReactNode;
   className?: string;
   /** What has the focus first; the first thing that can have it, by default. */

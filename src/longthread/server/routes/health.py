@@ -82,7 +82,7 @@ async def _shared(served: Served) -> str:
 
 
 @router.get("/api/info", responses=problems(reads=True))
-async def info(served: ServedDep) -> Info:
+async def info(served: ServedDep, user: Caller) -> Info:
     """The server as a page shows it. `sources` are those allowed: `any`, or a list."""
     settings = served.analyst.settings
     model = model_name(None, settings)
@@ -93,6 +93,7 @@ async def info(served: ServedDep) -> Info:
         "source": served.sources.own,
         "sources": "any" if served.sources.open else served.sources.allowed,
         "max_steps": settings.max_steps,
+        "user": user,
         # Paths are not shown to other machines.
         "database": served.analyst.store.where if served.sources.open else None,
     }

@@ -1,0 +1,3 @@
+export { AppsDialog } from "../apps/AppsDialog";
+export { ShareDialog } from "./ShareDialog";
+export { bringMessages } from "./messages";
