@@ -193,7 +193,7 @@ def test_an_answer_is_said_once_at_its_end(serve: Any, context: Any) -> None:
     said = tab.locator("[aria-live=polite].unseen")
     for n, word in enumerate(("first", "second"), 1):
         ask(tab, f"{n}?")
-        tab.get_by_text(f"The answer is there: The **{word}**.").wait_for(state="attached")
+        tab.get_by_text(f"The answer is there: The {word}.").wait_for(state="attached")
     tab.reload()
     answered(tab, 2)
     assert said.inner_text() == "", "what was there before is not said"

@@ -20,6 +20,8 @@ export function ContextTab({ threadId, call }: { threadId: string; call: number 
   const { run } = useConversation(threadId);
   const { asked, calls } = useCalls(threadId, run ? `${run.id} ${run.status} ${run.steps.length}` : "");
   if (!calls) return <Waiting asked={asked} />;
+  const last = calls.at(-1);
+  if (call === undefined && run?.editedBy) return <Unasked last={last && (() => openInspector({ tab: "context", call: last.step }))} />;
   const place = call === undefined ? calls.length - 1 : calls.findIndex(({ step }) => step === call);
   const shown = calls[place];
   if (!shown) return <Empty>{t("inspector.noCalls")}</Empty>;
@@ -38,6 +40,17 @@ export function ContextTab({ threadId, call }: { threadId: string; call: number 
         onNext={to(place + 1)}
       />
       <Call threadId={threadId} step={shown.step} />
+    </>
+  );
+}
+
+/** A run of an edited query saw nothing: no model was asked. */
+function Unasked({ last }: { last: (() => void) | undefined }) {
+  const t = useT();
+  return (
+    <>
+      <Empty>{t("inspector.unasked")}</Empty>
+      {last && <Button onClick={last}>{t("inspector.lastCall")}</Button>}
     </>
   );
 }

@@ -68,9 +68,21 @@ function SourceDialog({ open, source, onClose }: { open: boolean; source: string
     <Dialog open={open} onClose={onClose} title={t("shell.source")} focus={field}>
       <form className={styles["form"]} onSubmit={done}>
         <label className={styles["label"]} htmlFor="source">
-          {t("shell.sourceHint")}
+          {t("shell.sourceWhere")}
         </label>
-        <input id="source" ref={field} className={styles["input"]} defaultValue={source} spellCheck={false} autoCapitalize="off" />
+        <input
+          id="source"
+          ref={field}
+          className={styles["input"]}
+          aria-describedby="source-hint"
+          placeholder={t("shell.sourceExample")}
+          defaultValue={source} 
+          spellCheck={false}
+          autoCapitalize="off"
+        />
+        <p id="source-hint" className={styles["label"]}>
+          {t("shell.sourceHint")}
+        </p>
         <div className={styles["buttons"]}>
           <Button onClick={() => (chooseSource("demo"), onClose())}>{t("shell.sample")}</Button>
           <Button type="submit" kind="primary">

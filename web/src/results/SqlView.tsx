@@ -37,6 +37,7 @@ export function SqlView({ threadId, step, sql, label }: SqlViewProps) {
     <div className={styles["sql"]}>
       <div ref={box} />
       {!editor.ready && <pre className={styles["text"]}>{sql}</pre>}
+      {step === null && <p className={styles["outside"]}>{t("results.outside")}</p>}
       {edited.error && (
         <p role="alert" className={styles["wrong"]}>
           {sentence(edited.error)}

@@ -13,6 +13,8 @@ export const inspector = {
   "inspector.failedQuery": "Failed query",
   "inspector.readOnly": "read-only",
   "inspector.noCalls": "No call of the model is kept for this conversation.",
+  "inspector.unasked": "A person edited this query, and no model was asked.",
+  "inspector.lastCall": "Show the call before",
   "inspector.callPlace": "call {at}/{of}",
   "inspector.callBefore": "Call before",
   "inspector.callNext": "Next call",

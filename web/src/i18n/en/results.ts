@@ -25,6 +25,7 @@ export const results = {
   "results.picture": "Chart as {format}",
   "results.inspect": "Show in the inspector",
   "results.sqlOf": "SQL of {label}",
+  "results.outside": "It cannot be edited here: another application ran it, and Longthread does not know its database.",
   "results.editNote": "Runs as a branch, edited by you. This one stays.",
   "results.reset": "Reset",
   "results.run": "Run",

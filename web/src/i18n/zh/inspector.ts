@@ -13,6 +13,8 @@ export const inspector: Record<keyof typeof en, string> = {
   "inspector.failedQuery": "失败的查询",
   "inspector.readOnly": "只读",
   "inspector.noCalls": "这个会话没有保存模型调用。",
+  "inspector.unasked": "这个查询由人编辑，没有调用模型。",
+  "inspector.lastCall": "查看之前的调用",
   "inspector.callPlace": "调用 {at}/{of}",
   "inspector.callBefore": "上一次调用",
   "inspector.callNext": "下一次调用",

@@ -25,6 +25,7 @@ export const results: Record<keyof typeof en, string> = {
   "results.picture": "图表存为 {format}",
   "results.inspect": "在检查器中显示",
   "results.sqlOf": "{label} 的 SQL",
+  "results.outside": "这里不能编辑：它由其他应用执行，Longthread 不知道它的数据库。",
   "results.editNote": "将作为您编辑的分支执行，原来的保留。",
   "results.reset": "还原",
   "results.run": "执行",
