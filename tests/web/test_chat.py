@@ -94,6 +94,20 @@ def test_questions_wait_and_can_be_removed(serve: Any, context: Any) -> None:
     assert waiting.count() == 0
 
 
+def test_to_stop_says_that_the_question_that_waits_is_next(serve: Any, context: Any) -> None:
+    running = serve(TALK)
+    tab = opened(context, running)
+    running.model.shut.set()
+    ask(tab, "One?")
+    tab.get_by_text("Working").wait_for()
+    ask(tab, "Two?")
+    tab.get_by_role("list", name="Questions that wait").get_by_role("listitem").wait_for()
+    tab.get_by_role("button", name="Stop").click()
+    tab.get_by_text("Stopped. The question that waited is next.").wait_for()
+    running.model.shut.clear()
+    answered(tab)
+
+
 def test_a_question_is_edited_and_asked_again_and_each_branch_is_kept(serve: Any, context: Any) -> None:
     running = serve(TALK)
     tab = opened(context, running)

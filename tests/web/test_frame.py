@@ -120,6 +120,14 @@ def test_addresses_that_lead_nowhere_say_so(serve: Any, open_page: Any) -> None:
     page.get_by_role("heading", name="Ask your data.").wait_for()
 
 
+def test_an_address_of_earlier_versions_leads_to_its_conversation(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    thread = running.answer("How many rockets?")["thread_id"]
+    page = open_page(running, f"/#/c/{thread}")
+    page.locator("main strong").wait_for()
+    assert page.url == f"{running.url}/c/{thread}"
+
+
 def test_a_conversation_loads_little_and_asks_early(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many rockets?")["thread_id"]

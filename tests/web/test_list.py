@@ -77,7 +77,8 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     listed(page, QUESTIONS[1])
     choose(page, QUESTIONS[1], "Take out of the archive")
     page.get_by_text("Nothing is archived.").wait_for()
-    page.get_by_role("button", name="Archive", exact=True).click()
+    page.get_by_role("heading", name="Archive").wait_for()
+    page.get_by_role("button", name="Back to the list").click()
     listed(page, *reversed(QUESTIONS))
 
 

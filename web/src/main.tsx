@@ -16,6 +16,9 @@ import { ResultCardView } from "./results/ResultCard";
 import { currentRoute } from "./route";
 import { Toasts } from "./ui";
 
+// An address of earlier versions, such as `/#/c/ID`.
+if (location.pathname === "/" && location.hash.startsWith("#/c/")) history.replaceState(null, "", location.hash.slice(1));
+
 // `early.js` has asked for both.
 const needed = currentRoute().page === "conversation" ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined) : null;
 await begin();

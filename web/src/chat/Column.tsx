@@ -40,6 +40,8 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
   /** The last turn as it was when the reader left the end; null: they are there. */
   const [left, setLeft] = useState<Turn | null>(null);
   const last = turns.at(-1) ?? null;
+  // After an edit another branch is shown, and nothing of it is new to who made it.
+  const isNew = left !== null && left !== last && turns.some(({ id }) => id === left.id);
   const keyOf = useCallback((index: number) => turns[index]?.id ?? index, [turns]);
   const virtual = useVirtualizer({
     count: turns.length,
@@ -102,7 +104,7 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
       </div>
       {left && (
         <button type="button" className={styles["toEnd"]} aria-label={t("chat.toEnd")} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
-          <Icon name="down" size={14} /> {left !== last && t("chat.new")}
+          <Icon name="down" size={14} /> {isNew && t("chat.new")}
         </button>
       )}
     </div>

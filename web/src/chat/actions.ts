@@ -1,6 +1,7 @@
 // What a person does in a conversation. Each shows what became of it; what fails is said, and null.
 
 import { Problem } from "../api/problem";
+import { t } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import type { Conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
@@ -26,8 +27,13 @@ export const choose = (conversation: Conversation, entryId: string) =>
 
 export const resume = (conversation: Conversation) => done(conversation, requests.resume(conversation.threadId));
 
-export const stop = (conversation: Conversation, runId: string) =>
-  done(conversation, requests.stop(conversation.threadId, runId));
+/** Where a question waits, it begins then: that is said. */
+export async function stop(conversation: Conversation, runId: string) {
+  const waits = (conversation.get().data?.queue.length ?? 0) > 0;
+  const stopped = await done(conversation, requests.stop(conversation.threadId, runId));
+  if (stopped !== null && waits) say({ text: t("chat.nextBegins") });
+  return stopped;
+}
 
 /** One that has begun meanwhile cannot be removed: it is seen as what it is now. */
 export async function unqueue(conversation: Conversation, id: string) {

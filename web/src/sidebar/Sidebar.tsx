@@ -35,6 +35,12 @@ export function Sidebar({ active }: { active: string | null }) {
         value={text}
         onChange={(event) => setText(event.target.value)}
       />
+      {archived && (
+        <div className={styles["archive"]}>
+          <IconButton icon="left" label={t("list.back")} onClick={() => setArchived(false)} />
+          <h2 className={styles["title"]}>{t("list.archive.shown")}</h2>
+        </div>
+      )}
       <List asked={{ q, archived }} active={active} />
       <div className={styles["foot"]}>
         <button type="button" className={styles["link"]} aria-pressed={archived} onClick={() => setArchived(!archived)}>

@@ -77,6 +77,7 @@ export const chat = {
   "chat.stopped": "Stopped. What was done is kept.",
   "chat.superseded": "Not approved: something else was asked.",
   "chat.queueLabel": "Questions that wait",
+  "chat.nextBegins": "Stopped. The question that waited is next.",
   "chat.queued": "Waits for its turn",
   "chat.remove": "Remove",
   "chat.suggestions": "Questions to try",

@@ -73,6 +73,7 @@ export const shell = {
   "list.done": "Done",
   "list.archive": "Archive",
   "list.unarchive": "Take out of the archive",
+  "list.back": "Back to the list",
   "list.archive.shown": "Archive",
   "list.archived": "Archived: {label}",
   "list.unarchived": "Back in the list: {label}",

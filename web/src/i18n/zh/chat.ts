@@ -77,6 +77,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.stopped": "已停止，已完成的部分会保留。",
   "chat.superseded": "未批准：已提出了别的问题。",
   "chat.queueLabel": "排队的问题",
+  "chat.nextBegins": "已停止，接下来回答排队的问题。",
   "chat.queued": "排队中",
   "chat.remove": "移除",
   "chat.suggestions": "可以试试的问题",

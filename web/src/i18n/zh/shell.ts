@@ -73,6 +73,7 @@ export const shell: Record<keyof typeof en, string> = {
   "list.done": "完成",
   "list.archive": "归档",
   "list.unarchive": "移出归档",
+  "list.back": "返回列表",
   "list.archive.shown": "归档",
   "list.archived": "已归档：{label}",
   "list.unarchived": "已移回列表：{label}",
