@@ -30,7 +30,7 @@ def test_the_agents_that_can_be_asked_are_listed(serve: Any, store_address: str)
     assert found[0]["id"] == ANALYST
     assert [each["name"] for each in found if each["asksSource"]] == ["analyst", "editor", "own"]
     assert [each["source"] for each in found] == [None, None, None, None, "航天", None]
-    assert found[-1].keys() == {"id", "name", "description", "asksSource", "source"}
+    assert found[-1].keys() == {"id", "name", "description", "asksSource", "source", "model"}
 
 
 def test_a_conversation_says_where_it_stands(serve: Any, store_address: str) -> None:

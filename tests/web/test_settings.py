@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.web.conftest import looked_at
-from tests.web.looking import ask
+from tests.web.looking import answered, ask
 
 from longthread.testing import ProviderEmulator
 
@@ -144,3 +144,37 @@ def test_a_wrong_key_is_told_and_a_right_one_is_stored_and_deleted(
         assert field.input_value() == "" and "sk-right" not in page.content()
         card.get_by_role("button", name="Delete").click()
         card.get_by_text("No key").wait_for()
+
+
+def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation(
+    serve: Any, open_page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with ProviderEmulator(["It is **written**."], loop=True, api_key="sk-right", models=["claude-a"]) as emulator:
+        own = {"anthropic_base_url": emulator.anthropic_url, "anthropic_api_key": "sk-right"}
+        running = serve(None, model="demo", **own)
+        page = open_page(running, quiet=False)
+        page.get_by_role("button", name="Model: demo").click()
+        page.get_by_role("menuitemradio", name="anthropic:claude-a").wait_for()
+        page.get_by_text("Rule-based: no language model is at work").wait_for()
+        looked_at(page, "model-menu")
+        page.get_by_role("menuitemradio", name="anthropic:claude-a").click()
+        ask(page, "How many rockets are there?")
+        answered(page)
+        assert emulator.requests[-1].body["model"] == "claude-a"
+        page.reload()
+        chip = page.get_by_role("button", name="Model: anthropic:claude-a")
+        chip.wait_for()
+        page.get_by_role("button", name="Again").click()
+        page.get_by_text("2/2").wait_for()
+        answered(page)
+        thread = running.client.get("/api/conversations").json()["conversations"][0]["id"]
+        assert {run["model"] for run in running.history(thread)["runs"]} == {"anthropic:claude-a"}
+        chip.click()
+        page.get_by_role("menuitemradio", name="demo").click()
+        ask(page, "How many launches were there?")
+        answered(page, 2)
+        last = running.history(thread)["runs"][-1]
+        assert (last["model"], last["question"]) == ("demo", "How many launches were there?")
+        looked_at(page, "model-chosen")

@@ -17,13 +17,15 @@ JsonObject = dict[str, Any]
 
 
 class AgentInfo(TypedDict):
-    """An active agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its own."""
+    """An active agent. With `asksSource` it, or an agent below it, asks a source; `source` is the name of its
+    own, and `model` its own model, which a question may name another one for."""
 
     id: str
     name: str
     description: str
     asksSource: bool
     source: str | None
+    model: str | None
 
 
 class AgentList(TypedDict):

@@ -18,6 +18,8 @@ export interface AgentInfo {
   description: string;
   asksSource: boolean;
   source: string | null;
+  /** Its own; null: that of the server. */
+  model: string | null;
 }
 
 export interface AgentList {

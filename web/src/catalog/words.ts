@@ -16,4 +16,5 @@ export const asAgent = (item: CatalogItem): AgentInfo => ({
   description: textAt(item.definition ?? {}, "description"),
   asksSource: true,
   source: null,
+  model: null,
 });

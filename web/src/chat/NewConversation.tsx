@@ -1,12 +1,14 @@
 import { useEffect, useRef } from "react";
 import { Chips } from "../layout/Chips";
 import { Header } from "../layout/Header";
+import { ModelChip } from "../layout/ModelChip";
 import { Welcome } from "../layout/Welcome";
 import { useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
 import { conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
+import { chooseModel, modelField, modelOf } from "./model";
 
 /** Where a conversation begins. */
 export function NewConversation() {
@@ -18,7 +20,8 @@ export function NewConversation() {
     return () => void (here.current = false);
   }, []);
   const ask = async (question: string, key: string) => {
-    const answer = await requests.ask({ question, ...choice.fields }, null, key);
+    const answer = await requests.ask({ question, ...choice.fields, ...modelField(null) }, null, key);
+    chooseModel(answer.thread_id, modelOf(null));
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
     // What was opened meanwhile stays.
     if (here.current) navigate(toConversation(answer.thread_id));
@@ -29,6 +32,7 @@ export function NewConversation() {
       <Welcome choice={choice} onAsk={(question) => composer.current?.send(question)} />
       <Composer ref={composer} threadId={null} onAsk={ask} attaches={choice.sources !== null}>
         <Chips choice={choice} />
+        <ModelChip threadId={null} agent={choice.agent.name} />
       </Composer>
     </>
   );

@@ -3,6 +3,7 @@ import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { Header } from "../layout/Header";
 import { chooseSourceIn, useAsksAny, useSourceIn } from "../layout/choice";
+import { ModelChip } from "../layout/ModelChip";
 import { toConversation, toNew } from "../route";
 import type { Conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
@@ -17,6 +18,7 @@ import { Queue } from "./Queue";
 import styles from "./Thread.module.css";
 import { TurnView } from "./Turn";
 import * as actions from "./actions";
+import { modelField } from "./model";
 import { useThreadKeys } from "./useThreadKeys";
 
 interface ThreadProps {
@@ -44,7 +46,7 @@ export function Thread({ threadId, at }: ThreadProps) {
   const source = useSourceIn(threadId);
   const asksAny = useAsksAny(data?.agent);
   const ask = async (question: string, key: string) => {
-    await conversation.did(requests.ask({ question, ...(source === null ? {} : { source }) }, threadId, key));
+    await conversation.did(requests.ask({ question, ...(source === null ? {} : { source }), ...modelField(threadId) }, threadId, key));
     if (source !== null) chooseSourceIn(threadId, null);
     column.current?.toEnd();
   };
@@ -73,6 +75,7 @@ export function Thread({ threadId, at }: ThreadProps) {
             attaches={asksAny}
           >
             {source !== null && <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
+            <ModelChip threadId={threadId} agent={data.agent} />
           </Composer>
         </>
       )}

@@ -99,7 +99,7 @@ interface ChipProps extends React.ComponentProps<"button"> {
   value: string;
 }
 
-function Chip({ label, value, ...rest }: ChipProps) {
+export function Chip({ label, value, ...rest }: ChipProps) {
   return (
     <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${value}`} {...rest}>
       <span className={styles["value"]}>{value}</span>

@@ -30,7 +30,7 @@ export function useAsksAny(name: string | null | undefined): boolean {
   return agents.some((each) => each.name === name && each.asksSource && each.source === null);
 }
 
-const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null };
+const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null, model: null };
 
 export interface Choice {
   agent: AgentInfo;

@@ -7,6 +7,7 @@ export interface Question {
   question: string;
   source?: string;
   agent?: string;
+  model?: string;
 }
 
 export type DecisionBody =
@@ -24,13 +25,16 @@ export const history = (threadId: string, { limit = 40, before = null as string 
 export const ask = (asked: Question, threadId: string | null, key: string) =>
   post<Accepted | Queued>("/api/chat", { ...asked, ...(threadId === null ? {} : { thread_id: threadId }), when_busy: "enqueue" }, once(key));
 
-export const edit = (threadId: string, id: string, question: string, key: string) =>
-  post<Accepted>(message(threadId, id, "edit"), { question }, once(key));
-export const again = (threadId: string, id: string, key: string) => post<Accepted>(message(threadId, id, "again"), {}, once(key));
+/** The model of a run, where it is not the one of its agent or of the server. */
+export type Model = Pick<Question, "model">;
+
+export const edit = (threadId: string, id: string, question: string, model: Model, key: string) =>
+  post<Accepted>(message(threadId, id, "edit"), { question, ...model }, once(key));
+export const again = (threadId: string, id: string, model: Model, key: string) => post<Accepted>(message(threadId, id, "again"), model, once(key));
 export const choose = (threadId: string, id: string) =>
   request<ChosenBranch>("PUT", at(threadId, "/branch"), { body: { message: id } });
 
-export const resume = (threadId: string) => post<Accepted>(at(threadId, "/resume"));
+export const resume = (threadId: string, model: Model) => post<Accepted>(at(threadId, "/resume"), model);
 export const stop = (threadId: string, runId: string) => post<Stopped>(at(threadId, `/stop${query({ run_id: runId })}`));
 export const decide = (threadId: string, decisions: Record<string, DecisionBody>) =>
   post<Accepted | ApprovalList>(at(threadId, "/approvals"), { decisions });

@@ -26,4 +26,5 @@ def _item(role: AgentRole) -> AgentInfo:
         "description": role.agent.description or "",
         "asksSource": role.asks_data or bool(role.sub_agents),
         "source": role.source.name if role.source else None,
+        "model": role.agent.config.get("model"),
     }

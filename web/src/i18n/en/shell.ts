@@ -24,6 +24,8 @@ export const shell = {
   "shell.offline": "The server is not heard. The page tries again by itself; nothing that was sent is lost.",
   "shell.agent": "Agent",
   "shell.source": "Source",
+  "shell.model": "Model",
+  "shell.modelOwn": "The default of this agent",
   "shell.noSource": "Choose a source",
   "shell.sourceWhere": "Path or URL",
   "shell.sourceExample": "/data/sales.csv",

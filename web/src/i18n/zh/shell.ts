@@ -24,6 +24,8 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.offline": "无法连接服务器，页面会自动重试，已发送的内容不会丢失。",
   "shell.agent": "智能体",
   "shell.source": "数据源",
+  "shell.model": "模型",
+  "shell.modelOwn": "这个智能体的默认模型",
   "shell.noSource": "选择数据源",
   "shell.sourceWhere": "路径或 URL",
   "shell.sourceExample": "/data/sales.csv",
