@@ -6,9 +6,11 @@ import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
 import { messages as en } from "./src/i18n/en";
 import { catalog as enCatalog } from "./src/i18n/en/catalog";
+import { settings as enSettings } from "./src/i18n/en/settings";
 import { share as enShare } from "./src/i18n/en/share";
 import { messages as zh } from "./src/i18n/zh";
 import { catalog as zhCatalog } from "./src/i18n/zh/catalog";
+import { settings as zhSettings } from "./src/i18n/zh/settings";
 import { share as zhShare } from "./src/i18n/zh/share";
 
 const OUT = "../src/longthread/server/page";
@@ -55,6 +57,8 @@ const MESSAGES: Record<string, { name: string; messages: Record<string, string> 
   "zh/index": { name: "messages", messages: zh },
   "en/catalog": { name: "catalog", messages: enCatalog },
   "zh/catalog": { name: "catalog", messages: zhCatalog },
+  "en/settings": { name: "settings", messages: enSettings },
+  "zh/settings": { name: "settings", messages: zhSettings },
   "en/share": { name: "share", messages: enShare },
   "zh/share": { name: "share", messages: zhShare },
 };
@@ -94,7 +98,7 @@ function compiled(): Plugin {
   return {
     name: "messages",
     load(id) {
-      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|share))\.ts$/.exec(id)?.[1];
+      const file = /\/src\/i18n\/((?:en|zh)\/(?:index|catalog|settings|share))\.ts$/.exec(id)?.[1];
       const found = file === undefined ? undefined : MESSAGES[file];
       if (!found) return null;
       const entries = Object.entries(found.messages).map(([name, message]) => [name, compileMessage(message)]);

@@ -16,7 +16,7 @@ const SharedPage = lazy(async () => {
   await bringMessages();
   return { default: (await import("./share/SharedPage")).SharedPage };
 });
-const Settings = lazy(() => import("./settings/Settings").then(({ Settings }) => ({ default: Settings })));
+const Settings = lazy(() => import("./settings/load").then(({ load }) => load()));
 
 export function App() {
   const route = useRoute();

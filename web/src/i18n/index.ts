@@ -5,9 +5,10 @@ import { type Messages, i18n } from "@lingui/core";
 import { useLingui } from "@lingui/react";
 import type { MessageId as FirstId } from "./en";
 import type { catalog } from "./en/catalog";
+import type { settings } from "./en/settings";
 import type { share } from "./en/share";
 
-export type MessageId = FirstId | keyof typeof catalog | keyof typeof share;
+export type MessageId = FirstId | keyof typeof settings | keyof typeof catalog | keyof typeof share;
 export type Language = "en" | "zh";
 export type Values = Record<string, string | number>;
 

@@ -1,0 +1,25 @@
+import { useQuery } from "@tanstack/react-query";
+import { models } from "../api/sources";
+import { chooseModel } from "../chat/model";
+import { useT } from "../i18n";
+import { MenuChoices } from "../ui";
+import styles from "./Chips.module.css";
+
+/** What can be asked is looked for when the menu opens. */
+export function ModelChoices({ threadId, chosen, own }: { threadId: string | null; chosen: string | null; own: string }) {
+  const t = useT();
+  const { data, isPending } = useQuery({ queryKey: ["models"], queryFn: ({ signal }) => models(signal), staleTime: 30_000 });
+  const found = (data?.models ?? []).filter((each) => each.name !== own);
+  const known = chosen === null || chosen === own || found.some((each) => each.name === chosen);
+  const options = [
+    { value: "", label: own, note: t(own === "demo" ? "settings.model.demo" : "shell.modelOwn") },
+    ...(known ? [] : [{ value: chosen, label: chosen }]),
+    ...found.map(({ name, origin, provider }) => ({ value: name, label: name, note: t(`settings.model.${origin}`, { provider: provider ?? "" }) })),
+  ];
+  return (
+    <>
+      <MenuChoices value={chosen === own ? "" : (chosen ?? "")} options={options} onChoose={(model) => chooseModel(threadId, model || null)} />
+      {isPending && <p className={styles["note"]} role="status">{t("list.loading")}</p>}
+    </>
+  );
+}
