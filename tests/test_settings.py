@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -44,6 +45,28 @@ def test_flags_beat_the_environment_beats_dotenv(clean: Path, monkeypatch: pytes
     assert Settings.load(env_file=None).user == "default"
 
 
+def test_prices_are_json_by_the_names_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "LONGTHREAD_PRICES", '{"openai:a": {"input": 2, "output": 8, "cached": 0.5}, "b": {"input": 0, "output": 1}}'
+    )
+    settings = Settings.load()
+    price = settings.price_of("openai:a")
+    assert price is not None and (price.input, price.output, price.cached) == (2, 8, 0.5)
+    assert settings.price_of("c") is None and settings.currency == "USD"
+    assert hash(settings) == hash(Settings.load())
+    for wrong in (
+        "{",
+        "5",
+        '{"a": 5}',
+        '{"a": {"input": 1}}',
+        '{"a": {"input": -1, "output": 1}}',
+        '{"a": {"input": 1, "output": 1, "x": 1}}',
+    ):
+        monkeypatch.setenv("LONGTHREAD_PRICES", wrong)
+        with pytest.raises(InvalidInput, match="LONGTHREAD_PRICES"):
+            Settings.load()
+
+
 def test_a_flag_that_was_not_given_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LONGTHREAD_MODEL", "openai:gpt-5")
     assert Settings.load(model=None).model == "openai:gpt-5"
@@ -83,6 +106,8 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
         "memory_enable_summary": "False",
         "memory_max_summary_tokens": "200",
         "timezone": "Asia/Shanghai",
+        "currency": "EUR",
+        "prices": '{"a": {"input": 1, "output": 2}}',
         "remember_approval": "data",
         "log": "json",
         "secret_key": "x" * 32,
@@ -92,6 +117,8 @@ def test_every_variable_sets_its_field(field: str, name: str, monkeypatch: pytes
     monkeypatch.setenv(name, text)
     value = getattr(Settings.load(), field)
     shown = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    if field == "prices":
+        shown = json.dumps({each.model: {"input": int(each.input), "output": int(each.output)} for each in value})
     assert str(shown) in {text, f"{text}.0"}
 
 

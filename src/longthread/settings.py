@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -101,6 +102,27 @@ def _zone(name: str) -> str:
     return name
 
 
+class Price(BaseModel):
+    """What a million tokens of a model cost. `cached` is for those of the input that the provider had in its cache;
+    None: as the others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+def _prices(value: Any) -> Any:
+    """Prices from JSON by the models' names."""
+    given = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(given, Mapping) or not all(isinstance(each, Mapping) for each in given.values()):
+        return given
+    return tuple({**price, "model": name} for name, price in given.items())
+
+
+Prices = Annotated[tuple[Price, ...], BeforeValidator(_prices)]
 RememberApproval = Literal["never", "data", "always"]
 """When a person is asked before a model remembers something: where it has read `data` that others may have written."""
 LogFormat = Literal["text", "json"]
@@ -168,6 +190,14 @@ class Settings(BaseModel):
     stream_usage: bool = _setting(True, "LLM_STREAM_USAGE", allowed="true or false")
     retry_attempts: int = _setting(
         3, "LLM_RETRY_ATTEMPTS", allowed="a whole number from 0 (no retry) to 20", ge=0, le=20
+    )
+    prices: Prices = _setting(
+        (),
+        "LONGTHREAD_PRICES",
+        allowed='JSON of prices for a million tokens, such as {"openai:gpt-5": {"input": 1.25, "output": 10}}',
+    )
+    currency: str = _setting(
+        "USD", "LONGTHREAD_CURRENCY", allowed="three capital letters, such as EUR", pattern="^[A-Z]{3}$"
     )
     memory_context_window: int = _setting(
         0, "MEMORY_CONTEXT_WINDOW", allowed="a whole number of tokens from 0 (the model's own window) on", ge=0
@@ -264,6 +294,10 @@ class Settings(BaseModel):
     log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
     secret_key: SecretStr | None = _setting(None, SECRET_KEY, allowed="a text of 32 characters or more", min_length=32)
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
+
+    def price_of(self, model: str) -> Price | None:
+        """The price of a model; None: none is set."""
+        return next((each for each in self.prices if each.model == model), None)
 
     @property
     def zone(self) -> ZoneInfo | None:

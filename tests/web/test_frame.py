@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.web.conftest import looked_at
 from tests.web.looking import ask
 
 from longthread.server.page import FOLDER
@@ -146,10 +147,13 @@ def test_a_conversation_loads_little_and_asks_early(serve: Any, open_page: Any) 
 
 
 def test_usage_is_by_conversation_and_model(serve: Any, open_page: Any) -> None:
-    running = serve(None, model="demo")
+    running = serve(None, model="demo", prices={"demo": {"input": 1000, "output": 1000}}, currency="EUR")
     running.answer("Which rockets are there?")
     page = open_page(running, "/settings/usage")
     row = page.locator("tbody tr").first
     row.locator("td", has_text="demo").wait_for()
     assert row.locator("th").inner_text() == "Which rockets are there?"
-    assert all(cell.replace(",", "").isdigit() for cell in row.locator("td").all_inner_texts()[1:])
+    *tokens, cost = row.locator("td").all_inner_texts()[1:]
+    assert all(cell.replace(",", "").isdigit() for cell in tokens)
+    assert cost.startswith("€") and float(cost[1:]) > 0
+    looked_at(page, "usage-cost")

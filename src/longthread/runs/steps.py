@@ -41,21 +41,23 @@ async def call_model(context: RunContext, models: RunModels) -> None:
     request = await compose_request(context, models.model)
     started, clock = datetime.now(UTC), time.monotonic()
     try:
-        message = await _answered(context, models, request)
+        message, by_fallback = await _answered(context, models, request)
     except BaseException as error:  # also when it is cancelled: the step is stored as failed
         problem = {"ok": False, "error": {"type": type(error).__name__, "message": str(error)}}
         await _note_failure(context, started, clock, problem)
         raise
-    await _note_reply(context, _reply(message, context.message_id, clock), started, clock)
+    reply = _reply(message, context.message_id, clock)
+    await _note_reply(context, reply, started, clock, by_fallback=by_fallback)
 
 
-async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> Message:
+async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
+    """Return the reply, and whether it is the fallback's."""
     try:
-        return await reply_in_window(context, request, models.retries)
+        return await reply_in_window(context, request, models.retries), False
     except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
-        return await reply_in_window(context, replace(request, model=models.fallback), models.retries)
+        return await reply_in_window(context, replace(request, model=models.fallback), models.retries), True
 
 
 async def call_tools(context: RunContext, calls: Sequence[Mapping[str, Any]]) -> None:
@@ -93,6 +95,8 @@ async def _note_reply(
     message: Message,
     started: datetime,
     clock: float,
+    *,
+    by_fallback: bool,
 ) -> None:
     prompt = Prompt.of(context)
     says_why = bool(message.tool_calls) and str(message.text).strip() and note_of(message).get("kind") != "malformed"
@@ -103,7 +107,7 @@ async def _note_reply(
             marks.append(Mark.at(context.stream.number(), "thought", datetime.now(UTC), since=started))
         await prompt.save(tx, context)
         action = message.tool_calls[0]["name"] if message.tool_calls else "finish"
-        usage = _usage(context, message)
+        usage = _usage(context, message) | ({"fallback": 1} if by_fallback else {})
         step = replace(_model_step(context, started, clock), action=action, usage=usage)
         step = replace(step, entry_seq=entry.seq, prompt=prompt.id)
         await runs.add_step(tx, context.lease, step, marks=marks, held=held)
@@ -248,6 +252,8 @@ def _usage(context: RunContext, message: Message) -> dict[str, int]:
     """Return the provider's counts, and our estimate of the prompt and the budget of its messages."""
     usage = message.usage_metadata
     told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
+    if cached := ((usage or {}).get("input_token_details") or {}).get("cache_read"):
+        told["cached_tokens"] = cached
     return {**told, "estimated_tokens": context.past.estimated if context.past else 0, "budget": context.budget}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from longthread.model.run import Step
+from longthread.settings import Price
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
 
@@ -14,12 +15,14 @@ _RUNS = 1_000_000
 
 @dataclass(slots=True)
 class ModelUsage:
-    """Calls of one model, and the tokens that its provider counted. Of `uncounted` calls it said nothing."""
+    """Calls of one model, and the tokens that its provider counted. Of `uncounted` calls it said nothing;
+    `cached_tokens` are those of the input that it had in its cache."""
 
     calls: int = 0
     uncounted: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
     def add(self, step: Step) -> None:
         """Add a call that has ended."""
@@ -27,6 +30,13 @@ class ModelUsage:
         self.uncounted += "input_tokens" not in step.usage
         self.input_tokens += step.usage.get("input_tokens", 0)
         self.output_tokens += step.usage.get("output_tokens", 0)
+        self.cached_tokens += step.usage.get("cached_tokens", 0)
+
+    def cost(self, price: Price) -> float:
+        """Return what the counted tokens cost."""
+        cached = price.input if price.cached is None else price.cached
+        paid = (self.input_tokens - self.cached_tokens) * price.input + self.cached_tokens * cached
+        return (paid + self.output_tokens * price.output) / 1_000_000
 
 
 @dataclass(slots=True)
@@ -36,6 +46,8 @@ class ThreadUsage:
     runs: int = 0
     tool_calls: int = 0
     models: dict[str, ModelUsage] = field(default_factory=dict)
+    fallbacks: dict[str, ModelUsage] = field(default_factory=dict)
+    """What other models answered in place of those, by the run's model."""
 
     def add(self, steps: Iterable[Step], models: Mapping[str, str]) -> None:
         """Add a thread's steps. `models` are the models of its runs."""
@@ -43,7 +55,8 @@ class ThreadUsage:
             if step.kind == "tool":
                 self.tool_calls += 1
             elif step.status != "running":
-                self.models.setdefault(models.get(step.run_id, ""), ModelUsage()).add(step)
+                kind = self.fallbacks if step.usage.get("fallback") else self.models
+                kind.setdefault(models.get(step.run_id, ""), ModelUsage()).add(step)
 
 
 async def usage_of(tx: Transaction, thread_id: str, *, user_id: str) -> ThreadUsage:

@@ -293,21 +293,26 @@ class EditedQuery(TypedDict):
 
 
 class UsageOfModel(TypedDict):
-    """Calls of a model, and the tokens that its provider counted; of `uncounted` calls it said nothing."""
+    """Calls of a model, and the tokens that its provider counted; of `uncounted` calls it said nothing. With `fallback`
+    another model answered in its place. `cost` is null where no price is configured."""
 
     model: str
+    fallback: bool
     calls: int
     uncounted: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
+    cost: float | None
 
 
 class UsageView(TypedDict):
-    """What a conversation has used, with those below it."""
+    """What a conversation has used, with those below it. `currency` is that of the costs."""
 
     thread_id: str
     runs: int
     tool_calls: int
+    currency: str
     models: list[UsageOfModel]
 
 

@@ -7,6 +7,9 @@ import io
 import json
 from typing import Any
 
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+
 from longthread.store.open import open_store
 from longthread.store.transfer.import_archive import ImportTarget, import_threads
 
@@ -44,6 +47,25 @@ def test_an_export_of_all_that_is_kept_is_imported(serve: Any, tmp_path: Any) ->
             return (await import_threads(store, io.BytesIO(data), "x.jsonl", into, lambda *_: None)).written
 
     assert asyncio.run(imported()) == 1
+
+
+def test_a_cost_is_told_where_a_price_is_set(serve: Any) -> None:
+    counts = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, "input_token_details": {"cache_read": 40}}
+    reply = AIMessage("Yes.", usage_metadata=UsageMetadata(**counts))  # type: ignore[typeddict-item]
+    prices = {"priced": {"input": 2_000_000, "output": 10_000_000, "cached": 500_000}}
+    running = serve([reply], model="priced", prices=prices, currency="EUR")
+
+    def used(**options: Any) -> Any:
+        thread = running.answer("How many?", **options)["thread_id"]
+        found = running.client.get(f"/api/conversations/{thread}/usage").json()
+        assert found["currency"] == "EUR"
+        return found["models"]
+
+    [priced] = used()
+    assert (priced["input_tokens"], priced["cached_tokens"], priced["output_tokens"]) == (100, 40, 10)
+    assert (priced["model"], priced["fallback"], priced["cost"]) == ("priced", False, 60 * 2 + 40 * 0.5 + 10 * 10)
+    [unpriced] = used(model="unpriced")
+    assert (unpriced["model"], unpriced["input_tokens"], unpriced["cost"]) == ("unpriced", 100, None)
 
 
 def test_the_usage_counts_all_branches(serve: Any) -> None:

@@ -227,13 +227,16 @@ export interface EditedQuery {
   step: StepView;
 }
 
-/** Calls of a model, and the tokens that its provider counted; of `uncounted` calls it said nothing. */
+/** Calls of a model, and the tokens that its provider counted; of `uncounted` calls it said nothing. With `fallback` another model answered in its place; `cost` is null without a price. */
 export interface UsageOfModel {
   model: string;
+  fallback: boolean;
   calls: number;
   uncounted: number;
   input_tokens: number;
   output_tokens: number;
+  cached_tokens: number;
+  cost: number | null;
 }
 
 /** What a conversation has used, with those below it. */
@@ -241,6 +244,7 @@ export interface UsageView {
   thread_id: string;
   runs: number;
   tool_calls: number;
+  currency: string;
   models: UsageOfModel[];
 }
 

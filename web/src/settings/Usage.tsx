@@ -28,6 +28,7 @@ function Table({ items }: { items: ConversationView[] }) {
   const answers = useQueries({
     queries: items.map(({ id }) => ({ queryKey: ["usage", id], queryFn: ({ signal }: { signal: AbortSignal }) => usage(id, signal) })),
   });
+  const hasCost = answers.some(({ data }) => data?.models.some((each) => each.cost !== null));
   return (
     <div className={styles["scroll"]}>
       <table className={styles["table"]}>
@@ -44,11 +45,16 @@ function Table({ items }: { items: ConversationView[] }) {
             <th scope="col" className={styles["number"]}>
               {t("settings.output")}
             </th>
+            {hasCost && (
+              <th scope="col" className={styles["number"]}>
+                {t("settings.cost")}
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
           {items.map((item, index) => (
-            <Rows key={item.id} item={item} usage={answers[index]?.data} />
+            <Rows key={item.id} item={item} usage={answers[index]?.data} hasCost={hasCost} />
           ))}
         </tbody>
       </table>
@@ -56,12 +62,12 @@ function Table({ items }: { items: ConversationView[] }) {
   );
 }
 
-function Rows({ item, usage }: { item: ConversationView; usage: UsageView | undefined }) {
+function Rows({ item, usage, hasCost }: { item: ConversationView; usage: UsageView | undefined; hasCost: boolean }) {
   const t = useT();
   const to = toConversation(item.id);
   const models = usage?.models.length ? usage.models : [null];
   return models.map((each, index) => (
-    <tr key={each?.model ?? ""}>
+    <tr key={`${each?.model}/${each?.fallback}`}>
       {index === 0 && (
         <th scope="row" rowSpan={models.length} className={styles["name"]}>
           <a href={to} dir="auto" onClick={(event) => follow(event, to)}>
@@ -69,10 +75,11 @@ function Rows({ item, usage }: { item: ConversationView; usage: UsageView | unde
           </a>
         </th>
       )}
-      <td>{each?.model}</td>
+      <td>{each?.fallback ? t("settings.fallbackOf", { model: each.model }) : each?.model}</td>
       <td className={styles["number"]}>{each && number(each.calls)}</td>
       <td className={styles["number"]}>{each && counted(each.input_tokens, each)}</td>
       <td className={styles["number"]}>{each && counted(each.output_tokens, each)}</td>
+      {hasCost && <td className={styles["number"]}>{usage && each && costOf(each, usage.currency)}</td>}
     </tr>
   ));
 }
@@ -80,3 +87,10 @@ function Rows({ item, usage }: { item: ConversationView; usage: UsageView | unde
 /** Where the provider counted none of the calls, there is no number. */
 const counted = (tokens: number, { calls, uncounted }: { calls: number; uncounted: number }) =>
   uncounted === calls ? "–" : `${uncounted ? "≥ " : ""}${number(tokens)}`;
+
+/** What the counted tokens cost, where a price is set. Small amounts have more digits. */
+function costOf(used: UsageView["models"][number], currency: string): string {
+  if (used.cost === null || used.uncounted === used.calls) return "–";
+  const digits = used.cost !== 0 && used.cost < 0.1 ? { maximumSignificantDigits: 2 } : {};
+  return `${used.uncounted ? "≥ " : ""}${number(used.cost, { style: "currency", currency, ...digits })}`;
+}

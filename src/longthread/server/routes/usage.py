@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from longthread.errors import ThreadNotFound
-from longthread.runs.usage import usage_of
-from longthread.server.answers import UsageView
+from longthread.runs.usage import ModelUsage, usage_of
+from longthread.server.answers import UsageOfModel, UsageView
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.state import Caller, ServedDep
+from longthread.server.state import Caller, Served, ServedDep
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -23,14 +23,21 @@ async def usage(served: ServedDep, user: Caller, thread_id: PathSegment) -> Usag
         "thread_id": thread_id,
         "runs": found.runs,
         "tool_calls": found.tool_calls,
-        "models": [
-            {
-                "model": name,
-                "calls": each.calls,
-                "uncounted": each.uncounted,
-                "input_tokens": each.input_tokens,
-                "output_tokens": each.output_tokens,
-            }
-            for name, each in sorted(found.models.items())
-        ],
+        "currency": served.analyst.settings.currency,
+        "models": [_row(served, name, each) for name, each in sorted(found.models.items())]
+        + [_row(served, name, each, fallback=True) for name, each in sorted(found.fallbacks.items())],
+    }
+
+
+def _row(served: Served, model: str, used: ModelUsage, *, fallback: bool = False) -> UsageOfModel:
+    price = None if fallback else served.analyst.settings.price_of(model)
+    return {
+        "model": model,
+        "fallback": fallback,
+        "calls": used.calls,
+        "uncounted": used.uncounted,
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+        "cached_tokens": used.cached_tokens,
+        "cost": None if price is None else used.cost(price),
     }
