@@ -128,7 +128,7 @@ def test_a_wrong_key_is_told_and_a_right_one_is_stored_and_deleted(
     with ProviderEmulator(api_key="sk-right", models=["claude-a"]) as emulator:
         page = open_page(serve(SCRIPT, anthropic_base_url=emulator.anthropic_url), "/settings/models", quiet=False)
         page.get_by_role("heading", name="demo", exact=True).wait_for()
-        page.get_by_text("Rule-based: no language model is at work").wait_for()
+        page.get_by_text("Rule-based: no language model is at work", exact=True).wait_for()
         card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="anthropic", exact=True))
         field = card.get_by_label("Key of anthropic")
         assert field.get_attribute("type") == "password"
@@ -157,7 +157,7 @@ def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation
         page = open_page(running, quiet=False)
         page.get_by_role("button", name="Model: demo").click()
         page.get_by_role("menuitemradio", name="anthropic:claude-a").wait_for()
-        page.get_by_text("Rule-based: no language model is at work").wait_for()
+        page.get_by_text("Rule-based: no language model is at work", exact=True).wait_for()
         looked_at(page, "model-menu")
         page.get_by_role("menuitemradio", name="anthropic:claude-a").click()
         ask(page, "How many rockets are there?")

@@ -26,7 +26,7 @@ const more: Load[] = [];
 
 /** Adds the messages of a part of the page that is loaded when it is opened. */
 export async function bring(load: Load) {
-  more.push(load);
+  if (!more.includes(load)) more.push(load);
   i18n.load(current(), await load(current()));
 }
 

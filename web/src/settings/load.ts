@@ -1,10 +1,8 @@
-import { type Language, bring } from "../i18n";
 import { Settings } from "./Settings";
-
-const settings = async (language: Language) => (await (language === "zh" ? import("../i18n/zh/settings") : import("../i18n/en/settings"))).settings;
+import { bringSettings } from "./messages";
 
 /** The settings, with their messages. */
 export async function load() {
-  await bring(settings);
+  await bringSettings();
   return { default: Settings };
 }

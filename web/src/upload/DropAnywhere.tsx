@@ -1,11 +1,15 @@
 import { useEffect, useState } from "react";
 import { useT } from "../i18n";
+import { bringSettings } from "../settings/messages";
 import { useStore } from "../store";
 import { Icon, later } from "../ui";
 import styles from "./DropAnywhere.module.css";
 import { offer, offered } from "./offered";
 
-const UploadDialog = later(async () => (await import("./UploadDialog")).UploadDialog);
+const UploadDialog = later(async () => {
+  const [{ UploadDialog }] = await Promise.all([import("./UploadDialog"), bringSettings()]);
+  return UploadDialog;
+});
 
 const holdsFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
