@@ -7,6 +7,9 @@ import { plainText } from "./plain";
 /** Said to those who listen. Longer answers are read in their place. */
 const LONGEST = 600;
 
+/** At most `LONGEST` characters, and no part of a word. */
+const beginning = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST).replace(/\s+\S*$/, "")} …` : text);
+
 /** Says once what a run came to that was begun here, or went on while its conversation was open. */
 export function Announcer({ conversation, run }: { conversation: Conversation; run: Run | null }) {
   const t = useT();
@@ -18,7 +21,7 @@ export function Announcer({ conversation, run }: { conversation: Conversation; r
     if (run === null || place.current === null || run.status === "running") return;
     const wasSeen = last?.id === run.id && last.status === "running";
     if (!conversation.tookBegun(run.id) && !wasSeen) return;
-    const answer = plainText(run.answer).slice(0, LONGEST);
+    const answer = beginning(plainText(run.answer));
     place.current.textContent = run.status === "waiting" ? t("chat.waitsForYou") : answer ? t("chat.answerReady", { text: answer }) : t("chat.runEnded");
   }, [conversation, run, t]);
   return <div ref={place} role="status" aria-live="polite" className="unseen" />;

@@ -25,7 +25,7 @@ def power_of(body: Mapping[str, Any]) -> Power | None:
     given = implementation if isinstance(implementation, Mapping) else {}
     if body.get("type") not in ("api", "query", "mcp"):
         return "code"
-    if body["type"] == "mcp" and "url" not in given:
+    if body["type"] == "mcp" and (given.get("command") or not given.get("url")):
         return "program"
     if given.get("secrets") or "${" in json.dumps(given, default=str):
         return "secret"

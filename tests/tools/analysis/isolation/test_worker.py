@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -171,6 +172,13 @@ async def test_a_closed_source_leaves_no_process_and_no_file(opened: Opened, mak
     await source.close()
     assert await gone(pid)
     assert not scratch.exists()
+
+
+async def test_the_folder_of_workers_may_be_cleaned_up(opened: Opened, make_sqlite: Any) -> None:
+    path = make_sqlite("CREATE TABLE t (a)")
+    await opened(path)
+    shutil.rmtree(FORK_SERVER._folder)
+    assert await one(await opened(path)) == (42,)
 
 
 async def test_another_nest_is_started_when_one_is_killed(opened: Opened, make_sqlite: Any) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 
 from longthread.errors import WorkerFailed
 from longthread.tools.analysis.isolation.wire import ANSWER, FORK, KILL, ORDER, exactly
@@ -60,6 +61,8 @@ class ForkServer:
         """Makes a folder for the files of a worker. If this process is killed, the fork server removes it."""
         with self._lock:
             self._ready()
+            if not Path(self._folder).is_dir():  # something has cleaned up: the fork server knows no other
+                self._folder = tempfile.mkdtemp(prefix="longthread-")
             return tempfile.mkdtemp(prefix="worker-", dir=self._folder)
 
     def kill(self, pid: int) -> None:
