@@ -68,7 +68,9 @@ def test_what_is_sent_to_the_server_works_as_it_is_pasted(serve: Any, open_page:
         assert f"You said: {ASKED}" in run("bash", "-c", shell, OPENAI_API_KEY="not a key")
         assert said(running) == [ASKED, f"You said: {ASKED}"]
         page.keyboard.press("Escape")
-        page.get_by_role("group", name="Versions of the question").get_by_role("button", name="The one before").click()
+        versions = page.get_by_role("group", name="Versions of the question")
+        with page.expect_response(lambda answer: answer.request.method != "GET"):  # the choice is stored
+            versions.get_by_role("button", name="The one before").click()
         page.get_by_role("heading", name="First?").wait_for()
         assert said(running) == before
 

@@ -12,7 +12,7 @@ from longthread.server.mcp.wording import for_clients
 
 pytestmark = pytest.mark.one_backend
 
-NO_TOOL = {"approve", "reject", "threads export", "db copy"}
+NO_TOOL = {"apply", "approve", "reject", "threads export", "db copy"}
 """Commands that a person gives."""
 
 
