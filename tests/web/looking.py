@@ -20,6 +20,13 @@ def ask(tab: Any, question: str) -> None:
     tab.press("#question", "Enter")
 
 
+def ask_held(tab: Any, running: Any, question: str) -> None:
+    """Ask, and hold the model back: the run is at work until `running.model.shut` is cleared."""
+    running.model.shut.set()
+    ask(tab, question)
+    tab.get_by_text("Working").wait_for()
+
+
 def answered(tab: Any, count: int = 1) -> None:
     """Wait for this many answers that are whole."""
     tab.locator("article:has([data-answer]) >> text=Copy").nth(count - 1).wait_for()

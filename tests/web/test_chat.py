@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.server.apps import ASK_CLERK, CLERK, EDITOR, HELPER, define, define_clerk, played, talked
 from tests.web.conftest import looked_at
-from tests.web.looking import answered, answers, ask, opened, shape
+from tests.web.looking import answered, answers, ask, ask_held, opened, shape
 
 pytestmark = pytest.mark.browser
 
@@ -44,9 +44,7 @@ def test_a_question_is_answered_step_by_step_and_shown_alike_again(serve: Any, c
 def test_a_reload_and_a_second_tab_in_the_middle_see_the_run_to_its_end(serve: Any, context: Any) -> None:
     running = serve(SCRIPT)
     tab = opened(context, running)
-    running.model.shut.set()
-    ask(tab, "How many rockets are there?")
-    tab.get_by_text("Working").wait_for()
+    ask_held(tab, running, "How many rockets are there?")
     second = opened(context, running, tab.url.rsplit("/", 1)[1])
     tab.reload()
     for each in (tab, second):
@@ -60,9 +58,7 @@ def test_a_reload_and_a_second_tab_in_the_middle_see_the_run_to_its_end(serve: A
 def test_a_run_is_stopped_from_another_tab_and_continued(serve: Any, context: Any) -> None:
     running = serve(SCRIPT)
     tab = opened(context, running)
-    running.model.shut.set()
-    ask(tab, "How many?")
-    tab.get_by_text("Working").wait_for()
+    ask_held(tab, running, "How many?")
     second = opened(context, running, tab.url.rsplit("/", 1)[1])
     second.get_by_role("button", name="Stop").click()
     tab.get_by_text("Stopped. What was done is kept.").wait_for()
@@ -76,9 +72,7 @@ def test_a_run_is_stopped_from_another_tab_and_continued(serve: Any, context: An
 def test_questions_wait_and_can_be_removed(serve: Any, context: Any) -> None:
     running = serve(TALK)
     tab = opened(context, running)
-    running.model.shut.set()
-    ask(tab, "One?")
-    tab.get_by_text("Working").wait_for()
+    ask_held(tab, running, "One?")
     waiting = tab.get_by_role("list", name="Questions that wait").get_by_role("listitem")
     for n, question in enumerate(("Two?", "Three?"), 1):
         ask(tab, question)
@@ -97,9 +91,7 @@ def test_questions_wait_and_can_be_removed(serve: Any, context: Any) -> None:
 def test_to_stop_says_that_the_question_that_waits_is_next(serve: Any, context: Any) -> None:
     running = serve(TALK)
     tab = opened(context, running)
-    running.model.shut.set()
-    ask(tab, "One?")
-    tab.get_by_text("Working").wait_for()
+    ask_held(tab, running, "One?")
     ask(tab, "Two?")
     tab.get_by_role("list", name="Questions that wait").get_by_role("listitem").wait_for()
     tab.get_by_role("button", name="Stop").click()
@@ -322,9 +314,7 @@ def test_axe_finds_nothing_in_steps_edits_queues_failures_and_approvals(
     tab.get_by_label("Edit the question").wait_for()
     looked_at(tab, "chat-steps-edit")
     tab.keyboard.press("Escape")
-    running.model.shut.set()
-    ask(tab, "And now?")
-    tab.get_by_text("Working").wait_for()
+    ask_held(tab, running, "And now?")
     ask(tab, "And then?")
     tab.get_by_role("button", name="Remove").wait_for()
     looked_at(tab, "chat-queue")

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from langchain.agents import create_agent
 from tests.web.conftest import ROOT
-from tests.web.looking import answered, answers, ask, opened
+from tests.web.looking import answered, answers, ask, ask_held, opened
 
 from longthread.langgraph import LongthreadSaver
 from longthread.testing import ScriptedChatModel
@@ -142,10 +142,8 @@ def streams(running: Any) -> int:
 
 def test_eight_tabs_are_live_over_one_connection_and_another_takes_over(serve: Any, context: Any) -> None:
     running = serve([{"finish": "The **first**."}, {"finish": "The **second**."}])
-    running.model.shut.set()
     tabs = [opened(context, running)]
-    ask(tabs[0], "One?")
-    tabs[0].get_by_text("Working").wait_for()
+    ask_held(tabs[0], running, "One?")
     thread_id = tabs[0].url.rsplit("/", 1)[1]
     tabs += [opened(context, running, thread_id) for _ in range(7)]
     for tab in tabs:

@@ -11,9 +11,13 @@ const preload = (attributes) => document.head.append(Object.assign(document.crea
 const built = document.currentScript.dataset;
 const thread = /^\/c\/(.+)/.exec(location.pathname)?.[1];
 if (thread !== undefined) {
-  // The same address as in `stream/requests.ts`, which then has this answer.
-  const asked = new URLSearchParams({ thread_id: decodeURIComponent(thread), limit: 40 });
-  preload({ rel: "preload", as: "fetch", crossOrigin: "anonymous", href: `/api/chat/history?${asked}` });
+  try {
+    // The same address as in `stream/requests.ts`, which then has this answer.
+    const asked = new URLSearchParams({ thread_id: decodeURIComponent(thread), limit: 40 });
+    preload({ rel: "preload", as: "fetch", crossOrigin: "anonymous", href: `/api/chat/history?${asked}` });
+  } catch {
+    // The address is no text: `route.ts` decides what it means.
+  }
 }
 for (const file of `${built[root.lang] ?? ""} ${thread === undefined ? "" : (built.thread ?? "")}`.split(" ").filter(Boolean)) {
   if (file.endsWith(".css")) preload({ rel: "preload", as: "style", crossOrigin: "", href: file });

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.server.apps import define, define_clerk
 
+from longthread.tools.catalog.over_http import power_of
+
 pytestmark = pytest.mark.one_backend
 
 SAYS = [{"finish": "Yes."}]
@@ -80,6 +82,11 @@ POWERFUL: list[tuple[str, dict[str, object]]] = [
     ("secret", {"type": "mcp", "implementation": MCP | {"headers": {"X": "${API_KEY}"}}}),
     ("private", asking(allow_private=True)),
 ]
+
+
+@pytest.mark.parametrize("url", [None, "", "https://mcp.example/x"])
+def test_a_command_starts_a_program_whatever_stands_beside_it(url: str | None) -> None:
+    assert power_of({"type": "mcp", "implementation": {"url": url, "command": "sh", "tool_name": "x"}}) == "program"
 
 
 @pytest.mark.parametrize(("power", "definition"), POWERFUL)

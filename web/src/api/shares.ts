@@ -1,7 +1,7 @@
 // Links by which others read a conversation, and what they then see.
 
 import { at, get, post, query, request } from "./client";
-import type { JsonObject, Role, ShownStatus, StepView } from "./types";
+import type { JsonObject, MessageView, ShownStatus, StepView } from "./types";
 
 /** A link to a conversation as it was at `created_at`. */
 export interface ShareView {
@@ -16,14 +16,7 @@ export interface ShareMade extends ShareView {
   path: string;
 }
 
-export interface SharedMessage {
-  id: string;
-  role: Role;
-  content: string;
-  kind: string | null;
-  created_at: string;
-  run_id: string | null;
-}
+export type SharedMessage = Omit<MessageView, "metadata" | "siblings" | "answers">;
 
 /** A run that has ended. `outcome` has its answer or summary with citations and queries. */
 export interface SharedRun {
