@@ -116,7 +116,15 @@ export default defineConfig({
   html: { cspNonce: "NONCE-OF-THE-ANSWER" },
   // It reads what a class composes without a warning.
   css: { transformer: "lightningcss" },
-  build: { outDir: OUT, emptyOutDir: true, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000, modulePreload: { polyfill: false } },
+  build: {
+    outDir: OUT,
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1000,
+    modulePreload: { polyfill: false },
+    // What the first view needs is one file. Else whatever another part shares becomes a file of its own: 40 more.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "base", tags: ["$initial"] }] } } },
+  },
   server: { proxy: { "/api": { target: server, changeOrigin: false } } },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
 } as Parameters<typeof defineConfig>[0]);

@@ -21,23 +21,24 @@ if (location.pathname === "/" && location.hash.startsWith("#/c/")) history.repla
 
 // `early.js` has asked for both.
 const needed = currentRoute().page === "conversation" ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined) : null;
-await begin();
-await needed;
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 
-createRoot(root).render(
-  <StrictMode>
-    <CSPProvider nonce={nonce}>
-      <I18nProvider i18n={i18n}>
-        <QueryClientProvider client={queryClient}>
-          <Tooltip.Provider delay={500}>
-            <App />
-            <Toasts />
-          </Tooltip.Provider>
-        </QueryClientProvider>
-      </I18nProvider>
-    </CSPProvider>
-  </StrictMode>,
+// No `await` of this module: the files of a conversation import the file that it stands in, and would wait for it.
+void Promise.all([begin(), needed]).then(() =>
+  createRoot(root).render(
+    <StrictMode>
+      <CSPProvider nonce={nonce}>
+        <I18nProvider i18n={i18n}>
+          <QueryClientProvider client={queryClient}>
+            <Tooltip.Provider delay={500}>
+              <App />
+              <Toasts />
+            </Tooltip.Provider>
+          </QueryClientProvider>
+        </I18nProvider>
+      </CSPProvider>
+    </StrictMode>,
+  ),
 );
