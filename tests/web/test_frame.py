@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.web.conftest import looked_at
-from tests.web.looking import ask
+from tests.web.looking import answered, ask
 
 from longthread.server.page import FOLDER
 
@@ -51,6 +51,14 @@ def test_language_and_theme_are_chosen_and_kept(serve: Any, open_page: Any) -> N
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(21, 23, 26)"
     page.get_by_text("跟随系统").click()
     page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor === light", arg=light)
+
+    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied') } })")
+    page.goto(f"{running.url}/settings/appearance")
+    page.get_by_text("Dark", exact=True).click()
+    page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor !== light", arg=light)
+    page.get_by_role("link", name="New conversation").click()
+    ask(page, "How many rockets are there?")
+    answered(page)
 
 
 def test_the_palette_goes_anywhere_without_a_mouse(serve: Any, open_page: Any) -> None:

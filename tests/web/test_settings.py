@@ -178,3 +178,17 @@ def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation
         last = running.history(thread)["runs"][-1]
         assert (last["model"], last["question"]) == ("demo", "How many launches were there?")
         looked_at(page, "model-chosen")
+
+        page.evaluate("(key) => localStorage.setItem(key, 'openai:gone')", f"longthread.model.{thread}")
+        page.reload()
+        page.get_by_role("button", name="Model: openai:gone").wait_for()
+        refused = {"type": "about:blank", "title": "", "status": 403, "code": "model_not_allowed", "detail": "No."}
+        refused["params"] = {"model": "openai:gone", "allowed": "demo"}
+        page.route("**/api/chat", lambda route: route.fulfill(status=403, json=refused), times=1)
+        ask(page, "How many sites are there?")
+        page.get_by_text("openai:gone is no longer chosen here").wait_for()
+        page.get_by_role("button", name="Model: demo").wait_for()
+        page.press("#question", "Enter")
+        answered(page, 3)
+        last = running.history(thread)["runs"][-1]
+        assert (last["model"], last["question"]) == ("demo", "How many sites are there?")

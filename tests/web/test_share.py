@@ -31,6 +31,7 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     thread = running.answer(QUESTION)["thread_id"]
     page = open_page(running, f"/c/{thread}")
     page.locator("main > header").get_by_role("button", name="Share").click()
+    assert page.get_by_label("The link works").input_value() == "30"
     page.get_by_label("The link works").select_option("7")
     page.get_by_role("button", name="Make a link").click()
     link = page.get_by_label("The link", exact=True).input_value()
@@ -49,6 +50,9 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     assert reader.get_by_role("cell", name="18", exact=True).count() == 1
     reader.locator("[data-answer] button", has_text="18").hover()
     reader.get_by_text("launches", exact=True).last.wait_for()
+    assert reader.get_by_text("[q1]").count() == 0
+    reader.get_by_role("button", name="Query q1", exact=True).hover()
+    reader.locator("pre", has_text="strftime").wait_for()
     for name in ("Again", "Edit", "Send", "Inspector", "New conversation"):
         assert reader.get_by_role("button", name=name).count() == 0, name
 

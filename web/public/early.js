@@ -1,10 +1,17 @@
 // Runs before the first paint: a chosen theme must not flash. It also asks for what is needed next now, and not when the
 // scripts have run that need it: the language, and of a conversation its script and its newest messages.
 const root = document.documentElement;
-const theme = localStorage.getItem("longthread.theme");
+const kept = (key) => {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null; // The browser keeps nothing for this page.
+  }
+};
+const theme = kept("longthread.theme");
 if (theme === "light" || theme === "dark") root.dataset.theme = theme;
 
-const languages = [localStorage.getItem("longthread.language"), ...navigator.languages.map((name) => name.slice(0, 2).toLowerCase())];
+const languages = [kept("longthread.language"), ...navigator.languages.map((name) => name.slice(0, 2).toLowerCase())];
 root.lang = languages.find((name) => name === "en" || name === "zh") ?? "en";
 
 const preload = (attributes) => document.head.append(Object.assign(document.createElement("link"), attributes));

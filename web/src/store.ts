@@ -24,14 +24,36 @@ export function createStore<Value>(initial: Value): Store<Value> {
   };
 }
 
+/** What the browser does not keep: it may be forbidden, or be full. The tab keeps it. */
+const inTab = new Map<string, string | null>();
+
+export function keptAt(key: string): string | null {
+  try {
+    return inTab.has(key) ? (inTab.get(key) ?? null) : localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps a text in the browser; null: none. */
+export function keepAt(key: string, text: string | null): void {
+  try {
+    if (text === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, text);
+    inTab.delete(key);
+  } catch {
+    inTab.set(key, text);
+  }
+}
+
 /** One that the browser keeps under `key`; what it keeps and `isValid` refuses is the initial value. */
 export function createKept<Value extends string | number | boolean>(key: string, initial: Value, isValid: (value: unknown) => value is Value) {
-  const kept = parsed(localStorage.getItem(key));
+  const kept = parsed(keptAt(key));
   const store = createStore(isValid(kept) ? kept : initial);
   return {
     ...store,
     set(value: Value) {
-      localStorage.setItem(key, typeof value === "string" ? value : JSON.stringify(value));
+      keepAt(key, typeof value === "string" ? value : JSON.stringify(value));
       store.set(value);
     },
   };

@@ -8,7 +8,7 @@ import { navigate, toConversation } from "../route";
 import { conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
-import { chooseModel, modelField, modelOf } from "./model";
+import { chooseModel, modelOf, withModel } from "./model";
 
 /** Where a conversation begins. */
 export function NewConversation() {
@@ -20,7 +20,7 @@ export function NewConversation() {
     return () => void (here.current = false);
   }, []);
   const ask = async (question: string, key: string) => {
-    const answer = await requests.ask({ question, ...choice.fields, ...modelField(null) }, null, key);
+    const answer = await withModel(null, (model) => requests.ask({ question, ...choice.fields, ...model }, null, key));
     chooseModel(answer.thread_id, modelOf(null));
     if ("run_id" in answer) conversation(answer.thread_id).begins(answer.run_id);
     // What was opened meanwhile stays.

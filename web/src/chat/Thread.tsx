@@ -18,7 +18,7 @@ import { Queue } from "./Queue";
 import styles from "./Thread.module.css";
 import { TurnView } from "./Turn";
 import * as actions from "./actions";
-import { modelField } from "./model";
+import { withModel } from "./model";
 import { useThreadKeys } from "./useThreadKeys";
 
 interface ThreadProps {
@@ -46,7 +46,8 @@ export function Thread({ threadId, at }: ThreadProps) {
   const source = useSourceIn(threadId);
   const asksAny = useAsksAny(data?.agent);
   const ask = async (question: string, key: string) => {
-    await conversation.did(requests.ask({ question, ...(source === null ? {} : { source }), ...modelField(threadId) }, threadId, key));
+    const fields = { question, ...(source === null ? {} : { source }) };
+    await conversation.did(withModel(threadId, (model) => requests.ask({ ...fields, ...model }, threadId, key)));
     if (source !== null) chooseSourceIn(threadId, null);
     column.current?.toEnd();
   };

@@ -6,7 +6,7 @@ import { sentence } from "../i18n/sentence";
 import type { Conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import { say } from "../ui";
-import { modelField } from "./model";
+import { withModel } from "./model";
 
 async function done<T>(conversation: Conversation, request: Promise<T>): Promise<T | null> {
   try {
@@ -18,15 +18,16 @@ async function done<T>(conversation: Conversation, request: Promise<T>): Promise
 }
 
 export const again = (conversation: Conversation, entryId: string) =>
-  done(conversation, requests.again(conversation.threadId, entryId, modelField(conversation.threadId), requests.newKey()));
+  done(conversation, withModel(conversation.threadId, (model) => requests.again(conversation.threadId, entryId, model, requests.newKey())));
 
 export const edit = (conversation: Conversation, entryId: string, question: string) =>
-  done(conversation, requests.edit(conversation.threadId, entryId, question, modelField(conversation.threadId), requests.newKey()));
+  done(conversation, withModel(conversation.threadId, (model) => requests.edit(conversation.threadId, entryId, question, model, requests.newKey())));
 
 export const choose = (conversation: Conversation, entryId: string) =>
   done(conversation, requests.choose(conversation.threadId, entryId));
 
-export const resume = (conversation: Conversation) => done(conversation, requests.resume(conversation.threadId, modelField(conversation.threadId)));
+export const resume = (conversation: Conversation) =>
+  done(conversation, withModel(conversation.threadId, (model) => requests.resume(conversation.threadId, model)));
 
 /** Where a question waits, it begins then: that is said. */
 export async function stop(conversation: Conversation, runId: string) {

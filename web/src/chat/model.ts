@@ -1,6 +1,9 @@
 // The model that the next questions of a conversation go to. The browser keeps what was chosen.
 
-import { createStore, useStore } from "../store";
+import { Problem } from "../api/problem";
+import { t } from "../i18n";
+import { createStore, keepAt, keptAt, useStore } from "../store";
+import { say } from "../ui";
 
 const keyOf = (threadId: string) => `longthread.model.${threadId}`;
 
@@ -10,19 +13,11 @@ const first = createStore<string | null>(null);
 const choices = createStore(0);
 
 /** Null: the one of the agent, or of the server. */
-export const modelOf = (threadId: string | null): string | null =>
-  threadId === null ? first.get() : localStorage.getItem(keyOf(threadId));
+export const modelOf = (threadId: string | null): string | null => (threadId === null ? first.get() : keptAt(keyOf(threadId)));
 
 export function chooseModel(threadId: string | null, model: string | null): void {
   if (threadId === null) first.set(model);
-  else {
-    try {
-      if (model === null) localStorage.removeItem(keyOf(threadId));
-      else localStorage.setItem(keyOf(threadId), model);
-    } catch {
-      // The browser keeps no more: the next question goes to the model as before.
-    }
-  }
+  else keepAt(keyOf(threadId), model);
   choices.set(choices.get() + 1);
 }
 
@@ -31,8 +26,16 @@ export function useModel(threadId: string | null): string | null {
   return modelOf(threadId);
 }
 
-/** The field of a request. */
-export const modelField = (threadId: string | null): { model?: string } => {
+/** Sends a request with the chosen model. One that may not be asked any more is forgotten, and that is said. */
+export async function withModel<T>(threadId: string | null, send: (field: { model?: string }) => Promise<T>): Promise<T> {
   const model = modelOf(threadId);
-  return model === null ? {} : { model };
-};
+  try {
+    return await send(model === null ? {} : { model });
+  } catch (error) {
+    if (model !== null && error instanceof Problem && error.code === "model_not_allowed") {
+      chooseModel(threadId, null);
+      say({ text: t("chat.modelDropped", { model }) });
+    }
+    throw error;
+  }
+}

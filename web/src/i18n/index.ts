@@ -3,6 +3,7 @@
 
 import { type Messages, i18n } from "@lingui/core";
 import { useLingui } from "@lingui/react";
+import { keepAt } from "../store";
 import type { MessageId as FirstId } from "./en";
 import type { catalog } from "./en/catalog";
 import type { settings } from "./en/settings";
@@ -41,7 +42,7 @@ async function activate(language: Language) {
 export const begin = () => activate(preferred());
 
 export async function choose(language: Language) {
-  localStorage.setItem(KEY, language);
+  keepAt(KEY, language);
   await activate(language);
 }
 

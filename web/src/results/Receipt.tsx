@@ -1,6 +1,6 @@
 import { Tooltip } from "@base-ui/react/tooltip";
 import type { Element } from "hast";
-import type { ReactNode } from "react";
+import type { ReactElement, ReactNode } from "react";
 import { useT } from "../i18n";
 import { openInspector } from "../inspector/selection";
 import styles from "./Receipt.module.css";
@@ -27,21 +27,11 @@ export function Receipt({ node, children }: MarkedProps) {
     onClick: () => openInspector({ tab: "query", step, rows: [...new Set(source.cells.map(({ row }) => row))] }),
   };
   return (
-    <Tooltip.Root>
-      <Tooltip.Trigger
-        delay={200}
-        render={<button type="button" className={styles["number"]} {...opens} />}
-      >
+    <Tells told={<Told source={source} result={result} />}>
+      <button type="button" className={styles["number"]} {...opens}>
         {children}
-      </Tooltip.Trigger>
-      <Tooltip.Portal>
-        <Tooltip.Positioner sideOffset={6} className={styles["positioner"]}>
-          <Tooltip.Popup className={styles["popup"]}>
-            <Told source={source} result={result} />
-          </Tooltip.Popup>
-        </Tooltip.Positioner>
-      </Tooltip.Portal>
-    </Tooltip.Root>
+      </button>
+    </Tells>
   );
 }
 
@@ -65,26 +55,43 @@ function Told({ source, result }: { source: Source; result: QueryResult }) {
   );
 }
 
-/** A label such as `[q1]` in an answer: it leads to the query. */
+/** A label such as `[q1]` in an answer: it shows the query. One that no query has stays text. */
 export function Citation({ node, children }: MarkedProps) {
   const { results } = useScope();
   const labels = (node?.data as { labels?: string[] } | undefined)?.labels ?? [];
-  const found = labels.map((label) => ({ label, step: results.findLast((result) => result.label === label)?.step ?? null }));
-  if (!found.length || found.some(({ step }) => step === null)) return children;
+  const found = labels.flatMap((label) => results.findLast((result) => result.label === label) ?? []);
+  if (found.length < labels.length) return children;
   return (
     <span className={styles["citation"]}>
-      {found.map(({ label, step }) => (
-        <Cited key={label} label={label} step={step ?? 0} />
+      {found.map((result) => (
+        <Cited key={result.label} label={result.label ?? ""} result={result} />
       ))}
     </span>
   );
 }
 
-function Cited({ label, step }: { label: string; step: number }) {
+function Cited({ label, result: { step, sql } }: { label: string; result: QueryResult }) {
   const t = useT();
+  const opens = step !== null && { "aria-label": t("results.citation", { label }), onClick: () => openInspector({ tab: "query", step }) };
   return (
-    <button type="button" className={styles["cited"]} aria-label={t("results.citation", { label })} onClick={() => openInspector({ tab: "query", step })}>
-      {label}
-    </button>
+    <Tells told={<pre className={styles["query"]}>{sql}</pre>}>
+      <button type="button" className={styles["cited"]} aria-label={t("results.title", { label })} {...opens}>
+        {label}
+      </button>
+    </Tells>
+  );
+}
+
+/** What tells more to those who hover it. `children` is one element that takes a ref. */
+function Tells({ told, children }: { told: ReactNode; children: ReactElement }) {
+  return (
+    <Tooltip.Root>
+      <Tooltip.Trigger delay={200} render={children} />
+      <Tooltip.Portal>
+        <Tooltip.Positioner sideOffset={6} className={styles["positioner"]}>
+          <Tooltip.Popup className={styles["popup"]}>{told}</Tooltip.Popup>
+        </Tooltip.Positioner>
+      </Tooltip.Portal>
+    </Tooltip.Root>
   );
 }

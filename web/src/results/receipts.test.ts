@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { numerals } from "./numerals";
 import { tracer } from "./receipts";
 import type { Cell, QueryResult } from "./result";
+import { resultsOf } from "./step";
+import { emptyRun } from "../stream/reducer";
 
 function result(columns: string[], rows: Cell[][], rest: Partial<QueryResult> = {}): QueryResult {
   return { step: 3, label: "q1", sql: "SELECT 1", columns, rows, total: rows.length, ...rest };
@@ -145,4 +147,12 @@ describe("not traced", () => {
     const alike = result(["site", "launches"], [["A1", 143], ["B2", 143]]);
     expect(told("Two sites had 143 launches.", [alike])).toEqual(["143=0:1 1:1 143"]);
   });
+});
+
+test("a label of a query whose run is not loaded shows its SQL, and traces no number", () => {
+  const cites = [{ query: "q7", sql: "SELECT 7 AS n", columns: ["n"] }, { query: "q8", sql: "SELECT 8 AS n", columns: ["n"] }];
+  const turn = { id: "a", question: null, answers: null, said: [], steps: [], run: { ...emptyRun("r"), cites } };
+  const found = resultsOf([turn], turn, "It is 7 [q7].");
+  expect(found.map(({ label, sql, step }) => [label, sql, step])).toEqual([["q7", "SELECT 7 AS n", null]]);
+  expect(told("It is 7 [q7].", found)).toEqual(["7=-"]);
 });

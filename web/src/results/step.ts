@@ -10,12 +10,18 @@ export function resultOf(step: Step): QueryResult | null {
   return { step: index, label: query ?? null, sql, columns, rows: rows as readonly Row[], total: total ?? null };
 }
 
-/** What a turn's answer may speak of: the results of its own queries, and those of earlier ones that it cites. */
+/**
+ * What a turn's answer may speak of: the results of its own queries, and those of earlier ones that it cites. Of a
+ * query whose run is not loaded the answer has the SQL and no rows.
+ */
 export function resultsOf(turns: readonly Turn[], turn: Turn, answer: string): QueryResult[] {
   const cited = new Set(labelsIn(answer));
   const place = turns.findIndex(({ id }) => id === turn.id);
   const earlier = turns.slice(0, Math.max(0, place)).flatMap((each) => resultsIn(each));
-  return [...earlier.filter(({ label }) => label !== null && cited.has(label)), ...resultsIn(turn)];
+  const found = [...earlier.filter(({ label }) => label !== null && cited.has(label)), ...resultsIn(turn)];
+  const known = new Set(found.map(({ label }) => label));
+  const others = (turn.run?.cites ?? []).filter(({ query }) => cited.has(query) && !known.has(query));
+  return [...others.map(({ query, sql, columns }) => ({ step: null, label: query, sql, columns, rows: [], total: null })), ...found];
 }
 
 const resultsIn = ({ run, steps }: Turn) => (run?.steps ?? steps).map((step) => resultOf(step)).filter((result) => result !== null);

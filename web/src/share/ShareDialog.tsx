@@ -12,7 +12,8 @@ import styles from "./ShareDialog.module.css";
 
 const DAY = 86_400;
 /** Days that a link may work; 0: until it is revoked. */
-const TERMS = [0, 1, 7, 30] as const;
+const TERMS = [1, 7, 30, 0] as const;
+const USUAL = 30;
 const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 
 /** Makes links by which others read a conversation, and revokes them. */
@@ -46,7 +47,7 @@ export function ShareDialog({ thread }: { thread: string }) {
 function Make({ busy, onMake }: { busy: boolean; onMake: (days: number) => void }) {
   const t = useT();
   const id = useId();
-  const [days, setDays] = useState(0);
+  const [days, setDays] = useState<number>(USUAL);
   const submit = (event: FormEvent) => (event.preventDefault(), onMake(days));
   return (
     <form className={styles["line"]} onSubmit={submit}>

@@ -10,6 +10,8 @@ export interface Outcome {
   reason?: string;
   error?: Failure;
   calls?: WaitingCall[];
+  /** The queries of the run, and those of earlier runs that the answer cites. */
+  queries?: { query: string; sql: string; columns: string[] }[];
   usage?: { input_tokens?: number; output_tokens?: number };
 }
 

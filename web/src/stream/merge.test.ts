@@ -92,6 +92,11 @@ describe("what the stream's list tells of a conversation", () => {
 
   it("is what is shown", () => expect(isAsListed(shown, listed)).toBe(true));
 
+  it("may be other questions, as many as wait", () => {
+    const waits = { ...shown, queue: [{ id: "x", question: "", position: 1 }] };
+    expect(isAsListed(waits, { ...listed, queued: 1 })).toBe(false);
+  });
+
   it.each([
     ["nothing", undefined],
     ["a later change", { ...listed, lastActiveAt: "2026-01-03" }],

@@ -56,6 +56,7 @@ export function withHeard(turns: readonly Turn[], heard: ReadonlyMap<string, Run
 /** Whether the list knows the conversation as it is shown; one that is not in it may be any. */
 export function isAsListed({ lastActiveAt, label, run, queue, waitingBelow }: ConversationData, listed: ConversationView | undefined): boolean {
   if (listed === undefined || listed.lastActiveAt !== lastActiveAt || listed.label !== label) return false;
-  const isSame = listed.status === (run?.status ?? null) && listed.queued === queue.length;
-  return isSame && listed.waitingBelow.length === waitingBelow.length;
+  // The list counts questions that wait: as many may be others.
+  const waits = listed.queued > 0 || queue.length > 0;
+  return !waits && listed.status === (run?.status ?? null) && listed.waitingBelow.join() === waitingBelow.map(({ id }) => id).join();
 }

@@ -38,6 +38,7 @@ export function emptyRun(id: string): Run {
     waiting: [],
     reason: null,
     error: null,
+    cites: [],
     usage: null,
     editedBy: null,
   };
@@ -154,7 +155,7 @@ function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Out
 export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
 
 /** What the end of a run says, from its last event or from the history. */
-export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "usage"> {
+export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
   const isOut = status === "paused" && outcome.reason === "max_steps";
   return {
@@ -162,6 +163,7 @@ export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "a
     waiting: status === "waiting" ? (outcome.calls ?? []) : [],
     reason: status === "paused" ? (outcome.reason ?? "stopped") : null,
     error: status === "failed" ? (outcome.error ?? null) : null,
+    cites: (outcome.queries ?? []).map(({ query, sql, columns }) => ({ query, sql, columns })),
     usage: usage?.input_tokens || usage?.output_tokens ? { input: usage.input_tokens ?? 0, output: usage.output_tokens ?? 0 } : null,
   };
 }

@@ -135,6 +135,8 @@ export interface Run {
   /** Of a paused run: `max_steps`, `stopped`, `superseded`. */
   reason: string | null;
   error: Failure | null;
+  /** The queries that the answer may cite, once the run has ended: also those of runs that are not loaded. */
+  cites: readonly { query: string; sql: string; columns: readonly string[] }[];
   usage: { input: number; output: number } | null;
   /** Whose edited query this is. No model was asked, and there is no answer. */
   editedBy: string | null;

@@ -92,6 +92,7 @@ export const chat = {
   "chat.askedIn": "Asked for in “{label}”",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Decide there",
+  "chat.modelDropped": "{model} is no longer chosen here. Send again: the default model answers.",
   "chat.gone": "This conversation is gone.",
   "chat.empty": "Nothing was said here yet.",
 };

@@ -92,6 +92,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.askedIn": "来自“{label}”",
   "chat.agentWaits": "{agent} 正在等待批准：{label}",
   "chat.decideThere": "前往批准",
+  "chat.modelDropped": "已取消选择 {model}。请重新发送，由默认模型回答。",
   "chat.gone": "这个会话已不存在。",
   "chat.empty": "这里还没有内容。",
 };
