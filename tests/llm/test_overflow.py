@@ -7,6 +7,7 @@ import openai
 import pytest
 from langchain_core.exceptions import ContextOverflowError
 
+from longthread.llm.failures import status_of
 from longthread.llm.overflow import overflow_of
 
 
@@ -197,3 +198,10 @@ def test_in_a_stream_there_is_no_status() -> None:
     assert overflow_of(openai.APIError("overloaded", request, body=None)) is None
     assert overflow_of(openai.APIConnectionError(request=request)) is None
     assert overflow_of(TimeoutError()) is None
+
+
+def test_an_error_that_is_its_own_cause_is_read_once() -> None:
+    error = RuntimeError("the connection broke")
+    error.__cause__ = error
+    assert overflow_of(error) is None
+    assert status_of(error) is None

@@ -129,19 +129,27 @@ def _until(date: str) -> float | None:
     return max((at - datetime.now(UTC)).total_seconds(), 0.0)
 
 
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, its cause, that one's cause, and so on. A client's error may be its own cause: each comes once."""
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__
+
+
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status of an error or its cause; each SDK stores it elsewhere."""
-    at: BaseException | None = error
-    while at is not None:
-        response = getattr(at, "response", None)
+    for each in causes(error):
+        response = getattr(each, "response", None)
         for status in (
-            getattr(at, "status_code", None),
+            getattr(each, "status_code", None),
             getattr(response, "status_code", None),
-            getattr(at, "code", None),
+            getattr(each, "code", None),
         ):
             if isinstance(status, int) and 100 <= status < 600:
                 return status
-        at = at.__cause__
     return None
 
 

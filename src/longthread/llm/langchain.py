@@ -98,6 +98,8 @@ class LangChainModel:
                     piece = Chunk(str(chunk.text), _thinking(chunk))
                     if piece.text or piece.thinking:
                         yield piece
+        except ProviderError:
+            raise
         except Exception as error:  # each provider's client has its own errors
             raise translated(error) from error
         if whole is None:
@@ -160,8 +162,6 @@ def _thinking(chunk: Any) -> str:
 
 def translated(error: Exception) -> ProviderError:
     """Convert what a provider's client raised to one of our errors."""
-    if isinstance(error, ProviderError):
-        return error
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
     message = said if isinstance(said, str) and said.strip() else str(error) or type(error).__name__

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
-from longthread.llm.failures import ContextOverflow, status_of
+from longthread.llm.failures import ContextOverflow, causes, status_of
 from longthread.view.condense import cut_middle
 
 _STATUSES = frozenset({None, 400, 413, 422, 500, 502, 503})
@@ -87,7 +87,7 @@ def overflow_of(error: BaseException) -> Overflow | None:
         return Overflow(limit)
     if status not in _STATUSES or _RATE.search(text):
         return None
-    told = any(_is_overflow(each) for each in _chain(error))
+    told = any(_is_overflow(each) for each in causes(error))
     if told or status == _TOO_LARGE or (_OVERFLOW.search(text) and not _OTHER.search(text)):
         return Overflow(_limit(text))
     return None
@@ -125,14 +125,7 @@ def _tokens(said: str) -> int:
 
 
 def _texts(error: BaseException) -> Iterator[str]:
-    for each in _chain(error):
+    for each in causes(error):
         yield str(each)
         if body := getattr(each, "body", None):
             yield str(body)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    at: BaseException | None = error
-    while at is not None:
-        yield at
-        at = at.__cause__
