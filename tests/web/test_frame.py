@@ -52,7 +52,8 @@ def test_language_and_theme_are_chosen_and_kept(serve: Any, open_page: Any) -> N
     page.get_by_text("跟随系统").click()
     page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor === light", arg=light)
 
-    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied') } })")
+    denied = "{ get() { throw new DOMException('denied') } }"
+    page.add_init_script(f"Object.defineProperty(window, 'localStorage', {denied})")
     page.goto(f"{running.url}/settings/appearance")
     page.get_by_text("Dark", exact=True).click()
     page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor !== light", arg=light)

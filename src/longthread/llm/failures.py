@@ -130,7 +130,7 @@ def _until(date: str) -> float | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, its cause, that one's cause, and so on. A client's error may be its own cause: each comes once."""
+    """Yield an error, its cause, that one's cause, and so on; each once, since an error may be its own cause."""
     seen: set[int] = set()
     at: BaseException | None = error
     while at is not None and id(at) not in seen:
