@@ -26,7 +26,7 @@ _ABOUT = (
     "Shows the user a result of run_sql as a chart. `x`, `y` and `color` are its columns: aggregate and order them in "
     "the query. An arc has `y` and `color`."
 )
-_PARAMETERS: Mapping[str, Any] = {
+CHART_PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "query": {"type": "string", "description": "Its label; by default the newest."},
@@ -43,14 +43,14 @@ _PARAMETERS: Mapping[str, Any] = {
 
 def chart_tool(store: Driver, thread: Thread, window: Window) -> Tool:
     """`chart` for a run on a thread. It returns the specification without rows; `charts_of` adds them."""
-    arguments = Arguments(_PARAMETERS, tool=CHART)
+    arguments = Arguments(CHART_PARAMETERS, tool=CHART)
 
     async def work(given: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = arguments.checked({name: value for name, value in given.items() if value is not None})
         found = await _found(asked.get("query", ""), store, thread, window)
         return await asyncio.to_thread(_drawn, found, asked)
 
-    return Tool(CHART, _ABOUT, _PARAMETERS, as_observation(work), retry_safe=True, category="chart")
+    return Tool(CHART, _ABOUT, CHART_PARAMETERS, as_observation(work), retry_safe=True, category="chart")
 
 
 async def _found(label: str, store: Driver, thread: Thread, window: Window) -> StoredResult:

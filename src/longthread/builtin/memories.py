@@ -43,6 +43,8 @@ _WHICH: Mapping[str, Any] = {
     "memory": {"type": "string", "description": "The id of a memory."},
     "text": {"type": "string", "description": "Instead of an id: words that it must hold, all of them."},
 }
+REMEMBER_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": _STATEMENT, "required": ["content"]}
+FORGET_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": _WHICH, "required": []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,13 @@ class RunMemories:
             Tool(
                 REMEMBER,
                 _REMEMBER,
-                _schema(_STATEMENT, "content"),
+                REMEMBER_PARAMETERS,
                 as_observation(self._remember),
                 retry_safe=True,
                 category="memory",
                 approve=self._asks_first,
             ),
-            Tool(FORGET, _FORGET, _schema(_WHICH), as_observation(self._forget), retry_safe=True, category="memory"),
+            Tool(FORGET, _FORGET, FORGET_PARAMETERS, as_observation(self._forget), retry_safe=True, category="memory"),
         )
 
     def _asks_first(self) -> bool:
@@ -138,10 +140,6 @@ class RunMemories:
                 data.append({"memory": memory.id, "type": memory.type, "since": f"{memory.created_at:%Y-%m-%d}"})
         self.dropped([each["memory"] for each in data])
         return {"forgotten": data} | ({"holding": list(holding)} if holding else {})
-
-
-def _schema(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
 def _shown(memory: Memory) -> dict[str, Any]:

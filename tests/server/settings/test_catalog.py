@@ -12,16 +12,14 @@ from longthread.tools.catalog.over_http import power_of
 pytestmark = pytest.mark.one_backend
 
 SAYS = [{"finish": "Yes."}]
+PARAMETERS_OF_FIND = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOLS: list[dict[str, object]] = [
     {"kind": "source", "name": "main", "address": "demo"},
     {
         "kind": "tool",
         "name": "find",
         "type": "query",
-        "schema": {
-            "name": "find_rockets",
-            "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-        },
+        "schema": {"name": "find_rockets", "parameters": PARAMETERS_OF_FIND},
         "implementation": {
             "database": "main",
             "sql_template": "SELECT count(*) AS n FROM rockets WHERE name LIKE '%{{name}}%'",
@@ -127,6 +125,12 @@ def test_a_tool_is_made_through_the_api_and_tried_before_it_is_stored(serve: Any
     made = running.client.put(path, json={"definition": definition})
     assert (made.status_code, made.json()["action"]) == (200, "created"), made.text
     assert (made.json()["item"]["power"], made.json()["item"]["used_by"]) == (None, [])
+    schemas = {
+        each["name"]: each["definition"]["schema"]["parameters"]
+        for each in running.client.get("/api/catalog/tools").json()["items"]
+    }
+    assert set(schemas["recall_memory"]["properties"]) >= {"query", "entry_id", "scope"}
+    assert schemas["run_sql"]["required"] == ["sql"] and schemas["find"] == PARAMETERS_OF_FIND
     stored = running.client.post(f"{path}/run", json=given).json()
     assert stored["observation"]["data"]["rows"] == draft["observation"]["data"]["rows"]
     skill = running.client.put("/api/catalog/skills/rockets", json={"definition": {"tools": ["find"]}})

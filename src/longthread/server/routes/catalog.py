@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from longthread.builtin.parameters import builtin_parameters
 from longthread.errors import (
     CatalogInvalid,
     DefinitionAmbiguous,
@@ -205,8 +206,16 @@ def _item(names: Names, found: Definition) -> CatalogItem:
         "updated_at": found.updated_at.isoformat() if found.updated_at is not None else None,
         "used_by": [{"kind": each.kind, "name": each.name} for each in names.users(found)],
         "power": power_of(found.body) if found.kind == "tool" and not found.is_builtin else None,
-        "definition": names.written(found.kind, found.name, found.body),
+        "definition": _written(names, found),
     }
+
+
+def _written(names: Names, found: Definition) -> JsonObject:
+    """A definition as a person writes it; of a built-in tool also with its arguments, which the code has."""
+    definition = names.written(found.kind, found.name, found.body)
+    if found.is_builtin and found.kind == "tool":
+        definition["schema"] = {**definition["schema"], "parameters": builtin_parameters()[found.name]}
+    return definition
 
 
 def _version(names: Names, found: Version) -> CatalogItem:

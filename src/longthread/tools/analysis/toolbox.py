@@ -63,12 +63,28 @@ _UNKNOWN = re.compile(
 def analysis_tools(source: Source, question: str = "") -> list[Tool]:
     """The tools of one source. `question` chooses the tables that are listed of a large database."""
     box = _Toolbox(source, question)
-    limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": source.limits.sample_rows}
+    parameters = analysis_parameters(f"the {source.dialect} dialect", source.limits.sample_rows)
     run_sql = _RUN_SQL.format(
         dialect=source.dialect,
         rows=source.limits.rows,
         quotes="backticks" if source.dialect == "mysql" else "double quotes",
     )
+    works: Mapping[str, tuple[str, Work]] = {
+        "list_tables": (_LIST_TABLES, box.list_tables),
+        "describe_table": (_DESCRIBE_TABLE, box.describe_table),
+        "sample_rows": (_SAMPLE_ROWS, box.sample_rows),
+        "run_sql": (run_sql, box.run_sql),
+    }
+    return [
+        Tool(name, about, parameters[name], as_observation(work), retry_safe=True, category="database")
+        for name, (about, work) in works.items()
+    ]
+
+
+def analysis_parameters(dialect: str, sample_rows: int) -> dict[str, dict[str, Any]]:
+    """The JSON Schema of each tool's arguments, by name. `dialect` is that of the SQL in words, `sample_rows` the most
+    that are shown."""
+    limit = {"type": "integer", "description": _LIMIT, "minimum": 1, "maximum": sample_rows}
     listing = {"pattern": _text_of(_PATTERN), "about": _text_of(_ABOUT), "offset": _place_of(_TABLES_FROM)}
     describing = {
         "table": _text_of(_TABLE),
@@ -76,13 +92,12 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
         "offset": _place_of(_COLUMNS_FROM),
         "comment_from": _place_of(_COMMENT_FROM),
     }
-    sql = f"One SELECT statement in the {source.dialect} dialect."
-    return [
-        _tool("list_tables", _LIST_TABLES, listing, (), box.list_tables),
-        _tool("describe_table", _DESCRIBE_TABLE, describing, ("table",), box.describe_table),
-        _tool("sample_rows", _SAMPLE_ROWS, {"table": _text_of(_TABLE), "limit": limit}, ("table",), box.sample_rows),
-        _tool("run_sql", run_sql, {"sql": _text_of(sql)}, ("sql",), box.run_sql),
-    ]
+    return {
+        "list_tables": _object_of(listing),
+        "describe_table": _object_of(describing, "table"),
+        "sample_rows": _object_of({"table": _text_of(_TABLE), "limit": limit}, "table"),
+        "run_sql": _object_of({"sql": _text_of(f"One SELECT statement in {dialect}.")}, "sql"),
+    }
 
 
 def _text_of(description: str) -> dict[str, str]:
@@ -93,15 +108,8 @@ def _place_of(description: str) -> dict[str, Any]:
     return {"type": "integer", "description": description, "minimum": 0}
 
 
-def _tool(
-    name: str,
-    description: str,
-    properties: Mapping[str, Any],
-    required: tuple[str, ...],
-    work: Work,
-) -> Tool:
-    parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
-    return Tool(name, description, parameters, as_observation(work), retry_safe=True, category="database")
+def _object_of(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
 class _Toolbox:
