@@ -121,6 +121,8 @@ def test_an_edited_query_becomes_a_branch_and_a_wrong_one_says_why(serve: Any, o
     result = card(tab)
     result.get_by_role("tab", name="SQL").click()
     editor = result.get_by_role("textbox", name="SQL of q1")
+    result.get_by_role("button", name="Edit the SQL").click()
+    assert editor.evaluate("(node) => node === document.activeElement")
     editor.fill("SELECT nam FROM rockets")
     editor.press("ControlOrMeta+Enter")
     result.get_by_role("alert").wait_for()

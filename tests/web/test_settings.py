@@ -22,7 +22,7 @@ def test_a_file_is_looked_at_becomes_a_source_is_asked_and_removed(serve: Any, o
     running = serve(SCRIPT)
     page = open_page(running, "/settings/sources", quiet=False)
     page.locator("input[type=file]").set_input_files(file)
-    page.get_by_role("button", name="Throw away").click()
+    page.get_by_role("button", name="Cancel").click()
     page.locator("input[type=file]").set_input_files(file)
     cells = page.get_by_role("region", name="First rows of towns").locator("td")
     cells.first.wait_for()
@@ -78,6 +78,9 @@ def test_files_that_are_dropped_or_attached_are_asked_next(
     assert not page.evaluate(DRAG, ["drop", files])
     dialog = page.get_by_role("dialog")
     dialog.locator("td", has_text="Berlin").wait_for()
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        assert dialog.locator(":focus").count() == 1, "the focus stays in the dialog"
     looked_at(page, f"upload-{width}-{scheme}-{locale}")
     dialog.get_by_role("button", name=add).click()
     dialog.get_by_role("alert").filter(has_text="notes.pdf").wait_for()
@@ -90,11 +93,14 @@ def test_files_that_are_dropped_or_attached_are_asked_next(
     thread = page.url.rsplit("/", 1)[1]
     file = tmp_path / RIVERS[0]
     file.write_text(RIVERS[1])
-    with page.expect_file_chooser() as chosen:
-        page.get_by_role("button", name=attach).press("Enter")
-    chosen.value.set_files(file)
-    dialog.get_by_role("button", name=add).click()
-    dialog.wait_for(state="detached")
+    for button in ("Cancel" if locale == "en" else "取消", add):
+        with page.expect_file_chooser() as chosen:
+            page.get_by_role("button", name=attach).press("Enter")
+        chosen.value.set_files(file)
+        dialog.get_by_role("button", name=button, exact=True).click()
+        dialog.wait_for(state="detached")
+        assert page.locator("form button", has_text="rivers").count() == (button == add)
+    page.locator("#question:focus").wait_for()
     page.locator("form button", has_text="rivers").wait_for()
     looked_at(page, f"upload-next-{width}-{scheme}-{locale}")
     ask(page, "How long?")
@@ -129,8 +135,8 @@ def test_a_wrong_key_is_told_and_a_right_one_is_stored_and_deleted(
         page = open_page(serve(SCRIPT, anthropic_base_url=emulator.anthropic_url), "/settings/models", quiet=False)
         page.get_by_role("heading", name="demo", exact=True).wait_for()
         page.get_by_text("Rule-based: no language model is at work", exact=True).wait_for()
-        card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="anthropic", exact=True))
-        field = card.get_by_label("Key of anthropic")
+        card = page.get_by_role("listitem").filter(has=page.get_by_role("heading", name="Anthropic", exact=True))
+        field = card.get_by_label("Key of Anthropic")
         assert field.get_attribute("type") == "password"
         card.get_by_text("No key").wait_for()
         field.fill("sk-wrong")

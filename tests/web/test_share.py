@@ -53,6 +53,8 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     assert reader.get_by_text("[q1]").count() == 0
     reader.get_by_role("button", name="Query q1", exact=True).hover()
     reader.locator("pre", has_text="strftime").wait_for()
+    reader.get_by_role("tab", name="SQL").click()
+    reader.get_by_text("This page is to read only").wait_for()
     for name in ("Again", "Edit", "Send", "Inspector", "New conversation"):
         assert reader.get_by_role("button", name=name).count() == 0, name
 

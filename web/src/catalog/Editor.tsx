@@ -101,10 +101,13 @@ function Name({ value, onChange, isNew }: { value: string; onChange: (name: stri
         autoComplete="off"
         autoFocus={isNew && matchMedia("(hover: hover)").matches}
         aria-invalid={wrong !== undefined}
-        aria-describedby={wrong && "definition-name-wrong"}
+        aria-describedby={wrong ? "definition-name-hint definition-name-wrong" : "definition-name-hint"}
         value={value}
         onChange={(event) => onChange(event.target.value)}
       />
+      <p id="definition-name-hint" className={styles["hint"]}>
+        {t("catalog.nameHint")}
+      </p>
       {wrong && (
         <p id="definition-name-wrong" className={styles["wrong"]}>
           {wrong}

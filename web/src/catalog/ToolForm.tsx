@@ -35,14 +35,23 @@ export function ToolForm({ power, isNew, name }: ToolFormProps) {
       )}
       <Text path="description" label={t("catalog.description")} hint={t("catalog.descriptionTool")} rows={2} />
       <Text path="schema.name" label={t("catalog.function")} hint={t("catalog.functionHint")} list={/^[\w-]{1,64}$/.test(name) ? [name] : []} />
-      <ObjectText
-        path="schema.parameters"
-        label={t("catalog.parameters")}
-        {...(type === "mcp" ? { hint: t("catalog.parametersMcp") } : {})}
-        rows={8}
-        value={parameters}
-        onChange={(value) => set("schema.parameters", Object.keys(value).length ? value : undefined)}
-      />
+      {type === "builtin" ? (
+        <div className={styles["field"]}>
+          <span className={styles["label"]}>{t("catalog.parameters")}</span>
+          <pre className={styles["pre"]} tabIndex={0} role="group" aria-label={t("catalog.parameters")}>
+            {JSON.stringify(parameters, null, 2)}
+          </pre>
+        </div>
+      ) : (
+        <ObjectText
+          path="schema.parameters"
+          label={t("catalog.parameters")}
+          {...(type === "mcp" ? { hint: t("catalog.parametersMcp") } : {})}
+          rows={8}
+          value={parameters}
+          onChange={(value) => set("schema.parameters", Object.keys(value).length ? value : undefined)}
+        />
+      )}
       <Flag path="is_active" label={t("catalog.active")} standard />
       {type !== "builtin" && <Implementation type={type} power={power} />}
     </>

@@ -54,7 +54,7 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
       )}
       <Steps threadId={conversation.threadId} steps={steps} decided={run?.decided ?? NONE} running={running} />
       {run && <Notes run={run} />}
-      <Receipts results={results} cards={cards}>
+      <Receipts results={results} cards={cards} reads={acting === null}>
         <Answer threadId={conversation.threadId} text={suggested.text} cards={cards} />
         {suggested.questions.length > 0 && <Suggestions questions={suggested.questions} onAsk={onAsk} />}
         {run && running && <Working run={run} />}

@@ -1,7 +1,7 @@
 import { type FormEvent, useRef, useState } from "react";
 import type { AgentInfo } from "../api/types";
-import { type MessageId, useT } from "../i18n";
-import { Button, Dialog, Icon, Menu, MenuChoices } from "../ui";
+import { type MessageId, t, useT } from "../i18n";
+import { Button, Dialog, Icon, type IconName, Menu, MenuChoices } from "../ui";
 import styles from "./Chips.module.css";
 import { type Choice, chooseAgent, chooseSource } from "./choice";
 
@@ -25,7 +25,7 @@ export function Chips({ choice }: { choice: Choice }) {
     <>
       <SourceChip choice={choice} />
       {agents.length > 1 && (
-        <Menu align="start" trigger={<Chip label={t("shell.agent")} value={agent.name} />}>
+        <Menu align="start" trigger={<Chip icon="person" label={t("shell.agent")} value={agent.name} />}>
           <MenuChoices
             value={agent.id}
             options={agents.map((each) => ({ value: each.id, label: each.name, note: about(each) }))}
@@ -37,21 +37,25 @@ export function Chips({ choice }: { choice: Choice }) {
   );
 }
 
+/** A source as it is called: the sample database has the same name as the model of the demo. */
+export const sourceName = (source: string) => (source === "demo" ? t("shell.demoData") : source);
+
 function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();
+  const chip = { icon: "data", label: t("shell.source"), value: source === null ? t("shell.noSource") : sourceName(source) } as const;
   const [typing, setTyping] = useState(false);
-  if (sources === null) return source && <span className={styles["fixed"]}>{source}</span>;
+  if (sources === null) return source && <span className={styles["fixed"]}>{sourceName(source)}</span>;
   if (sources === "any") {
     return (
       <>
-        <Chip label={t("shell.source")} value={source ?? t("shell.noSource")} onClick={() => setTyping(true)} />
+        <Chip {...chip} onClick={() => setTyping(true)} />
         <SourceDialog open={typing} source={source ?? ""} onClose={() => setTyping(false)} />
       </>
     );
   }
   return (
-    <Menu align="start" trigger={<Chip label={t("shell.source")} value={source ?? t("shell.noSource")} />}>
-      <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: value }))} onChoose={chooseSource} />
+    <Menu align="start" trigger={<Chip {...chip} />}>
+      <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: sourceName(value) }))} onChoose={chooseSource} />
     </Menu>
   );
 }
@@ -95,13 +99,15 @@ function SourceDialog({ open, source, onClose }: { open: boolean; source: string
 }
 
 interface ChipProps extends React.ComponentProps<"button"> {
+  icon: IconName;
   label: string;
   value: string;
 }
 
-export function Chip({ label, value, ...rest }: ChipProps) {
+export function Chip({ icon, label, value, ...rest }: ChipProps) {
   return (
     <button type="button" className={styles["chip"]} aria-label={`${label}: ${value}`} title={`${label}: ${value}`} {...rest}>
+      <Icon name={icon} size={16} />
       <span className={styles["value"]}>{value}</span>
       <Icon name="open" size={14} />
     </button>

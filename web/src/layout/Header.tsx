@@ -11,6 +11,7 @@ import { ExportItems, follow } from "../sidebar/Row";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
+import { sourceName } from "./Chips";
 import styles from "./Header.module.css";
 import { useDocumentTitle } from "./documentTitle";
 import { openDrawer } from "./drawer";
@@ -56,7 +57,7 @@ function Title({ threadId }: { threadId: string }) {
           {name}
         </h1>
       </div>
-      {known?.source && <Fact label={t("shell.source")} value={known.source} short={named(known.source)} />}
+      {known?.source && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
     </>
   );

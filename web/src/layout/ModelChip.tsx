@@ -15,8 +15,9 @@ export function ModelChip({ threadId, agent }: { threadId: string | null; agent:
   const { data: info } = useInfo();
   const own = agents.find((each) => each.name === agent)?.model ?? info?.model;
   if (own === undefined) return null;
+  const asked = chosen ?? own;
   return (
-    <Menu align="start" trigger={<Chip label={t("shell.model")} value={chosen ?? own} />}>
+    <Menu align="start" trigger={<Chip icon="model" label={t("shell.model")} value={asked === "demo" ? t("shell.demo") : asked} />}>
       <Suspense>
         <ModelChoices threadId={threadId} chosen={chosen} own={own} />
       </Suspense>

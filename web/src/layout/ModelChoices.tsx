@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { models } from "../api/sources";
 import { chooseModel } from "../chat/model";
 import { useT } from "../i18n";
+import { providerName } from "../settings/providers";
 import { MenuChoices } from "../ui";
 import styles from "./Chips.module.css";
 
@@ -14,7 +15,7 @@ export function ModelChoices({ threadId, chosen, own }: { threadId: string | nul
   const options = [
     { value: "", label: own, note: t(own === "demo" ? "settings.model.demo" : "shell.modelOwn") },
     ...(known ? [] : [{ value: chosen, label: chosen }]),
-    ...found.map(({ name, origin, provider }) => ({ value: name, label: name, note: t(`settings.model.${origin}`, { provider: provider ?? "" }) })),
+    ...found.map(({ name, origin, provider }) => ({ value: name, label: name, note: t(`settings.model.${origin}`, { provider: providerName(provider) }) })),
   ];
   return (
     <>

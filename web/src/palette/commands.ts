@@ -23,9 +23,10 @@ export function commands(): Command[] {
     { id: "new", label: t("shell.new"), icon: "plus", keys: "Mod+Shift+O", act: () => navigate(toNew) },
     ...(route.page === "conversation" ? [inspector(), share(route.id), apps(route.id)] : []),
     ...BUILT.map(settings),
-    ...THEMES.filter((each) => each !== theme.get()).map((each) => ({
+    ...THEMES.map((each) => ({
       id: `theme-${each}`,
       label: `${t("settings.theme")}: ${t(`settings.theme.${each}`)}`,
+      ...(each === theme.get() ? { note: t("palette.current") } : {}),
       icon: "settings" as const,
       act: () => theme.set(each),
     })),

@@ -18,14 +18,15 @@ import { type Card, resultOf } from "./step";
 interface ReceiptsProps {
   results: readonly QueryResult[];
   cards?: readonly Card[];
+  reads?: boolean;
   children: ReactNode;
 }
 
 const NONE: readonly Card[] = [];
 
 /** Around an answer and what is below it: the results that it may speak of (`resultsOf`), and the cards (`cardsOf`). */
-export function Receipts({ results, cards = NONE, children }: ReceiptsProps) {
-  const scope = useMemo(() => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null) }), [results, cards]);
+export function Receipts({ results, cards = NONE, reads = false, children }: ReceiptsProps) {
+  const scope = useMemo(() => ({ results, shown: cards.map(({ step }) => resultOf(step)).filter((result) => result !== null), reads }), [results, cards, reads]);
   return <ReceiptScope value={scope}>{children}</ReceiptScope>;
 }
 

@@ -4,8 +4,9 @@ import * as api from "../api/results";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { conversation } from "../stream/conversation";
-import { Button, Kbd } from "../ui";
+import { Button, Icon, Kbd } from "../ui";
 import styles from "./SqlView.module.css";
+import { useScope } from "./receiptScope";
 import { useSqlEditor } from "./useSqlEditor";
 
 interface SqlViewProps {
@@ -19,6 +20,7 @@ interface SqlViewProps {
 /** A query that is edited in its place. What is run then is another branch: this one stays. */
 export function SqlView({ threadId, step, sql, label }: SqlViewProps) {
   const t = useT();
+  const { reads } = useScope();
   const box = useRef<HTMLDivElement>(null);
   const [text, setText] = useState(sql);
   const edited = useMutation({
@@ -37,11 +39,19 @@ export function SqlView({ threadId, step, sql, label }: SqlViewProps) {
     <div className={styles["sql"]}>
       <div ref={box} />
       {!editor.ready && <pre className={styles["text"]}>{sql}</pre>}
-      {step === null && <p className={styles["outside"]}>{t("results.outside")}</p>}
+      {step === null && <p className={styles["outside"]}>{t(reads ? "results.readOnly" : "results.outside")}</p>}
       {edited.error && (
         <p role="alert" className={styles["wrong"]}>
           {sentence(edited.error)}
         </p>
+      )}
+      {step !== null && editor.ready && !changed && (
+        <div className={styles["bar"]}>
+          <span className={styles["note"]}>{t("results.editAbout")}</span>
+          <Button onClick={editor.focus}>
+            <Icon name="edit" size={16} /> {t("results.edit")}
+          </Button>
+        </div>
       )}
       {changed && (
         <div className={styles["bar"]}>

@@ -7,8 +7,10 @@ export interface Scope {
   readonly results: readonly QueryResult[];
   /** Those of them that stand below it as cards. */
   readonly shown: readonly QueryResult[];
+  /** Whether it is only read: nothing can be run. */
+  readonly reads: boolean;
 }
 
-export const ReceiptScope = createContext<Scope>({ results: [], shown: [] });
+export const ReceiptScope = createContext<Scope>({ results: [], shown: [], reads: false });
 
 export const useScope = () => useContext(ReceiptScope);

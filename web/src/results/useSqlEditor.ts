@@ -38,5 +38,6 @@ export function useSqlEditor(box: RefObject<HTMLElement | null>, { sql, label, e
     editor.current?.set(sql);
     editor.current?.focus();
   }, [sql]);
-  return { ready, reset };
+  const focus = useCallback(() => editor.current?.focus(), []);
+  return { ready, reset, focus };
 }

@@ -7,6 +7,7 @@ import { sentence } from "../i18n/sentence";
 import { Button, say } from "../ui";
 import styles from "./Cards.module.css";
 import { Note, Part, Told } from "./parts";
+import { providerName } from "./providers";
 
 /** The models that can be asked, and the keys of their providers. */
 export function Models() {
@@ -24,7 +25,7 @@ function Found({ default: first, models, providers, keys_allowed }: ModelList) {
             <li key={name} className={styles["card"]}>
               <div className={styles["text"]}>
                 <h3 className={styles["name"]}>{name}</h3>
-                <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: provider ?? "" })}</p>
+                <p className={styles["fact"]}>{t(`settings.model.${origin}`, { provider: providerName(provider) })}</p>
               </div>
             </li>
           ))}
@@ -49,6 +50,7 @@ const STATE: Record<"stored" | "environment", MessageId> = { stored: "settings.k
 
 function Provider({ of: { provider, key, problem } }: { of: ModelProvider }) {
   const t = useT();
+  const name = providerName(provider);
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const done = async (request: Promise<void>) => {
@@ -70,7 +72,7 @@ function Provider({ of: { provider, key, problem } }: { of: ModelProvider }) {
   return (
     <li className={styles["card"]}>
       <div className={styles["text"]}>
-        <h3 className={styles["name"]}>{provider}</h3>
+        <h3 className={styles["name"]}>{name}</h3>
         <p className={problem ? styles["wrong"] : styles["fact"]}>{t(problem ? `settings.key.${problem}` : key ? STATE[key] : "settings.key.none")}</p>
       </div>
       <form className={styles["form"]} onSubmit={store}>
@@ -78,7 +80,7 @@ function Provider({ of: { provider, key, problem } }: { of: ModelProvider }) {
           type="password"
           className={styles["input"]}
           autoComplete="off"
-          aria-label={t("settings.keyOf", { provider })}
+          aria-label={t("settings.keyOf", { provider: name })}
           placeholder={t("settings.key")}
           value={text}
           onChange={(event) => setText(event.target.value)}

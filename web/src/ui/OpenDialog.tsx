@@ -15,15 +15,17 @@ export interface DialogProps {
   className?: string;
   /** What has the focus first; the first thing that can have it, by default. */
   focus?: RefObject<HTMLElement | null>;
+  /** What has it when the dialog is closed; what had it before, by default. */
+  back?: RefObject<HTMLElement | null>;
 }
 
 /** A dialog once it has been opened. */
-export function OpenDialog({ open, onClose, title, untitled, place = "middle", children, className, focus }: DialogProps) {
+export function OpenDialog({ open, onClose, title, untitled, place = "middle", children, className, focus, back }: DialogProps) {
   return (
     <Base.Root open={open} onOpenChange={(next) => next || onClose()}>
       <Base.Portal>
         <Base.Backdrop className={styles["veil"]} />
-        <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})}>
+        <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})} {...(back ? { finalFocus: () => back.current ?? true } : {})}>
           <Base.Title className={untitled ? "unseen" : styles["title"]}>{title}</Base.Title>
           {children}
         </Base.Popup>

@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { type SourceView, type TableView, type UploadView, addSource } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
@@ -15,6 +15,7 @@ interface ShownProps {
 /** A file's tables, before it becomes a source under a name. */
 export function Shown({ view, onAdded, onGone }: ShownProps) {
   const t = useT();
+  const id = useId();
   const name = useRef<HTMLInputElement>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -41,11 +42,12 @@ export function Shown({ view, onAdded, onGone }: ShownProps) {
         </p>
       ))}
       <div className={styles["row"]}>
-        <input ref={name} className={styles["name"]} aria-label={t("settings.sourceName")} defaultValue={view.name} maxLength={100} />
+        <label htmlFor={id}>{t("settings.sourceName")}</label>
+        <input id={id} ref={name} className={styles["name"]} defaultValue={view.name} maxLength={100} />
         <Button kind="primary" disabled={busy} onClick={() => void add()}>
           {t("settings.addSource")}
         </Button>
-        <Button onClick={onGone}>{t("settings.discard")}</Button>
+        <Button onClick={onGone}>{t("settings.cancel")}</Button>
       </div>
       {error !== null && (
         <p role="alert" className={styles["wrong"]}>

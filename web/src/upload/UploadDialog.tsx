@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { type SourceView, sources } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
@@ -17,6 +17,7 @@ export function UploadDialog() {
   const [file, ...rest] = useStore(offered);
   const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
   const [done, setDone] = useState(0);
+  const question = useRef<HTMLElement | null>(null);
   const goOn = () => {
     setDone(done + 1);
     next();
@@ -25,13 +26,14 @@ export function UploadDialog() {
     const route = currentRoute();
     if (route.page === "conversation") chooseSourceIn(route.id, source.name);
     else chooseSource(source.name);
+    question.current = document.getElementById("question");
     say({ text: t("upload.added", { name: source.name }) });
     goOn();
   };
   if (!file) return null;
   const count = done + 1 + rest.length;
   return (
-    <Dialog open onClose={leaveAll} title={count > 1 ? t("upload.titleOf", { n: done + 1, count }) : t("upload.title")}>
+    <Dialog open onClose={leaveAll} title={count > 1 ? t("upload.titleOf", { n: done + 1, count }) : t("upload.title")} back={question}>
       {answer.error !== null && (
         <div className={styles["row"]}>
           <p role="alert" className={styles["wrong"]}>
@@ -48,6 +50,7 @@ export function UploadDialog() {
           </div>
         </>
       )}
+      {answer.data?.changeable && <p className={styles["about"]}>{t(count > 1 ? "upload.aboutAll" : "upload.about")}</p>}
       {answer.data?.changeable && <FileToSource key={done} file={file} onAdded={added} onGone={goOn} />}
     </Dialog>
   );

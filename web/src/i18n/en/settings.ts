@@ -37,7 +37,6 @@ export const settings = {
   "settings.tablesOf": "{shown} of {n} tables are shown.",
   "settings.tableOf": "First rows of {name}",
   "settings.addSource": "Add as a source",
-  "settings.discard": "Throw away",
   "settings.sourceName": "Name",
   "settings.address": "Add by address",
   "settings.addressAbout": "The path of a file or folder on the server's machine, or the URL of a database. In the place of a password write $'{'NAME'}', and set LONGTHREAD_SECRET_NAME.",

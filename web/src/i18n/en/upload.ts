@@ -4,6 +4,8 @@ export const upload = {
   "upload.attach": "Attach a file to ask",
   "upload.dropHere": "Drop files here to ask them",
   "upload.title": "Ask a file",
+  "upload.about": "The file becomes a source, under the name below. Your next question asks it. Settings has all sources, also to remove them.",
+  "upload.aboutAll": "Each file becomes a source, under a name of its own. Your next question asks the last one. Settings has all sources, also to remove them.",
   "upload.titleOf": "Ask a file: {n} of {count}",
   "upload.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel (.xlsx), JSON and SQLite.",
   "upload.leave": "Leave it",

@@ -37,7 +37,6 @@ export const settings: Record<keyof typeof english, string> = {
   "settings.tablesOf": "显示了 {n} 张表中的 {shown} 张。",
   "settings.tableOf": "{name} 的前几行",
   "settings.addSource": "添加为数据源",
-  "settings.discard": "丢弃",
   "settings.sourceName": "名称",
   "settings.address": "按地址添加",
   "settings.addressAbout": "服务器所在机器上的文件或文件夹路径，或数据库 URL。密码处请写 $'{'NAME'}'，并设置 LONGTHREAD_SECRET_NAME。",

@@ -6,6 +6,8 @@ export const upload: Record<keyof typeof en, string> = {
   "upload.attach": "添加要提问的文件",
   "upload.dropHere": "把文件拖到这里，即可对其提问",
   "upload.title": "对文件提问",
+  "upload.about": "文件会成为一个数据源，使用下面的名称。你的下一个问题将查询它。所有数据源都在“设置”里，也可以在那里移除。",
+  "upload.aboutAll": "每个文件会成为一个数据源，各有名称。你的下一个问题将查询最后一个。所有数据源都在“设置”里，也可以在那里移除。",
   "upload.titleOf": "对文件提问：第 {n} 个，共 {count} 个",
   "upload.unknown": "无法对 {file} 提问。支持的文件：CSV、TSV、Parquet、Excel（.xlsx）、JSON 和 SQLite。",
   "upload.leave": "不用了",
