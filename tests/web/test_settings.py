@@ -194,6 +194,7 @@ def test_the_model_is_chosen_beside_the_question_and_stays_with_the_conversation
         ask(page, "How many sites are there?")
         page.get_by_text("openai:gone is no longer chosen here").wait_for()
         page.get_by_role("button", name="Model: demo").wait_for()
+        page.locator("form").get_by_role("alert").wait_for()
         page.press("#question", "Enter")
         answered(page, 3)
         last = running.history(thread)["runs"][-1]
