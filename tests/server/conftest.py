@@ -24,14 +24,20 @@ from longthread.testing import ScriptedChatModel
 
 
 class GatedModel(ScriptedChatModel):
-    """A scripted model that waits before each reply while its gate is shut; the gate is open at first."""
+    """A scripted model that waits before each reply, or behind its first piece, while that gate is shut."""
 
     _shut: threading.Event = PrivateAttr(default_factory=threading.Event)
+    _cut: threading.Event = PrivateAttr(default_factory=threading.Event)
 
     @property
     def shut(self) -> threading.Event:
         """Set it to make replies wait."""
         return self._shut
+
+    @property
+    def cut(self) -> threading.Event:
+        """Set it to make replies wait when their first piece is told."""
+        return self._cut
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         # The test's thread and the server's share no loop, so the gate is looked at, not awaited.
@@ -39,6 +45,8 @@ class GatedModel(ScriptedChatModel):
             await asyncio.sleep(0.01)
         async for chunk in super()._astream(*args, **kwargs):
             yield chunk
+            while self._cut.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 @dataclass

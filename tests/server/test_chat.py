@@ -214,6 +214,24 @@ def test_a_run_whose_process_died_goes_on_by_itself(
     assert (run["id"], run["status"]) == (run_id, "finished")
 
 
+def test_what_a_stopped_run_was_writing_is_in_the_history_and_in_what_is_shared(serve: Any) -> None:
+    running = serve([{"finish": "The first of all."}, {"finish": "The second."}])
+    running.model.cut.set()
+    asked = running.ask("One?")
+    with watching(running, asked["events"]) as lines:
+        until(lines, "TEXT_MESSAGE_CONTENT")
+    path = f"/api/conversations/{asked['thread_id']}"
+    assert running.client.post(f"{path}/stop").json()["run"]["unfinished"] == "The firs"
+    assert [run["unfinished"] for run in running.history(asked["thread_id"])["runs"]] == ["The firs"]
+    token = running.client.post(f"{path}/shares", json={}).json()["token"]
+    shared = running.client.get(f"/api/shared/{token}").json()
+    assert [run["unfinished"] for run in shared["runs"]] == ["The firs"]
+    running.model.cut.clear()
+    with watching(running, running.client.post(f"{path}/resume").json()["events"]) as lines:
+        until(lines, "RUN_FINISHED")
+    assert [run["unfinished"] for run in running.history(asked["thread_id"])["runs"]] == ["The firs", ""]
+
+
 def test_a_stopping_server_ends_its_streams_and_keeps_its_runs(serve: Any) -> None:
     running = serve(SCRIPT)
     running.model.shut.set()

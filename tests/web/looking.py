@@ -34,7 +34,8 @@ def answered(tab: Any, count: int = 1) -> None:
 
 def shape(tab: Any) -> list[str]:
     """What a conversation shows, without times, when all of its results are drawn."""
-    tab.wait_for_selector("article [role=status]", state="detached")
+    for unfinished in ("article [role=status]", "[data-undrawn]"):
+        tab.wait_for_selector(unfinished, state="detached")
     text = tab.get_by_role("region", name="Conversation").inner_text()
     return [line for line in re.sub(r"[\d.]+ m?s\b", "", text).split("\n") if line.strip()]
 

@@ -69,6 +69,27 @@ def test_a_run_is_stopped_from_another_tab_and_continued(serve: Any, context: An
     assert tab.get_by_role("button", name="Continue").count() == 0, "only the newest turn can be gone on with"
 
 
+def test_what_a_stopped_answer_said_is_kept_and_no_answer(serve: Any, context: Any) -> None:
+    running = serve(TALK)
+    tab = opened(context, running)
+    running.model.cut.set()
+    ask(tab, "One?")
+    tab.get_by_text("The **fi").wait_for()
+    tab.get_by_role("button", name="Stop").click()
+    said = tab.locator("[data-unfinished]")
+    said.wait_for()
+    live = shape(tab)
+    tab.reload()
+    said.wait_for()
+    assert said.locator("p").all_inner_texts()[0] == "The **fi"
+    assert shape(tab) == live
+    running.model.cut.clear()
+    tab.get_by_role("button", name="Continue").click()
+    answered(tab)
+    assert answers(tab) == ["second"]
+    assert "The **fi" not in str(running.model.calls[-1].messages), "the model does not see it"
+
+
 def test_questions_wait_and_can_be_removed(serve: Any, context: Any) -> None:
     running = serve(TALK)
     tab = opened(context, running)

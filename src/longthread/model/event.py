@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -25,6 +25,10 @@ FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})
 
 HALTS: frozenset[str] = FINAL | {"waiting"}
 """The types that end an execution. Any process continues a waiting run with another execution."""
+
+
+_BEHIND_TEXT: frozenset[EventType] = frozenset({"warning", "paused", "failed"})
+"""The types after which the text before them is still the last that the run has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +83,16 @@ class Mark:
 
 
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def unfinished_text(events: Iterable[Event]) -> str:
+    """Return what a run was writing when it was stopped or failed: text behind its last step, which is no entry.
+    `events` are all of it, in order."""
+    text, message_id = "", None
+    for event in events:
+        if event.type == "text":
+            is_more = event.data.get("message_id") == message_id
+            text, message_id = (text if is_more else "") + event.data["delta"], event.data.get("message_id")
+        elif event.type not in _BEHIND_TEXT:
+            text, message_id = "", None
+    return text

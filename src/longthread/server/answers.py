@@ -360,6 +360,7 @@ class DelegatedRun(TypedDict):
 
 class RunView(TypedDict):
     """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait.
+    `unfinished` is the text that it was writing when it was stopped or failed: no entry, and no model sees it.
     `edited_by` is the user whose edited query it ran, without a model; its answer is empty."""
 
     id: str
@@ -375,6 +376,7 @@ class RunView(TypedDict):
     started_at: Timestamp
     ended_at: Timestamp | None
     outcome: JsonObject
+    unfinished: str
     edited_by: str | None
     approvals: list[DecidedCall]
     warnings: list[str]

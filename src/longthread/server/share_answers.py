@@ -47,6 +47,7 @@ class SharedRun(TypedDict):
     started_at: Timestamp
     ended_at: Timestamp | None
     outcome: JsonObject
+    unfinished: str
 
 
 class SharedConversation(TypedDict):

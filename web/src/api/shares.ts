@@ -27,6 +27,7 @@ export interface SharedRun {
   started_at: string;
   ended_at: string | null;
   outcome: JsonObject;
+  unfinished: string;
 }
 
 /** A conversation up to the message where it was shared. `steps` is by run, or by question outside runs; `before` is the cursor of the earlier messages. */

@@ -302,6 +302,8 @@ export interface RunView {
   started_at: string;
   ended_at: string | null;
   outcome: JsonObject;
+  /** What it was writing when it was stopped or failed. */
+  unfinished: string;
   edited_by: string | null;
   approvals: DecidedCall[];
   warnings: string[];

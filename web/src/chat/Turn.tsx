@@ -8,6 +8,7 @@ import { Button } from "../ui";
 import { Answer } from "./Answer";
 import { Ending } from "./Ending";
 import { Footer } from "./Footer";
+import { Markdown } from "./Markdown";
 import { Question } from "./Question";
 import { Steps } from "./Steps";
 import styles from "./Turn.module.css";
@@ -36,6 +37,7 @@ const NONE: readonly Decided[] = [];
 
 /** A question and what followed. It is drawn again when it changes, not when another one does. */
 export const TurnView = memo(function TurnView({ conversation, turn, isLast, editing, onEdit, onAsk }: TurnViewProps) {
+  const t = useT();
   const { question, run } = turn;
   const acting = "did" in conversation ? conversation : null;
   const running = run?.status === "running";
@@ -58,6 +60,12 @@ export const TurnView = memo(function TurnView({ conversation, turn, isLast, edi
         <Answer threadId={conversation.threadId} text={suggested.text} cards={cards} />
         {suggested.questions.length > 0 && <Suggestions questions={suggested.questions} onAsk={onAsk} />}
         {run && running && <Working run={run} />}
+        {run && run.unfinished !== "" && (
+          <div className={styles["unfinished"]} data-unfinished>
+            <Markdown text={run.unfinished} />
+            <p className={styles["notSeen"]}>{t("chat.unfinished")}</p>
+          </div>
+        )}
         {run && <Ending conversation={acting} run={run} isLast={isLast} />}
         {!running && <Footer conversation={acting} turn={turn} text={text} onEdit={() => onEdit(turn.id)} />}
       </Receipts>

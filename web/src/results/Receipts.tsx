@@ -45,6 +45,7 @@ export function TracedCount({ answer }: { answer: string }) {
   // The answer is parsed for it once more: that can wait until the answer is drawn.
   const counted = useDeferredValue(answer, "");
   const numbers = useMemo(() => numbersIn(counted, scope), [counted, scope]);
+  if (counted !== answer) return <span data-undrawn />;
   if (!numbers.length) return null;
   const traced = numbers.filter(({ source }) => source !== null).length;
   return (

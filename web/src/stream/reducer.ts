@@ -33,6 +33,7 @@ export function emptyRun(id: string): Run {
     thought: "",
     text: null,
     answer: "",
+    unfinished: "",
     warnings: [],
     decided: [],
     waiting: [],
@@ -148,7 +149,9 @@ function failed(run: Run, event: StreamEvent): Run {
 
 function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Outcome): Run {
   const steps = status === "waiting" ? run.steps : run.steps.map(left);
-  return { ...run, ...outcomeOf(status, outcome), status, steps, thought: "", text: null, endedAt: event.timestamp ?? null };
+  const isCut = status === "failed" || (status === "paused" && outcome.reason !== "max_steps");
+  const unfinished = isCut ? (run.text?.text ?? "") : "";
+  return { ...run, ...outcomeOf(status, outcome), status, steps, unfinished, thought: "", text: null, endedAt: event.timestamp ?? null };
 }
 
 /** A call that has no result when its run ends. */

@@ -129,6 +129,8 @@ export interface Run {
   text: StreamedText | null;
   /** The answer, or the summary of a run that is out of steps. */
   answer: string;
+  /** What it was writing when it was stopped or failed: no entry of the log. */
+  unfinished: string;
   warnings: readonly string[];
   decided: readonly Decided[];
   waiting: readonly WaitingCall[];

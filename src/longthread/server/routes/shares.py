@@ -168,6 +168,7 @@ def _run(run: RunView) -> SharedRun:
         "started_at": run["started_at"],
         "ended_at": run["ended_at"],
         "outcome": {key: run["outcome"][key] for key in _TOLD if key in run["outcome"]},
+        "unfinished": run["unfinished"],
     }
 
 

@@ -75,6 +75,7 @@ export const chat = {
   "chat.interrupted": "Interrupted: the process that worked on this is gone. What was done is kept, and is not done again.",
   "chat.paused": "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",
   "chat.stopped": "Stopped. What was done is kept.",
+  "chat.unfinished": "Not finished. It is no part of the conversation: the model does not see this text.",
   "chat.superseded": "Not approved: something else was asked.",
   "chat.queueLabel": "Questions that wait",
   "chat.nextBegins": "Stopped. The question that waited is next.",
