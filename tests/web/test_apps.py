@@ -70,7 +70,7 @@ def test_what_is_sent_to_the_server_works_as_it_is_pasted(serve: Any, open_page:
         page.keyboard.press("Escape")
         versions = page.get_by_role("group", name="Versions of the question")
         with page.expect_response(lambda answer: answer.request.method != "GET"):  # the choice is stored
-            versions.get_by_role("button", name="The one before").click()
+            versions.get_by_role("button", name="Previous").click()
         page.get_by_role("heading", name="First?").wait_for()
         assert said(running) == before
 

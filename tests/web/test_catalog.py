@@ -34,7 +34,7 @@ def test_a_tool_is_tried_before_it_is_stored_then_given_to_a_skill_and_deleted(
     page.get_by_label("Name", exact=True).fill("rockets of")
     page.get_by_label("Name for the model").fill("rockets_of")
     page.get_by_label("Arguments, as JSON Schema").fill("{")
-    page.get_by_text("This is no JSON.").wait_for()
+    page.get_by_text("This is not valid JSON.").wait_for()
     assert page.get_by_role("button", name="Create").is_disabled()
     page.get_by_label("Arguments, as JSON Schema").fill(PARAMETERS)
     page.get_by_label("Source", exact=True).select_option("space")
@@ -65,7 +65,7 @@ def test_a_tool_is_tried_before_it_is_stored_then_given_to_a_skill_and_deleted(
     assert stored["implementation"] == {"type": "query", "database": "space", "sql_template": SQL}
     page.goto(f"{running.url}/settings/skills?new")
     page.get_by_label("Name", exact=True).fill("rocketry")
-    page.get_by_label("Words that call for it").fill("rocket, 火箭，launch")
+    page.get_by_label("Trigger words").fill("rocket, 火箭，launch")
     page.get_by_role("checkbox", name="rockets of").check()
     page.get_by_role("button", name="Create").click()
     page.wait_for_url("**/settings/skills/rocketry")
@@ -73,7 +73,7 @@ def test_a_tool_is_tried_before_it_is_stored_then_given_to_a_skill_and_deleted(
     assert (skill["tools"], skill["trigger_keywords"]) == (["rockets of"], ["rocket", "火箭", "launch"])
     page.goto(f"{running.url}/settings/tools/rockets%20of")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_text("It is used by rocketry").wait_for()
+    page.get_by_role("dialog").get_by_text("Used by rocketry: it is removed there, too").wait_for()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url("**/settings/tools")
     assert running.client.get("/api/catalog/skills/rocketry").json()["definition"]["tools"] == []
@@ -118,7 +118,7 @@ def test_what_is_not_saved_is_not_left_unasked_and_a_wrong_field_is_named(
 def test_what_is_built_in_stays_and_can_be_tried(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     page = open_page(running, "/settings/tools/run_sql")
-    page.get_by_text("This one is built in").wait_for()
+    page.get_by_text("This is built in").wait_for()
     assert page.get_by_label("Description").is_disabled()
     assert page.get_by_role("button", name="Delete").count() == 0
     page.locator("pre", has_text="One SELECT statement").wait_for()

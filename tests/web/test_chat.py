@@ -135,10 +135,10 @@ def test_a_question_is_edited_and_asked_again_and_each_branch_is_kept(serve: Any
     tab.get_by_role("group", name="Answers").get_by_text("2/2").wait_for()
     tab.locator("[data-answer] strong:has-text('third')").wait_for()
     second = opened(context, running, tab.url.rsplit("/", 1)[1])
-    tab.get_by_role("group", name="Answers").get_by_role("button", name="The one before").click()
+    tab.get_by_role("group", name="Answers").get_by_role("button", name="Previous").click()
     for each in (tab, second):
         each.locator("[data-answer] strong:has-text('second')").wait_for()
-    tab.get_by_role("group", name="Versions of the question").get_by_role("button", name="The one before").click()
+    tab.get_by_role("group", name="Versions of the question").get_by_role("button", name="Previous").click()
     for each in (tab, second):
         each.locator("[data-answer] strong:has-text('first')").wait_for()
         assert "One?" in each.locator("article").inner_text()
@@ -220,7 +220,7 @@ def test_an_answer_is_said_once_at_its_end(serve: Any, context: Any) -> None:
     said = tab.locator("[aria-live=polite].unseen")
     for n, word in enumerate(("first", "second"), 1):
         ask(tab, f"{n}?")
-        tab.get_by_text(f"The answer is there: The {word}.").wait_for(state="attached")
+        tab.get_by_text(f"The answer is ready: The {word}.").wait_for(state="attached")
     tab.reload()
     answered(tab, 2)
     assert said.inner_text() == "", "what was there before is not said"
@@ -236,7 +236,7 @@ def test_calls_are_edited_approved_and_rejected(serve: Any, context: Any, store_
     first.get_by_role("button", name="Edit").click()
     first.get_by_label("Arguments").fill("{to: bob}")
     first.get_by_role("button", name="Approve with these").click()
-    first.get_by_role("alert").get_by_text("This is no JSON").wait_for()
+    first.get_by_role("alert").get_by_text("This is not valid JSON").wait_for()
     first.get_by_label("Arguments").fill('{"to": "bob"}')
     first.get_by_role("button", name="Approve with these").click()
     other.wait_for(state="detached")
@@ -259,7 +259,7 @@ def test_another_question_supersedes_what_waits(serve: Any, context: Any, store_
     ask(tab, "Something else?")
     answered(tab)
     assert tab.locator("form[data-call]").count() == 0
-    assert tab.get_by_text("Not approved: something else was asked.").is_visible()
+    assert tab.get_by_text("Not approved: another question was asked instead.").is_visible()
 
 
 def test_from_a_call_to_the_conversation_below_and_back(serve: Any, context: Any, store_address: str) -> None:
@@ -281,13 +281,13 @@ def test_from_a_call_to_the_conversation_below_and_back(serve: Any, context: Any
     tab.get_by_text("clerk waits for approval").wait_for()
     tab.get_by_role("link", name="Conversation with 研究员").click()
     tab.locator("[data-answer] strong:has-text('44')").wait_for()
-    tab.get_by_role("link", name="Asked for in").click()
-    tab.get_by_role("link", name="Decide there").click()
+    tab.get_by_role("link", name="Asked in").click()
+    tab.get_by_role("link", name="Go there to decide").click()
     tab.get_by_role("button", name="Approve").click()
     tab.locator("[data-answer] strong:has-text('Sent')").wait_for()
-    tab.get_by_role("link", name="Asked for in").click()
+    tab.get_by_role("link", name="Asked in").click()
     tab.get_by_role("button", name="2 steps").wait_for()
-    tab.get_by_role("link", name="Decide there").wait_for(state="detached")
+    tab.get_by_role("link", name="Go there to decide").wait_for(state="detached")
     tab.get_by_role("button", name="2 steps").click()
     assert tab.get_by_role("button", name="Asked clerk").is_visible(), ASK_CLERK
 

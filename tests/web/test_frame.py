@@ -86,7 +86,7 @@ def test_the_palette_goes_anywhere_without_a_mouse(serve: Any, open_page: Any) -
     assert page.input_value("#question") == "?"
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keys").wait_for()
+    page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
 
 
 def test_a_narrow_screen_has_a_drawer_and_never_goes_sideways(serve: Any, open_page: Any) -> None:
@@ -115,7 +115,7 @@ def test_a_server_that_is_away_is_told_and_the_page_goes_on(serve: Any, open_pag
     page = open_page(running, f"/c/{thread}", quiet=False)
     page.locator("main strong", has_text="41").wait_for()
     running.stop()
-    page.get_by_text("The server is not heard.").wait_for()
+    page.get_by_text("No connection to the server.").wait_for()
     page.get_by_role("link", name="New conversation").click()
     ask(page, "And now?")
     page.get_by_text("The server does not answer. Is it running?").wait_for()

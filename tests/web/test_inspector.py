@@ -23,7 +23,7 @@ def test_the_inspector_shows_what_each_call_saw(serve: Any, open_page: Any) -> N
     bar = inspector.get_by_role("img").first.get_attribute("aria-label") or ""
     assert "System and tools" in bar and "Whole" in bar
     inspector.get_by_label("Changes since the call before").check()
-    inspector.get_by_text("Came in").wait_for()
+    inspector.get_by_text("Added").wait_for()
     inspector.get_by_role("button", name="Copy JSON").click()
     tab.get_by_text("Copied what the call saw.").wait_for()
     copied = json.loads(tab.evaluate("navigator.clipboard.readText()"))

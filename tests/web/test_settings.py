@@ -60,8 +60,8 @@ TOWNS, RIVERS = ["towns.csv", "city,n\nBerlin,3\n"], ["rivers.csv", "river,km\nS
 @pytest.mark.parametrize(
     ("width", "locale", "scheme", "add", "leave", "attach"),
     [
-        (1280, "en", "light", "Add as a source", "Leave it", "Attach a file to ask"),
-        (390, "zh-CN", "dark", "添加为数据源", "不用了", "添加要提问的文件"),
+        (1280, "en", "light", "Add as a source", "Skip this file", "Attach a file to ask"),
+        (390, "zh-CN", "dark", "添加为数据源", "跳过这个文件", "添加要提问的文件"),
     ],
 )
 def test_files_that_are_dropped_or_attached_are_asked_next(

@@ -41,7 +41,7 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
 
     reader = open_page(running, link.removeprefix(running.url), quiet=False)
     drawn(reader)
-    reader.get_by_text("To read only").wait_for()
+    reader.get_by_text("Read only:").wait_for()
     assert reader.title() == f"{QUESTION} · Longthread"
     assert reader.get_by_text("Thank you").count() == 0, "what was said later is not shared"
     reader.get_by_role("button", name="3 steps").click()
@@ -54,14 +54,14 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     reader.get_by_role("button", name="Query q1", exact=True).hover()
     reader.locator("pre", has_text="strftime").wait_for()
     reader.get_by_role("tab", name="SQL").click()
-    reader.get_by_text("This page is to read only").wait_for()
+    reader.get_by_text("This page is read only").wait_for()
     for name in ("Again", "Edit", "Send", "Inspector", "New conversation"):
         assert reader.get_by_role("button", name=name).count() == 0, name
 
     page.get_by_role("button", name="Revoke the link").click()
     page.get_by_role("button", name="Make a link").wait_for()
     reader.reload()
-    reader.get_by_text("This link shows nothing any more.").wait_for()
+    reader.get_by_text("This link no longer works.").wait_for()
 
 
 def test_each_screen_of_sharing_can_be_used_by_everyone(serve: Any, open_page: Any) -> None:

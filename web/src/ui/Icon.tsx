@@ -14,7 +14,7 @@ const PATHS = {
   download: "M10 3v9M6 8.5l4 4 4-4M4 16.5h12",
   copy: "M7 7h9v9H7zM4 13V4h9",
   again: "M15.5 8A6 6 0 105 13.3M15.5 3.5V8H11",
-  stop: "M5.5 5.5h9v9h-9z",
+  stop: "M5 5h10v10H5z",
   up: "M10 16V4M5 9l5-5 5 5",
   down: "M10 4v12M5 11l5 5 5-5",
   left: "M12 5l-5 5 5 5",
@@ -39,7 +39,7 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
       width={size}
       height={size}
       viewBox="0 0 20 20"
-      fill="none"
+      fill={name === "stop" ? "currentColor" : "none"}
       stroke="currentColor"
       strokeWidth={name === "more" ? 2.4 : 1.5}
       strokeLinecap="round"

@@ -46,7 +46,7 @@ export function UploadDialog() {
         <>
           <p>{t("settings.sourcesListed")}</p>
           <div className={styles["row"]}>
-            <Button onClick={leaveAll}>{t("upload.leave")}</Button>
+            <Button onClick={leaveAll}>{t("shell.close")}</Button>
           </div>
         </>
       )}

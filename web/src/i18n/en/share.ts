@@ -2,12 +2,12 @@
 
 export const share = {
   "share.title": "A shared conversation",
-  "share.note": "To read only: the conversation as it was on {when}. What was said later is not here.",
-  "share.gone": "This link shows nothing any more.",
-  "share.goneHelp": "It was revoked, it has expired, or its address is not complete. Ask who gave it to you for a new one.",
+  "share.note": "Read only: the conversation as it was on {when}. Later messages are not here.",
+  "share.gone": "This link no longer works.",
+  "share.goneHelp": "It was revoked, it has expired, or the address is incomplete. Ask the person who gave it to you for a new one.",
   "share.about": "Whoever has the link reads this conversation as it is now: questions, answers, and each step with its rows.",
   "share.without": "What is asked later is not in it, and neither are other branches, memories, and the addresses of sources. Nobody can ask or change anything by it.",
-  "share.local": "This server is open at an address of your own machine: others cannot reach a link to it.",
+  "share.local": "You opened this server at an address of your own machine: a link to it does not work for others.",
   "share.busy": "An answer is under way, or waits for your decision. Make the link when that is over.",
   "share.works": "The link works",
   "share.days": "{n, plural, one {for # day} other {for # days}}",

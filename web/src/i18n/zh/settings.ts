@@ -16,7 +16,7 @@ export const settings: Record<keyof typeof english, string> = {
   "settings.output": "输出",
   "settings.cost": "费用",
   "settings.fallbackOf": "{model} 的备用模型",
-  "settings.modelsAbout": "运行时使用 {model}，除非请求中指定了别的模型。",
+  "settings.modelsAbout": "问题由 {model} 回答，除非你在提问框旁选择了别的模型。",
   "settings.keys": "提供方的密钥",
   "settings.keysAbout": "密钥会先向提供方核对，再加密保存在本机，之后不再显示。",
   "settings.keysElsewhere": "密钥只能在服务器所在的机器上填写。",
