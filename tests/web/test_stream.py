@@ -222,6 +222,13 @@ def test_a_message_that_the_address_names_is_shown_and_the_keys_go_from_question
     while not tab.evaluate(top, named["id"]):
         tab.wait_for_timeout(10)
 
+    # Paper has what is not in sight, too.
+    tab.evaluate("window.print = () => { window.printed = document.querySelectorAll('article').length; }")
+    tab.locator("main > header").get_by_role("button", name="More").click()
+    tab.get_by_role("menuitem", name="Print").click()
+    tab.wait_for_function("window.printed >= 90")
+    tab.wait_for_function("document.querySelectorAll('article').length < 30")
+
 
 def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, context: Any, store_address: str) -> None:
     running = serve(["never asked"])

@@ -1,10 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useT } from "../i18n";
+import { useStore } from "../store";
 import type { Turn } from "../stream/types";
 import { Icon } from "../ui";
 import styles from "./Column.module.css";
 import { inTurn } from "./inTurn";
+import { printing } from "./printing";
 
 export interface ColumnHandle {
   toEnd: () => void;
@@ -43,12 +46,13 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
   // After an edit another branch is shown, and nothing of it is new to who made it.
   const isNew = left !== null && left !== last && turns.some(({ id }) => id === left.id);
   const keyOf = useCallback((index: number) => turns[index]?.id ?? index, [turns]);
+  const prints = usePrints();
   const virtual = useVirtualizer({
     count: turns.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => GUESSED,
     getItemKey: keyOf,
-    overscan: 3,
+    overscan: prints ? turns.length : 3,
     gap: GAP,
     // Rows are light until it is their turn: what is scrolled need not wait for them.
     useFlushSync: false,
@@ -83,14 +87,14 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     <div className={styles["frame"]}>
       <div ref={scroller} className={styles["scroller"]} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("chat.column")}>
         <div className={styles["column"]} onClickCapture={(event) => (held.current ||= opensFold(event.target))}>
-          <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
+          <div className={styles["room"]} style={{ height: virtual.getTotalSize() }}>
             <div className={styles["rows"]} style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
               {items.map((item) => {
                 const turn = turns[item.index];
                 return (
                   turn && (
                     <div key={item.key} data-index={item.index} data-turn={turn.id} ref={virtual.measureElement}>
-                      <Row turn={turn} isLast={item.index === turns.length - 1} height={item.size} render={render} />
+                      <Row turn={turn} isLast={item.index === turns.length - 1} height={item.size} prints={prints} render={render} />
                     </div>
                   )
                 );
@@ -115,14 +119,30 @@ interface RowProps {
   turn: Turn;
   isLast: boolean;
   height: number;
+  prints: boolean;
   render: ColumnProps["render"];
 }
 
 /** A turn. One that comes into sight is drawn when it is its turn, and has its room meanwhile; the last one at once. */
-function Row({ turn, isLast, height, render }: RowProps) {
+function Row({ turn, isLast, height, prints, render }: RowProps) {
   const [drawn, setDrawn] = useState(isLast);
   useEffect(() => (drawn ? undefined : inTurn(() => setDrawn(true))), [drawn]);
-  return drawn ? render(turn, isLast) : <div style={{ height }} data-undrawn />;
+  return drawn || prints ? render(turn, isLast) : <div style={{ height }} data-undrawn />;
+}
+
+/** Whether it is printed: from the page, or by the browser's own command, which does not wait for charts. */
+function usePrints(): boolean {
+  useEffect(() => {
+    const begin = () => flushSync(() => printing.set(true));
+    const end = () => printing.set(false);
+    window.addEventListener("beforeprint", begin);
+    window.addEventListener("afterprint", end);
+    return () => {
+      window.removeEventListener("beforeprint", begin);
+      window.removeEventListener("afterprint", end);
+    };
+  }, []);
+  return useStore(printing);
 }
 
 const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;

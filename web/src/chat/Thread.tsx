@@ -59,7 +59,6 @@ export function Thread({ threadId, at }: ThreadProps) {
         <Absent load={load} error={error} conversation={conversation} />
       ) : (
         <>
-          <Above data={data} />
           <Column
             ref={column}
             turns={turns}
@@ -138,17 +137,6 @@ function Absent({ load, error, conversation }: AbsentProps) {
         </div>
       )}
     </div>
-  );
-}
-
-/** The way back to the conversation whose agent asked in this one. */
-function Above({ data }: { data: ConversationData }) {
-  const t = useT();
-  if (data.parent === null) return null;
-  return (
-    <p className={styles["above"]}>
-      <Link to={toConversation(data.parent.id)}>{t("chat.askedIn", { label: data.parent.label })}</Link>
-    </p>
   );
 }
 

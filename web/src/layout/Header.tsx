@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
 import type { UsageView } from "../api/types";
+import { printAll } from "../chat/printing";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
@@ -97,7 +98,7 @@ function Tools({ threadId }: { threadId: string }) {
       <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
       <Menu trigger={<IconButton icon="more" label={t("shell.more")} />}>
         <ExportItems id={threadId} />
-        <MenuItem icon="copy" onClick={() => window.print()}>
+        <MenuItem icon="copy" onClick={() => void printAll()}>
           {t("list.print")}
         </MenuItem>
         <MenuSeparator />

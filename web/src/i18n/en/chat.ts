@@ -90,7 +90,6 @@ export const chat = {
   "chat.demo": "demo model",
   "chat.demoHint": "Rule-based: no language model is at work. Start Longthread with --model for a real one.",
   "chat.tokens": "{input} tokens in, {output} out",
-  "chat.askedIn": "Asked in “{label}”",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Go there to decide",
   "chat.modelDropped": "{model} is no longer chosen here. Send again: the default model answers.",

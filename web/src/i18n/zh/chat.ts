@@ -90,7 +90,6 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.demo": "演示模型",
   "chat.demoHint": "基于规则，没有使用语言模型。启动时用 --model 指定真实模型。",
   "chat.tokens": "输入 {input} 个 token，输出 {output} 个",
-  "chat.askedIn": "来自“{label}”",
   "chat.agentWaits": "{agent} 正在等待批准：{label}",
   "chat.decideThere": "前往批准",
   "chat.modelDropped": "已取消选择 {model}。请重新发送，由默认模型回答。",
