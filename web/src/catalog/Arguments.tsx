@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from "react";
+import { parseToSend } from "../api/exact";
 import type { Json, JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { classes } from "../ui";
@@ -60,8 +61,8 @@ export function Arguments({ parameters, onChange, open }: ArgumentsProps) {
 
 function parsed(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+    const value = parseToSend(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
   } catch {
     return null;
   }
@@ -116,9 +117,10 @@ const shown = (value: Json | undefined) => (value === undefined ? "" : typeof va
 function read(text: string, type: string): Json | undefined {
   if (text === "") return undefined;
   if (type === "string" || type === "") return text;
-  if (type === "integer" || type === "number") return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text;
+  const isWhole = /^-?[1-9]\d*$/.test(text.trim());
+  if ((type === "integer" || type === "number") && !isWhole) return text.trim() !== "" && String(Number(text)) === text.trim() ? Number(text) : text;
   try {
-    return JSON.parse(text) as Json;
+    return parseToSend(text);
   } catch {
     return text;
   }

@@ -1,4 +1,5 @@
 import { type ReactNode, useId, useState } from "react";
+import { parseToSend } from "../api/exact";
 import type { Json, JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { classes } from "../ui";
@@ -189,7 +190,7 @@ export function ObjectText({ rows, value, onChange, ...field }: ObjectProps) {
   const change = (next: string) => {
     setText(next);
     try {
-      const parsed: unknown = next.trim() === "" ? {} : JSON.parse(next);
+      const parsed: unknown = next.trim() === "" ? {} : parseToSend(next);
       if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new SyntaxError();
       unreadable(field.path, undefined);
       onChange(parsed as JsonObject);

@@ -1,4 +1,5 @@
 import { type FormEvent, useId, useRef, useState } from "react";
+import { asArguments, parseToSend } from "../api/exact";
 import type { JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
@@ -9,7 +10,7 @@ import { Button } from "../ui";
 import styles from "./Cards.module.css";
 import * as actions from "./actions";
 import { composes } from "./keys";
-import { asJson, visible } from "./visible";
+import { visible, whole } from "./visible";
 
 interface ApprovalProps {
   conversation: Conversation;
@@ -19,7 +20,7 @@ interface ApprovalProps {
 /** A call that waits: it is made as it is or with other arguments, or it is not made. */
 export function Approval({ conversation, call }: ApprovalProps) {
   const t = useT();
-  const said = asJson(call.args);
+  const said = whole(asArguments(call.args as JsonObject, call.parameters as JsonObject));
   const [mode, setMode] = useState<"choose" | "edit" | "reject">("choose");
   const [text, setText] = useState(said);
   const [reason, setReason] = useState("");
@@ -90,9 +91,9 @@ export function Approval({ conversation, call }: ApprovalProps) {
 class NoObject extends Error {}
 
 function objectOf(text: string): JsonObject {
-  const value: unknown = JSON.parse(text);
+  const value = parseToSend(text);
   if (value === null || typeof value !== "object" || Array.isArray(value)) throw new NoObject();
-  return value as JsonObject;
+  return value;
 }
 
 function useDecision(conversation: Conversation, call: string) {

@@ -9,5 +9,11 @@ export const visible = (text: string): string => text.replace(UNSEEN, (found) =>
 
 const LONGEST = 20_000;
 
-/** Arguments or a result as they are read: JSON, of which everything shows. */
-export const asJson = (value: unknown): string => visible(JSON.stringify(value, null, 2) ?? "").slice(0, LONGEST);
+/** Arguments that a person decides about: JSON, all of it, and every character shows. */
+export const whole = (value: unknown): string => visible(JSON.stringify(value, null, 2) ?? "");
+
+/** Arguments or a result that are looked at: JSON, cut where it is very long. */
+export function asJson(value: unknown): string {
+  const text = whole(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
+}

@@ -15,6 +15,8 @@ const years = result(["year", "launches", "successful", "share"], [
 ]);
 const countries = result(["country", "rockets_count"], [["China", 15], ["United States", 11], ["Russia", 5], ["South Korea", 1]]);
 
+const sales = result(["country", "revenue", "cost"], [["France", 1200, 900], ["Germany", 3400, 3000]]);
+
 const one = (cell: Cell, column = "total") => result([column], [[cell]]);
 
 /** Each number with its cell as `row:column value`, or `-`. */
@@ -134,13 +136,28 @@ describe("not traced", () => {
     ["The revenue was $1,234 in total.", [result(["id"], [[7], [8]], { total: 1234 })]],
     ["China had 150 failures.", [result(["country", "launches", "failures"], [["China", 150, 12], ["France", 90, 3]])]],
     ["China has 15 [q2].", [countries, result(["country", "n"], [["China", 16]], { label: "q2" })]],
+    ["France had a revenue of 900.", [sales]],
+    ["Italy had a revenue of 3400.", [sales]],
+    ["意大利的收入是 3400。", [result(["国家", "收入"], [["法国", 1200], ["德国", 3400]])]],
+    ["Germany had a revenue of 3400 [q9].", [sales]],
+    ["Since 2016 there were 143 launches.", [years]],
+    ["Sales rose 37.5%.", [one(0.375, "avg_weight_kg")]],
     ["1,234.5 kg", [result(["mass"], [[1234.4], [1234.6]])]],
   ])("%s", (answer, results) => {
     expect(tracer(results)(answer).every(({ source }) => source === null)).toBe(true);
   });
 
   test("years that no result has are words", () => {
-    expect(told("Since 2016 there were 143 launches.", [years])).toEqual(["143=4:1 143"]);
+    expect(told("Since 2016 the most were 143 launches.", [years])).toEqual(["143=4:1 143"]);
+  });
+
+  test("what may be a year counts where it is none", () => {
+    expect(told("Since 2016 there were 2011 customers and 1950 stores, 2020 家客户。", [years])).toEqual(["2011=-", "1950=-", "2020=-"]);
+  });
+
+  test("the row that is the most needs no name", () => {
+    expect(told("The highest revenue was 3400.", [sales])).toEqual(["3400=1:1 3400"]);
+    expect(told("收入最高的是 3400。", [result(["国家", "收入"], [["法国", 1200], ["德国", 3400]])])).toEqual(["3400=1:1 3400"]);
   });
 
   test("rows that are alike are all told", () => {

@@ -46,6 +46,8 @@ interface Place {
   readonly at: number;
   readonly before: string;
   readonly behind: string;
+  /** What the sentence says of it: what stands before it, but for the number before and its noun. */
+  readonly between: string;
   readonly isRow: boolean;
 }
 
@@ -77,14 +79,16 @@ function newTracer(results: readonly QueryResult[]): Tracer {
   const indexed = results.map(index).toReversed();
   const names = namesIn(results);
   return (block, isRow = false) => {
+    let last = 0;
     const found = numerals(block, names).map((numeral) => {
-      const place = placeOf(block, numeral, isRow);
+      const place = placeOf(block, numeral, isRow, last);
+      last = numeral.end;
       const source = first(cited(place.sentence, block, indexed), (each) => traced(numeral, place, each));
       const { start, end } = numeral;
-      return { receipt: { start, end, text: block.slice(start, end), source }, year: numeral.year };
+      return { receipt: { start, end, text: block.slice(start, end), source }, isTime: numeral.year && isTime(place) };
     });
     // A year that no result has is a part of the sentence.
-    return found.filter(({ receipt, year }) => receipt.source || !year).map(({ receipt }) => receipt);
+    return found.filter(({ receipt, isTime }) => receipt.source || !isTime).map(({ receipt }) => receipt);
   };
 }
 
@@ -100,15 +104,20 @@ function namesIn(results: readonly QueryResult[]): Set<string> {
 
 const isName = (cell: unknown): cell is string => typeof cell === "string" && cell.length < 200 && /\p{L}/u.test(cell) && /\d/.test(cell);
 
-function placeOf(block: string, { start, end }: Numeral, isRow: boolean): Place {
+function placeOf(block: string, { start, end }: Numeral, isRow: boolean, last: number): Place {
   const { sentence, from } = isRow ? { sentence: block, from: 0 } : sentenceAt(block, start);
-  return { sentence, at: start - from, before: block.slice(0, start), behind: block.slice(end), isRow };
+  return { sentence, at: start - from, before: block.slice(0, start), behind: block.slice(end), between: last > from ? block.slice(last, start).replace(NOUN, "") : block.slice(from, start), isRow };
 }
+
+const TIME = /(?:\b(?:in|since|from|to|until|till|by|before|after|during|through|between|(?:19|20)\d\d\W+and|of|year|early|mid|late)|[在从自于至到前后截止–—-])[\s*_`]*$/i;
+
+/** Whether what may be a year is one, as far as the words beside it say: `2011 customers` are none. */
+const isTime = ({ before, behind }: Place) => TIME.test(before) || !/^[\s*_`]*(?:\p{Ll}|(?!年)\p{Script=Han})/u.test(behind);
 
 /** The results that a sentence cites, and no others. Without a citation of its own, those that its block cites come first. */
 function cited(sentence: string, block: string, indexed: readonly Indexed[]): readonly Indexed[] {
   const own = indexed.filter(isIn(sentence));
-  if (own.length) return own;
+  if (own.length || /\[q\d/.test(sentence)) return own;
   const near = isIn(block);
   return [...indexed.filter(near), ...indexed.filter((each) => !near(each))];
 }
@@ -137,14 +146,16 @@ function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null
   return at ? { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) } : null;
 }
 
-function matches(numeral: Numeral, place: Place, { result, numbers }: Indexed): Match[] {
+function matches(numeral: Numeral, place: Place, { result, kinds, numbers }: Indexed): Match[] {
   const { columns } = result;
+  const named = columns.map((name) => place.isRow || namesColumn(place.sentence, name));
   const units = columns.map((name) => place.isRow || namesUnit(place.sentence, name));
   // `96.5 % successful` is a share, whatever it is called.
-  const others = columns.map((name) => !place.isRow && !numeral.percent && isOfAnother(place.behind, name, columns));
+  const measures = columns.filter((_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]));
+  const others = columns.map((name) => !place.isRow && (isOfAnother(place, name, measures, numeral.percent)));
   return numbers.flatMap((cells, row) =>
     cells.flatMap((cell, column) => {
-      const found = cell && !others[column] && worth(numeral, cell, columns[column] ?? "", units[column] ?? false);
+      const found = cell && !others[column] && worth(numeral, cell, { column: columns[column] ?? "", isNamed: named[column] ?? false, isUnitTold: units[column] ?? false });
       return found ? [{ row, column, exact: found === "same" }] : [];
     }),
   );
@@ -152,10 +163,14 @@ function matches(numeral: Numeral, place: Place, { result, numbers }: Indexed): 
 
 const NOUN = /^[\s*_`]*([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)/u;
 
-/** Whether the words right behind a number name other columns and not this one: `150 failures` is none of `launches`. */
-function isOfAnother(behind: string, column: string, columns: readonly string[]): boolean {
-  const noun = NOUN.exec(behind)?.[1] ?? "";
-  return !namesColumn(noun, column) && columns.some((each) => namesColumn(noun, each));
+/**
+ * Whether the words beside a number name other columns and not this one: `150 failures` is none of `launches`, and a
+ * `revenue of 900` is no cost.
+ */
+function isOfAnother({ behind, between }: Place, column: string, columns: readonly string[], isShare: boolean): boolean {
+  const noun = isShare ? "" : (NOUN.exec(behind)?.[1] ?? "");
+  const said = [noun, between].find((text) => columns.some((each) => namesColumn(text, each)));
+  return said !== undefined && !namesColumn(said, column);
 }
 
 /** Of the cells that are worth it those that the sentence means; none if that is not sure. */
@@ -176,8 +191,13 @@ function meant(numeral: Numeral, { sentence, at, isRow }: Place, { result, kinds
   const digits = digitsOf(numeral.digits);
   if (digits < 3 && !numeral.digits.places) return [];
   const named = free.filter(isNamed);
-  return named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
+  const sure = named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
+  // `Italy had 3400`: a row that has a name is meant where it is named, is the highest or the like, or where all are alike.
+  const isNameless = kinds.every((kind) => kind !== "text" && kind !== "year");
+  return isNameless || EXTREME.test(sentence) || sure.length === result.rows.length ? sure : [];
 }
+
+const EXTREME = /\b(?:most|least|best|worst|top|max(?:imum)?|min(?:imum)?|peak(?:ed)?|record|first|last|\p{L}{2,}est)\b|最|首|峰|第一/iu;
 
 /** Those that are so, if any is. */
 function preferred(found: readonly Match[], isSo: (one: Match) => boolean): readonly Match[] {

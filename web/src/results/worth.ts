@@ -20,9 +20,15 @@ export function cellNumber(cell: Cell): CellNumber | null {
   return number && { number, percent };
 }
 
-/** `isUnitTold`: the unit of the column is said where the number stands. */
-export function worth(numeral: Numeral, cell: CellNumber, column: string, isUnitTold: boolean): Worth {
-  if (numeral.percent) return ofPercent(numeral, cell, column);
+/** A column, and whether its name and the unit in it are said where the number stands. */
+export interface Told {
+  readonly column: string;
+  readonly isNamed: boolean;
+  readonly isUnitTold: boolean;
+}
+
+export function worth(numeral: Numeral, cell: CellNumber, { column, isNamed, isUnitTold }: Told): Worth {
+  if (numeral.percent) return ofPercent(numeral, cell, column, isNamed);
   if (cell.percent) return null;
   // 37.8 million is 37800000, and it is 37.8 in `cost_million_usd`; 37.8 is so only where millions are spoken of.
   const scale = scaleOf(column);
@@ -37,12 +43,12 @@ export function namesUnit(text: string, column: string): boolean {
   return said === null || said.test(text.toLowerCase());
 }
 
-/** 94.9 % is the cell `94.9%`, 94.9 in a column of percents, shares or with a fraction, or the share 0.949. */
-function ofPercent(numeral: Numeral, cell: CellNumber, column: string): Worth {
+/** 94.9 % is the cell `94.9%`, 94.9 in a column of percents or shares, or one with fractions that is named, or the share 0.949. */
+function ofPercent(numeral: Numeral, cell: CellNumber, column: string, isNamed: boolean): Worth {
   if (numeral.power) return null;
   const { digits, places } = cell.number;
   const isPercent = cell.percent || PERCENT.test(column);
-  const isShare = isPercent || SHARE.test(column) || digits % 10n ** BigInt(places) !== 0n;
+  const isShare = isPercent || SHARE.test(column) || (isNamed && digits % 10n ** BigInt(places) !== 0n);
   if (!isShare) return null;
   // A share up to 1 is a part of 1, not of 100.
   const isPart = !isPercent && size(digits) <= 10n ** BigInt(places);

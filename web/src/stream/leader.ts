@@ -1,5 +1,6 @@
 // The one connection of a browser. The tab that holds the lock opens it for all tabs, and tells them what comes.
 
+import { parseExact } from "../api/exact";
 import type { StreamEvent } from "./events";
 import { START, isBehind, positionOf } from "./reducer";
 import type { Position } from "./types";
@@ -122,7 +123,7 @@ export class Leader {
   }
 
   private run(message: MessageEvent<string>): void {
-    const { thread_id, run_id, event } = JSON.parse(message.data) as { thread_id: string; run_id: string; event: StreamEvent };
+    const { thread_id, run_id, event } = parseExact(message.data) as { thread_id: string; run_id: string; event: StreamEvent };
     const key = keyOf(thread_id, run_id);
     const place = message.lastEventId.split(",")[this.order.indexOf(key) + 1];
     const isTold = event.name === "longthread.interrupted";
