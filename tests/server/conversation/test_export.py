@@ -20,24 +20,27 @@ SCRIPT = [{"thought": "Count.", "action": "run_sql", "args": {"sql": SQL}}, {"fi
 def export(running: Any, thread: str, format_: str) -> Any:
     answer = running.client.get(f"/api/conversations/{thread}/export", params={"format": format_})
     assert answer.status_code == 200, answer.text
-    assert answer.headers["content-disposition"] == f'attachment; filename="conversation.{format_}"'
+    named = (
+        f"attachment; filename=\"conversation.{format_}\"; filename*=UTF-8''%E5%A4%9A%E5%B0%91%20How%20many.{format_}"
+    )
+    assert answer.headers["content-disposition"] == named
     return answer
 
 
 def test_a_conversation_is_exported_to_read_and_as_data(serve: Any) -> None:
     running = serve(SCRIPT)
-    thread = running.answer("How many?")["thread_id"]
+    thread = running.answer("多少/How many?")["thread_id"]
     running.client.post(f"/api/conversations/{thread}/messages/{running.history(thread)['messages'][1]['id']}/again")
     assert running.client.get(running.history(thread)["run"]["events"]).status_code in {200, 204}
     text = export(running, thread, "md").text
-    assert text.count("## How many?") == 1
+    assert text.count("## 多少/How many?") == 1
     assert f"```sql\n{SQL}\n```" in text and text.count("It is 42 [q1].") == 1
     assert export(running, thread, "json").json() == running.history(thread)
 
 
 def test_an_export_of_all_that_is_kept_is_imported(serve: Any, tmp_path: Any) -> None:
     running = serve(SCRIPT)
-    thread = running.answer("How many?")["thread_id"]
+    thread = running.answer("多少/How many?")["thread_id"]
     data = export(running, thread, "jsonl").content
     assert json.loads(data.splitlines()[0])["threads"] == 1
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from enum import StrEnum
 from typing import Annotated, Any, BinaryIO
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -27,6 +29,10 @@ from longthread.store.transfer.archive import export_lines
 router = APIRouter(prefix="/api", tags=["conversations"])
 
 _CHUNK = 2**16
+_NO_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+"""What a file's name may not have on some system."""
+_LONGEST_NAME = 60
+"""Characters of the name; in UTF-8 it must have room in 255 bytes."""
 
 
 class ConversationFormat(StrEnum):
@@ -69,14 +75,22 @@ async def export(
         made = stack.enter_context(tempfile.TemporaryFile())
         # One snapshot: the file holds what there was at one moment.
         async with served.analyst.store.reading() as tx:
-            await _write(tx, thread_id, format_, made, user)
+            title = await _write(tx, thread_id, format_, made, user)
         made.seek(0)
         stack.pop_all()  # the answer closes it
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="conversation.{format_}"'}
+    headers = {**NO_STORE, "Content-Disposition": _disposition(title, format_)}
     return StreamingResponse(_chunks(made), media_type=_TYPES[format_], headers=headers)
 
 
-async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, to: BinaryIO, user: str) -> None:
+def _disposition(title: str | None, format_: ConversationFormat) -> str:
+    """The file has the conversation's name, as far as every system takes it; older clients read the first one."""
+    name = " ".join(_NO_NAME.sub(" ", title or "").split())[:_LONGEST_NAME].strip(". ") or "conversation"
+    whole = quote(f"{name}.{format_}", safe="", errors="replace")
+    return f"attachment; filename=\"conversation.{format_}\"; filename*=UTF-8''{whole}"
+
+
+async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, to: BinaryIO, user: str) -> str | None:
+    """Write the file. Returns the conversation's title."""
     thread = await log.find_thread(tx, thread_id, user_id=user)
     if format_ is ConversationFormat.MARKDOWN:
         entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count)) if thread.tip else []
@@ -88,6 +102,7 @@ async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, t
         ids = [thread_id, *await log.threads_below(tx, thread_id, user_id=user)]
         async for line in export_lines(tx, ids, _silent, {}):
             to.write(line)
+    return thread.title
 
 
 def _silent(done: int, total: int, what: str) -> None:
