@@ -12,6 +12,8 @@ type State = { step: "sends"; part: number } | { step: "failed"; error: unknown 
 
 interface FileToSourceProps {
   file: File;
+  /** Whether it is one of several. */
+  several?: boolean;
   onAdded: (source: SourceView) => void;
   /** It was cancelled, thrown away, or cannot be used. */
   onGone: () => void;
@@ -28,7 +30,7 @@ export function FileToSource(props: FileToSourceProps) {
   return <Attempt key={tries} {...props} onAgain={() => setTries(tries + 1)} />;
 }
 
-function Attempt({ file, onAdded, onGone, onAgain }: FileToSourceProps & { onAgain: () => void }) {
+function Attempt({ file, several = false, onAdded, onGone, onAgain }: FileToSourceProps & { onAgain: () => void }) {
   const t = useT();
   const [state, setState] = useState<State>(BEGUN);
   const added = useRef(false);
@@ -53,7 +55,7 @@ function Attempt({ file, onAdded, onGone, onAgain }: FileToSourceProps & { onAga
     };
   }, [file]);
   if (state.step === "failed") return <Failed said={sentence(state.error)} onGone={onGone} onAgain={onAgain} />;
-  if (state.step === "shown") return <Shown view={state.view} onAdded={(source) => ((added.current = true), onAdded(source))} onGone={onGone} />;
+  if (state.step === "shown") return <Shown view={state.view} several={several} onAdded={(source) => ((added.current = true), onAdded(source))} onGone={onGone} />;
   return (
     <div className={styles["row"]}>
       <span className={styles["file"]}>{file.name}</span>

@@ -8,12 +8,14 @@ import styles from "./Upload.module.css";
 
 interface ShownProps {
   view: UploadView;
+  /** Whether its file is one of several. */
+  several: boolean;
   onAdded: (source: SourceView) => void;
   onGone: () => void;
 }
 
 /** A file's tables, before it becomes a source under a name. */
-export function Shown({ view, onAdded, onGone }: ShownProps) {
+export function Shown({ view, several, onAdded, onGone }: ShownProps) {
   const t = useT();
   const id = useId();
   const name = useRef<HTMLInputElement>(null);
@@ -47,7 +49,7 @@ export function Shown({ view, onAdded, onGone }: ShownProps) {
         <Button kind="primary" disabled={busy} onClick={() => void add()}>
           {t("settings.addSource")}
         </Button>
-        <Button onClick={onGone}>{t("settings.cancel")}</Button>
+        <Button onClick={onGone}>{t(several ? "upload.leave" : "settings.cancel")}</Button>
       </div>
       {error !== null && (
         <p role="alert" className={styles["wrong"]}>

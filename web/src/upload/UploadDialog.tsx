@@ -51,7 +51,7 @@ export function UploadDialog() {
         </>
       )}
       {answer.data?.changeable && <p className={styles["about"]}>{t(count > 1 ? "upload.aboutAll" : "upload.about")}</p>}
-      {answer.data?.changeable && <FileToSource key={done} file={file} onAdded={added} onGone={goOn} />}
+      {answer.data?.changeable && <FileToSource key={done} file={file} several={count > 1} onAdded={added} onGone={goOn} />}
     </Dialog>
   );
 }
