@@ -223,7 +223,7 @@ class SaverMachine(RuleBasedStateMachine):
 @pytest.mark.postgres
 def test_random_graphs_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
     addresses = [str(tmp_path / "c.db"), postgres_url]
-    explore(lambda: SaverMachine(addresses), examples=4, steps=8)
+    explore(lambda: SaverMachine(addresses), examples=3, steps=8)
 
 
 @pytest.mark.slow

@@ -380,7 +380,10 @@ def interrupted_by_hand() -> Iterator[None]:
 @pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: Any, store_address: str) -> None:
+@pytest.mark.parametrize("every", [7, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(
+    every: int, durability: Any, store_address: str
+) -> None:
     with collecting_by_hand(), interrupted_by_hand(), Watched.from_conn_string(store_address) as saver:
         assert isinstance(saver, Watched)
         graph = talker(saver)
@@ -388,7 +391,7 @@ def test_a_run_that_is_interrupted_from_the_keyboard_harms_nothing(durability: A
         boundaries = saver.count()
         graph.invoke(asked("second"), on("a"), durability=durability)
         interrupted = 0
-        for number in range(0, len(boundaries), 3):
+        for number in range(0, len(boundaries), every):
             saver.once_at(number, lambda: os.kill(os.getpid(), signal.SIGINT))
             try:
                 graph.invoke(asked("hi"), on("a"), durability=durability)

@@ -28,7 +28,7 @@ async def _kill(warmed: Path, **plan: Any) -> int:
 
 # Primes: all kinds of boundaries have their turn.
 @pytest.mark.parametrize(
-    ("scenario", "every", "first", "kills"), [("analyst", 23, 8, 8), ("graph", 19, 5, 6), ("approval", 43, 9, 5)]
+    ("scenario", "every", "first", "kills"), [("analyst", 47, 8, 4), ("graph", 37, 5, 3), ("approval", 83, 9, 2)]
 )
 async def test_a_run_survives_a_kill_anywhere(
     store_address: str, tmp_path: Path, shop: str, warmed: Path, scenario: str, every: int, first: int, kills: int

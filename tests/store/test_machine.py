@@ -306,7 +306,7 @@ async def _outcome(work: Awaitable[Any]) -> Any:
 @pytest.mark.postgres
 def test_random_histories_are_the_same_everywhere(tmp_path: Path, postgres_url: str) -> None:
     addresses = [str(tmp_path / "c.db"), postgres_url]
-    explore(lambda: LogMachine(addresses), examples=8, steps=20)
+    explore(lambda: LogMachine(addresses), examples=6, steps=20)
 
 
 @pytest.mark.slow

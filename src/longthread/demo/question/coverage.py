@@ -442,8 +442,10 @@ def two_tables(r: QuestionReading) -> str:
     for at, chunk in enumerate(r.chunks):
         found = [sense for sense in chunk.of("table") if r.schema.tables[sense.ref.table].kind == "table"]
         alike = [sense.ref.table for sense in found if sense.score == found[0].score]
+        if len(alike) < 2 or r.table_at(at) not in alike[:2]:
+            continue
         others = {name for p in range(len(r)) if p != at for name in [r.table_at(p)] if name is not None}
-        if r.table_at(at) in alike[:2] and len(alike) > 1 and not others & set(alike):
+        if not others & set(alike):
             return f"“{chunk.text}” = " + " / ".join(f"`{name}`" for name in alike[:2])
     return ""
 
