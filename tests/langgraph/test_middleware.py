@@ -175,7 +175,7 @@ async def test_a_long_conversation_never_has_a_view_that_does_not_fit_or_is_not_
             "extra": [Settling(saver)],
         }
         agent = agent_of(saver, talker, table, picture, spy=spy, **settings)
-        for n in range(36):
+        for n in range(24):
             state = await agent.ainvoke(asked(f"Question {n}: " + "payments " * (n % 40)), on())
             assert len(state["messages"]) <= 30 + 8  # the turn that makes it too long ends first
     assert spy.over == []

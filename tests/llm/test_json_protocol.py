@@ -189,7 +189,7 @@ def test_parsing_never_raises(text: str, strict: bool) -> None:
 
 @pytest.mark.parametrize("piece", ['{"a":', "{", "{'", '{"', " ", "`", '{"a":1}', '{"a":"', ", ", "<think>", '\\"'])
 def test_hostile_text_takes_linear_time(piece: str) -> None:
-    text = piece * (250_000 // len(piece))
+    text = piece * (100_000 // len(piece))
     begin = time.process_time()
     parse_reply(text, strict=False)
     parse_reply(text, strict=True)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_backend
 
 MOST = 20
 """Messages that the state may have."""
-STEPS = 45
+STEPS = 30
 
 
 class States(AgentMiddleware[Any, Any, Any]):

@@ -82,6 +82,7 @@ class Talk:
         return [str(each) for call in self.model.calls[self.begun :] for each in (*call.messages, call.tools)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("turns", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("model", [True, False])
 async def test_a_summary_made_before_is_made_again(store: Driver, turns: int, model: bool) -> None:

@@ -69,4 +69,4 @@ def test_a_stem_is_not_empty(word: str) -> None:
 @pytest.mark.parametrize("part", ["x", "x-", "_", "_x", "1,", "1,000,", "我", "aB", "'s", "a.b ", "x/", "é"])
 def test_a_long_text_takes_no_more_than_its_length(part: str) -> None:
     # With the square of it, this would not end.
-    assert len(terms(part * 300_000)) <= 1_000_000
+    assert len(terms(part * 100_000)) <= 333_333
