@@ -60,10 +60,14 @@ def test_files_are_compressed_before_and_kept_for_ever(serve: Any, html: str) ->
 
 
 def test_what_is_loaded_first_is_small(html: str) -> None:
+    """Of a conversation with a result, which is the most."""
+    thread = re.findall(r"/(assets/\S+\.(?:js|css))", re.findall(r'data-thread="([^"]*)"', html)[0])
+    files = [*loaded(html), *thread]
     # One language is loaded with it.
-    scripts = [*loaded(html, "js"), max(languages(), key=packed_size)]
-    styles = loaded(html, "css")
+    scripts = [*(each for each in files if each.endswith(".js")), max(languages(), key=packed_size)]
+    styles = [each for each in files if each.endswith(".css")]
     assert len(list(languages())) == 2
+    assert any("Turn" in each for each in thread)
     assert sum(map(packed_size, scripts)) <= SCRIPT, {path: packed_size(path) for path in scripts}
     assert sum(map(packed_size, styles)) <= STYLE, {path: packed_size(path) for path in styles}
 
