@@ -57,6 +57,12 @@ async def go_to(tx: Transaction, thread: Thread, fork: Fork) -> tuple[Thread, En
     return await log.find_thread(tx, thread.id, user_id=thread.user_id), entry if fork.again else None
 
 
+async def last_run_of(tx: Transaction, thread: Thread) -> Run | None:
+    """Return the run that the thread's active branch ends with."""
+    end = (await log.entries_at(tx, thread.id, [thread.tip])).get(thread.tip)
+    return await run_of_branch(tx, await runs.last_run(tx, thread.id), end)
+
+
 async def run_of_branch(tx: Transaction, last: Run | None, end: Entry | None) -> Run | None:
     """Return the run that the branch up to `end` ends with. The thread's `last` run may be on another branch."""
     if last is None or end is None or end.run_id in {None, last.id}:

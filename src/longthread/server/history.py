@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from longthread.context.forks import run_of_branch
+from longthread.context.forks import last_run_of
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.event import unfinished_text
@@ -63,10 +63,14 @@ async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, 
     InvalidInput for a bad cursor.
     """
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
+    return await history_of(tx, thread, await last_run_of(tx, thread), limit=limit, before=before)
+
+
+async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit: int, before: str | None) -> History:
+    """As `history`, for the branch that ends in `thread.tip`, whichever is the active one, with the run `last`."""
+    thread_id = thread.id
     [tip] = decode_cursor(before, int) if before else [thread.tip]
     page = await _messages(tx, thread, tip, limit)
-    end = (await log.entries_at(tx, thread_id, [thread.tip])).get(thread.tip)
-    last = await run_of_branch(tx, await runs.last_run(tx, thread_id), end)
     forks = await forks_of(tx, thread, page.messages, page.firsts, last)
     run_ids = dict.fromkeys(run_id for entry in page.messages if (run_id := forks.run_of(entry)))
     found = [await runs.find_run(tx, thread_id, run_id) for run_id in run_ids]

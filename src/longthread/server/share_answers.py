@@ -51,8 +51,9 @@ class SharedRun(TypedDict):
 
 
 class SharedConversation(TypedDict):
-    """A conversation up to the message where it was shared, to read. `steps` is by run, or by question outside runs;
-    calls that concern memory are left out. `before` is the cursor of the earlier messages."""
+    """A conversation up to the message where it was shared, to read. `label` is its present title. `steps` is by run,
+    or by question outside runs; calls that concern memory are left out. `before` is the cursor of the earlier
+    messages."""
 
     label: str
     createdAt: Timestamp

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from tests.server.apps import talked
 
-pytestmark = pytest.mark.one_backend
+from longthread.langgraph import LongthreadSaver
+from longthread.testing import ScriptedChatModel
 
 COUNT = {"thought": "I count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
+LIST = {"thought": "", "action": "list_tables", "args": {}}
 KEEP = {"thought": "", "action": "remember", "args": {"content": "The user has a canary."}}
 SCRIPT = [COUNT, KEEP, {"finish": "**41** [q1]."}, {"finish": "You are welcome."}, {"finish": "Indeed."}]
 
@@ -30,6 +35,7 @@ def refused(answer: Any) -> bool:
     return (answer.status_code, answer.json()["code"]) == (404, "share_not_found")
 
 
+@pytest.mark.one_backend
 def test_a_link_shows_the_conversation_as_it_was_without_memory_and_addresses(serve: Any) -> None:
     running = serve(SCRIPT)
     thread = running.answer("How many rockets?")["thread_id"]
@@ -54,6 +60,7 @@ def test_a_link_shows_the_conversation_as_it_was_without_memory_and_addresses(se
     assert len(seen(running, share(running, thread)).json()["messages"]) == 4
 
 
+@pytest.mark.one_backend
 def test_a_link_does_not_tell_where_files_are(serve: Any, tmp_path: Path) -> None:
     """An error names them."""
     file = tmp_path / "sales.csv"
@@ -76,6 +83,7 @@ def test_a_link_does_not_tell_where_files_are(serve: Any, tmp_path: Path) -> Non
     assert (worked["observation"]["data"]["rows"], failed["ok"], failed["observation"]) == ([[1]], False, None)
 
 
+@pytest.mark.one_backend
 def test_a_link_is_revoked_expires_and_goes_with_its_conversation(serve: Any) -> None:
     running = serve(SCRIPT[2:])
     thread = running.answer("How many?")["thread_id"]
@@ -98,6 +106,7 @@ def test_a_link_is_revoked_expires_and_goes_with_its_conversation(serve: Any) ->
         assert running.client.get(f"/api/shared/{token}").status_code == 404
 
 
+@pytest.mark.one_backend
 def test_pages_lead_back_and_to_no_other_branch(serve: Any) -> None:
     running = serve(lambda messages: {"finish": "Yes."})
     thread = running.answer("One?")["thread_id"]
@@ -118,6 +127,103 @@ def test_pages_lead_back_and_to_no_other_branch(serve: Any) -> None:
     assert [each["content"] for each in seen(running, link).json()["messages"]] == ["One?", "Yes.", "Two?", "Yes."]
 
 
+def test_a_link_shows_what_was_shared_whatever_comes_later(serve: Any) -> None:
+    """Also while it comes. The SQL, the answers and the questions of other branches are not for those who read."""
+    scripts = iter([[LIST, COUNT, {"finish": "**41** [q1]."}], [COUNT, {"finish": "A canary."}]])
+    script: list[Any] = []
+
+    def play(messages: list[Any]) -> Any:
+        if not script:
+            script.extend(next(scripts, [{"finish": "Another canary."}]))
+        return script.pop(0)
+
+    running = serve(play)
+    asked = running.answer("How many rockets?")
+    thread, path = asked["thread_id"], f"/api/conversations/{asked['thread_id']}"
+    question, answer = (each["id"] for each in running.history(thread)["messages"])
+    link = share(running, thread)
+    shown = seen(running, link).json()
+    assert [run["id"] for run in shown["runs"]] == [asked["run_id"]]
+    step = shown["steps"][asked["run_id"]][-1]["step"]
+    edited = running.client.post(f"{path}/steps/{step}/edit", json={"sql": "SELECT 'canary' AS canary"})
+    assert edited.status_code == 201, edited.text
+    assert seen(running, link).json() == shown
+    running.model.shut.set()
+    again = running.client.post(f"{path}/messages/{question}/again").json()
+    assert seen(running, link).json() == shown, "while it is answered"
+    running.model.shut.clear()
+    assert running.client.get(again["events"]).status_code == 200
+    assert seen(running, link).json() == shown
+    second = share(running, thread)
+    shown_then = seen(running, second).json()
+    assert [run["id"] for run in shown_then["runs"]] == [again["run_id"]]
+    assert running.client.put(f"{path}/branch", json={"message": answer}).status_code == 200
+    assert seen(running, second).json() == shown_then, "the owner has gone back to the first answer"
+    running.client.get(
+        running.client.post(f"{path}/messages/{question}/edit", json={"question": "Canary?"}).json()["events"]
+    )
+    running.answer("A later canary?", thread_id=thread)
+    assert running.client.patch(path, json={"label": "Rockets"}).status_code == 200
+    shown, shown_then = ({**each, "label": "Rockets"} for each in (shown, shown_then))
+    assert (seen(running, link).json(), seen(running, second).json()) == (shown, shown_then)
+
+
+def test_a_link_shows_a_run_that_did_not_end_well_as_it_was(serve: Any) -> None:
+    """Where its question is the last message, too; and of two such runs the one that was shown."""
+
+    def play(messages: list[Any]) -> Any:
+        if not answers:
+            raise RuntimeError("The provider is down.")
+        return answers.pop(0)
+
+    answers: list[Any] = []
+    running = serve(play)
+    asked = running.answer("How many rockets?", max_steps=1)
+    thread = asked["thread_id"]
+    path, question = f"/api/conversations/{thread}", running.history(thread)["messages"][0]["id"]
+    links = [share(running, thread)]
+    again = running.client.post(f"{path}/messages/{question}/again", json={"max_steps": 1}).json()
+    running.client.get(again["events"])
+    links.append(share(running, thread))
+    shown = [seen(running, link).json() for link in links]
+    for each, run in zip(shown, (asked, again), strict=True):
+        assert [(run["id"], run["status"]) for run in each["runs"]] == [(run["run_id"], "failed")]
+        assert [(message["content"], message["run_id"]) for message in each["messages"]] == [
+            ("How many rockets?", run["run_id"])
+        ]
+    answers += [COUNT, {"finish": "I stop here."}]
+    paused = running.client.post(f"{path}/messages/{question}/again", json={"max_steps": 1}).json()
+    running.client.get(paused["events"])
+    links.append(share(running, thread))
+    shown.append(seen(running, links[-1]).json())
+    assert [run["status"] for run in shown[-1]["runs"]] == ["paused"]
+    answers[:] = [COUNT, {"finish": "**41** [q1]."}]
+    running.client.get(running.client.post(f"{path}/resume").json()["events"])
+    assert [run["status"] for run in running.history(thread)["runs"]] == ["paused", "finished"]
+    assert [seen(running, link).json() for link in links] == shown
+
+
+@pytest.mark.one_backend
+def test_a_link_shows_no_later_version_of_a_message_and_nothing_once_its_end_is_forgotten(
+    serve: Any, store_address: str
+) -> None:
+    """An application changes a message in its place, and forgets another."""
+    talked(store_address, "t")
+    running = serve(["never asked"])
+    link = share(running, "t")
+    shown = seen(running, link).json()
+    first, *_, last = shown["messages"]
+    with LongthreadSaver.from_conn_string(store_address) as saver:
+        agent = create_agent(ScriptedChatModel(["x"]), [], checkpointer=saver)
+        changed = {"messages": [HumanMessage("A canary?", id=first["id"])]}
+        agent.update_state({"configurable": {"thread_id": "t"}}, changed)
+        assert running.history("t")["messages"][0]["content"] == "A canary?"
+        assert seen(running, link).json() == {**shown, "label": "A canary?"}, "the title is the present one"
+        saver.forget_message("t", last["id"])
+    assert refused(seen(running, link))
+
+
+@pytest.mark.one_backend
 def test_what_is_under_way_or_wrong_is_not_shared(serve: Any) -> None:
     running = serve(lambda messages: {"finish": "Yes."})
     running.model.shut.set()

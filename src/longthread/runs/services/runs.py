@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 
 from longthread.context.client_branch import ClientBranch
-from longthread.context.forks import Fork, run_of_branch
+from longthread.context.forks import Fork, last_run_of
 from longthread.errors import (
     InvalidInput,
     LeaseLost,
@@ -241,9 +241,7 @@ class Runs:
         """
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
-            last = await runs.last_run(tx, thread_id)
-            end = (await log.entries_at(tx, thread_id, [thread.tip])).get(thread.tip)
-            run = await run_of_branch(tx, last, end)
+            run = await last_run_of(tx, thread)
             role = await role_of_run(tx, run.agent) if run is not None and run.status == "running" else None
         if run is None or run.status == "finished" or (scope and run.status != "running"):
             raise NothingToResume(thread=thread_id)

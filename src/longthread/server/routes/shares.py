@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from longthread.errors import CursorUnknown, InvalidInput, NothingToShare, RunInProgress, ShareNotFound, ThreadNotFound
+from longthread.context.forks import last_run_of
+from longthread.errors import (
+    CursorUnknown,
+    EntryNotFound,
+    InvalidInput,
+    NothingToShare,
+    RunInProgress,
+    ShareNotFound,
+    ThreadNotFound,
+)
 from longthread.model.builtin import MEMORY_TOOLS
 from longthread.server.answers import History, RunView, StepView
-from longthread.server.cursor import decode_cursor, encode_cursor
+from longthread.server.cursor import decode_cursor
 from longthread.server.fields import WHOLE, Time
-from longthread.server.history import history
+from longthread.server.history import history_of
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.share_answers import (
@@ -82,7 +92,11 @@ async def share(served: ServedDep, user: Caller, thread_id: PathSegment, body: S
             raise RunInProgress(thread=thread_id, run=run.id)
         if not thread.tip:
             raise NothingToShare(thread=thread_id)
-        link, token = await share_links.create(tx, thread_id, user_id=user, tip=thread.tip, expires_at=until)
+        last = await last_run_of(tx, thread)
+        run_id = last.id if last is not None else None
+        link, token = await share_links.create(
+            tx, thread_id, user_id=user, tip=thread.tip, run_id=run_id, expires_at=until
+        )
     return {**_view(link), "token": token, "path": f"/s/{token}"}
 
 
@@ -116,24 +130,25 @@ async def shared(
     response.headers["Cache-Control"] = "no-store"
     async with served.analyst.store.reading() as tx:
         link = await share_links.find(tx, token)
-        cursor = await _cursor(tx, link, before)
+        if before is not None:
+            await _check(tx, link, before)
         try:
-            found = await history(tx, link.thread_id, user_id=link.user_id, limit=limit, before=cursor)
-        except ThreadNotFound as error:  # it is about to be deleted
+            # Its branch is not the thread's active one if the owner went on elsewhere.
+            thread = replace(await log.find_thread(tx, link.thread_id, user_id=link.user_id), tip=link.tip)
+            last = await runs.find_run(tx, link.thread_id, link.run_id) if link.run_id is not None else None
+            found = await history_of(tx, thread, last, limit=limit, before=before)
+        except (ThreadNotFound, EntryNotFound) as error:  # about to be deleted; retention or forgetting took the tip
             raise ShareNotFound from error
     return _shown(found, link)
 
 
-async def _cursor(tx: Transaction, link: ShareLink, before: str | None) -> str:
-    """The cursor of the page: one that leads out of the shared branch is unknown."""
-    if before is None:
-        return encode_cursor(link.tip)
+async def _check(tx: Transaction, link: ShareLink, before: str) -> None:
+    """Raise CursorUnknown for a cursor that leads out of the shared branch."""
     [seq] = decode_cursor(before, int)
     if not 0 < seq <= link.tip or not await summaries.is_behind(
         tx, link.thread_id, mark=seq, tip=link.tip, first_seq=1
     ):
         raise CursorUnknown
-    return before
 
 
 def _shown(found: History, link: ShareLink) -> SharedConversation:

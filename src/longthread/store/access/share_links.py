@@ -19,22 +19,27 @@ _BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class ShareLink:
-    """A link to the branch of a user's thread that ends in entry `tip`. It is of no use from `expires_at` on."""
+    """A link to the branch of a user's thread that ends in entry `tip`. It is of no use from `expires_at` on.
+
+    `run_id` is the run that the branch ended with when the link was made: one that failed at once has no entry. None
+    where no run had begun, and in links from before version 47.
+    """
 
     id: str
     thread_id: str
     user_id: str
     tip: int
+    run_id: str | None
     created_at: datetime
     expires_at: datetime | None
 
 
 async def create(
-    tx: Transaction, thread_id: str, *, user_id: str, tip: int, expires_at: datetime | None
+    tx: Transaction, thread_id: str, *, user_id: str, tip: int, run_id: str | None, expires_at: datetime | None
 ) -> tuple[ShareLink, str]:
     """Return a new link and its token, which nobody can learn again. The caller has checked access."""
     token = secrets.token_urlsafe(_BYTES)
-    link = ShareLink(new_id(), thread_id, user_id, tip, datetime.fromisoformat(now()), expires_at)
+    link = ShareLink(new_id(), thread_id, user_id, tip, run_id, datetime.fromisoformat(now()), expires_at)
     await tx.run("delete_expired_shares", thread_id=thread_id, now=now())
     await tx.run(
         "insert_share",
@@ -43,6 +48,7 @@ async def create(
         token_hash=_hash(token),
         user_id=user_id,
         tip=tip,
+        run_id=run_id,
         created_at=_text(link.created_at),
         expires_at=None if expires_at is None else _text(expires_at),
     )
@@ -85,6 +91,7 @@ def _link(row: Row) -> ShareLink:
         thread_id=row["thread_id"],
         user_id=row["user_id"],
         tip=int(row["tip"]),
+        run_id=row["run_id"],
         created_at=datetime.fromisoformat(row["created_at"]),
         expires_at=datetime.fromisoformat(expires) if expires else None,
     )

@@ -14,7 +14,7 @@ from longthread.store.schema import schema
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-SCHEMA_VERSION = 46
+SCHEMA_VERSION = 47
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
 _UPGRADES = {
     26: 33,
@@ -31,6 +31,7 @@ _UPGRADES = {
     43: 44,
     44: 45,
     45: 46,
+    46: 47,
 }
 """`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
 BUNDLED = "upgrade_33"

@@ -43,7 +43,7 @@ class ShareContract(Contract):
         made: list[tuple[ShareLink, str]] = []
         async with store.writing() as tx:
             for until in (soon, None, past):
-                made.append(await share_links.create(tx, "t", user_id=USER, tip=1, expires_at=until))
+                made.append(await share_links.create(tx, "t", user_id=USER, tip=1, run_id="r", expires_at=until))
             assert await share_links.of_thread(tx, "t") == [made[0][0], made[1][0]]
             assert await share_links.find(tx, made[0][1]) == made[0][0]
             for token in (made[2][1], "", "x", "\ud800"):
@@ -54,7 +54,7 @@ class ShareContract(Contract):
             await share_links.revoke(tx, "t", made[0][0].id, user_id=USER)
             with pytest.raises(ShareNotFound):
                 await share_links.revoke(tx, "t", made[0][0].id, user_id=USER)
-            await share_links.create(tx, "t", user_id=USER, tip=1, expires_at=None)
+            await share_links.create(tx, "t", user_id=USER, tip=1, run_id=None, expires_at=None)
         assert (await rows_of(store))["share_links"] == 2, "the expired one is gone"
         async with store.writing() as tx:
             await log.delete_thread(tx, "t", user_id=USER)

@@ -6,7 +6,7 @@ export const share = {
   "share.gone": "This link no longer works.",
   "share.goneHelp": "It was revoked, it has expired, or the address is incomplete. Ask the person who gave it to you for a new one.",
   "share.about": "Whoever has the link reads this conversation as it is now: questions, answers, and each step with its rows.",
-  "share.without": "What is asked later is not in it, and neither are other branches, memories, and the addresses of sources. Nobody can ask or change anything by it.",
+  "share.without": "What is asked later is not in it, and neither are other branches, memories, and the addresses of sources. Only a new title shows there, too. Nobody can ask or change anything by it.",
   "share.local": "You opened this server at an address of your own machine: a link to it does not work for others.",
   "share.busy": "An answer is under way, or waits for your decision. Make the link when that is over.",
   "share.works": "The link works",

@@ -9,8 +9,8 @@ SELECT provider, sealed, set_at FROM provider_keys WHERE user_id = :user_id ORDE
 DELETE FROM provider_keys WHERE user_id = :user_id AND provider = :provider;
 
 -- name: insert_share
-INSERT INTO share_links (thread_id, id, token_hash, user_id, tip, created_at, expires_at)
-VALUES (:thread_id, :id, :token_hash, :user_id, :tip, :created_at, :expires_at);
+INSERT INTO share_links (thread_id, id, token_hash, user_id, tip, run_id, created_at, expires_at)
+VALUES (:thread_id, :id, :token_hash, :user_id, :tip, :run_id, :created_at, :expires_at);
 
 -- name: select_shares
 SELECT * FROM share_links

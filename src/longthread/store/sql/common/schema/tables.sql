@@ -222,6 +222,7 @@ CREATE TABLE share_links (
     tip        BIGINT NOT NULL,
     created_at TEXT NOT NULL,
     expires_at TEXT,
+    run_id     TEXT,
     PRIMARY KEY (thread_id, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX share_links_by_token ON share_links (token_hash);
