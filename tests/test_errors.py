@@ -38,7 +38,7 @@ KNOWN = """
     not_storable nothing_to_resume number_not_storable policies_invalid policy_unusable port_in_use
     question_too_long result_not_found result_too_long  run_in_progress run_not_found saver_closed
     secret_unusable server_error source_crashed source_empty source_error source_locked source_login_failed
-    source_not_allowed source_not_found source_unreachable source_unreadable source_unsupported
+    source_not_allowed source_not_found source_timeout source_unreachable source_unreadable source_unsupported
     source_without_policy sql_failed sql_refused sql_timeout sql_too_large statements_invalid store_conflict
     store_damaged store_error store_full store_read_only store_too_new store_unavailable text_not_storable
     thread_conflict thread_not_found thread_taken too_many_memories tool_invalid unknown_column unknown_table

@@ -270,6 +270,14 @@ class Settings(BaseModel):
         le=86_400,
         allow_inf_nan=False,
     )
+    source_timeout: float = _setting(
+        120.0,
+        "LONGTHREAD_SOURCE_TIMEOUT",
+        allowed="a number of seconds above 0, at most 86400",
+        gt=0,
+        le=86_400,
+        allow_inf_nan=False,
+    )
     sql_rows: int = _setting(
         100, "LONGTHREAD_SQL_ROWS", allowed="a whole number of rows from 1 to 10000", ge=1, le=10_000
     )

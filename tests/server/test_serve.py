@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.endless import endless_csv
 
 from longthread.errors import AddressUnavailable, PortInUse, StoreUnavailable
 from longthread.server.http_server import listen, url_of
@@ -46,6 +49,37 @@ def test_a_signal_ends_the_server_in_good_order_while_streams_are_open(
             stream.read()
         out, _ = program.communicate(timeout=20)
         assert (program.returncode, out) == (0, "over\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks for processes in /proc")
+def test_a_source_that_never_opens_does_not_keep_the_server(tmp_path: Path, warmed: Path) -> None:
+    path = str(endless_csv(tmp_path))
+    program = subprocess.Popen(
+        [str(warmed / "python"), "-c", PROGRAM, str(tmp_path / "data"), "sqlite:///" + str(tmp_path / "store.db")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    with program, httpx.Client(base_url=program.stdout.readline().strip(), timeout=60) as client:
+        with ThreadPoolExecutor(1) as elsewhere:
+            asked = elsewhere.submit(client.post, "/api/chat", json={"question": "How many?", "source": path})
+            while not (reading := _readers(path)):
+                assert not asked.done()
+            program.send_signal(signal.SIGTERM)
+            out, _ = program.communicate(timeout=30)
+        assert (program.returncode, out) == (0, "over\n")
+        assert not set(reading) & set(_readers(path))
+
+
+def _readers(path: str) -> list[int]:
+    """The processes that have a file open."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if each.readlink() == Path(path):
+                found.append(int(each.parts[2]))
+    return found
 
 
 def test_a_port_that_is_taken_is_named_with_the_way_out(tmp_path: Path) -> None:

@@ -51,6 +51,12 @@ class SourceLocked(SourceFailed):
     message = "The source {source} is locked by another program. Close that program or wait, then ask again."
 
 
+class SourceTimeout(SourceFailed):
+    message = """The source {source} was not open after {seconds} s, and opening it was stopped. A big file opens
+    soonest as Parquet. Or raise the limit with LONGTHREAD_SOURCE_TIMEOUT."""
+    seconds: str
+
+
 class SourceNotAllowed(SourceFailed):
     message = """The source {source} may not be asked through this server, for it listens beyond this machine and has no
     login yet. Allowed are: {allowed}. Its operator can start it with another --source, or on 127.0.0.1."""

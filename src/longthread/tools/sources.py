@@ -29,6 +29,7 @@ class Opener:
         self._policies = _policies(settings.source_policies) if settings.source_policies else None
         self._limits = Limits(
             seconds=settings.sql_timeout,
+            open_seconds=settings.source_timeout,
             rows=settings.sql_rows,
             memory_mb=settings.sql_memory_mb,
             isolated=settings.sql_isolated,

@@ -73,6 +73,11 @@ class Engine(ABC):
     def connect(self) -> SourceConnection:
         """Opens a hardened connection. Raises SourceError."""
 
+    def stop_opening(self) -> None:
+        """Makes a `connect` that still opens the database fail, where that is possible. Called from another thread, and
+        again until `connect` has ended. Never raises."""
+        return
+
     @abstractmethod
     def read_schema(self, connection: SourceConnection) -> Schema:
         """Reads all tables with columns, keys and comments."""

@@ -25,6 +25,8 @@ class Limits:
     """Seconds that counting may take once the rows to show are there."""
     seconds: float = 30.0
     """Seconds after which a query is killed."""
+    open_seconds: float = 120.0
+    """Seconds after which opening is stopped: reading a file, or connecting to a server."""
     statistics_seconds: float = 3.0
     """Seconds that the statistics of one table, or the row counts of one listing, may take."""
     statistics_cells: int = 2_000_000

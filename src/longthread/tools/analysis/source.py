@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
-from longthread.errors import SourceError, SourceFailed, SourceUnreachable, SqlRefused, SqlTimeout
+from longthread.errors import SourceError, SourceFailed, SourceTimeout, SourceUnreachable, SqlRefused, SqlTimeout
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
@@ -78,10 +78,11 @@ class Source:
 
     async def work(self, action: Callable[[SourceConnection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection. Kills its statement after `seconds` (by default the source's
-        limit), or when the awaiting task is cancelled. The thread has ended when this returns, unless a call of the
-        engine ignores interrupts: after `GRACE` seconds thread and connection are abandoned.
+        limit), or when the awaiting task is cancelled. A new connection has `open_seconds` to open. The thread has
+        ended when this returns, unless a call of the engine ignores interrupts: after `GRACE` seconds thread and
+        connection are abandoned.
 
-        Raises SqlTimeout, and what `action` raises.
+        Raises SourceTimeout, SqlTimeout, and what `action` raises.
         """
         if self._closed:
             raise _closed(self.spec)
@@ -185,16 +186,24 @@ class Source:
             return False
         return self._restricted is None or self._restricted.is_named_in(text)
 
-    def borrow(self) -> SourceConnection:
-        """A connection for the calling thread."""
+    def idle(self) -> SourceConnection | None:
+        """A connection of the pool for the calling thread, if one is left."""
         if self._engine.stale():
             self.drop_idle()
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None or connection.lives():
-                return connection or self._engine.connect()
+                return connection
             connection.close()
+
+    def connect(self) -> SourceConnection:
+        """A new connection for the calling thread. Raises SourceError."""
+        return self._engine.connect()
+
+    def stop_opening(self) -> None:
+        """Stops what opens the database, where the engine can. Thread-safe."""
+        self._engine.stop_opening()
 
     def give_back(self, connection: SourceConnection) -> None:
         """Returns a connection to the pool, if it can be reset."""
@@ -232,7 +241,7 @@ class _Job(Generic[T]):
         """The result of the work, or that it was abandoned."""
 
     def stop(self) -> None:
-        """Kills the running statement, or cancels the work before it starts."""
+        """Kills the running statement or the opening, or cancels the work before it starts."""
         with self._lock:
             self._stopped = True
             if self._watch is not None:
@@ -253,7 +262,7 @@ class _Job(Generic[T]):
     def _run(self) -> T:
         """Runs the action. A session that the server has ended is replaced once, as all work only reads."""
         until = time.monotonic() + self._seconds
-        connection = self._source.borrow()
+        connection = self._connected()
         try:
             return self._done_with(connection, self._seconds)
         except SourceUnreachable:
@@ -261,14 +270,36 @@ class _Job(Generic[T]):
             if self._stopped or left <= 0:
                 raise
         self._source.drop_idle()  # the server may have ended those too
-        return self._done_with(self._source.borrow(), left)
+        return self._done_with(self._connected(), left)
 
-    def _done_with(self, connection: SourceConnection, seconds: float) -> T:
-        watch = Watch(connection.interrupt, seconds, lambda: self._give_up(connection))
+    def _connected(self) -> SourceConnection:
+        """A connection; a new one must open within the source's limit. A file may take any time to open."""
+        source = self._source
+        if (waiting := source.idle()) is not None:
+            return waiting
+        watch = self._watched(Watch(source.stop_opening, source.limits.open_seconds, self._leave_opening))
+        try:
+            with watch:
+                connection = source.connect()
+        except (SourceError, Interrupted):
+            if watch.stopped or watch.expired:
+                raise self._not_open() from None
+            raise
+        if self.outcome.done():  # abandoned: nobody waits for the work
+            source.give_back(connection)
+            raise self._not_open()
+        return connection
+
+    def _watched(self, watch: Watch) -> Watch:
+        """Has `stop` reach what the watch guards."""
         with self._lock:
             self._watch = watch
             if self._stopped:
                 watch.stop()
+        return watch
+
+    def _done_with(self, connection: SourceConnection, seconds: float) -> T:
+        watch = self._watched(Watch(connection.interrupt, seconds, lambda: self._give_up(connection)))
         try:
             with watch:
                 if self._stopped:
@@ -280,9 +311,14 @@ class _Job(Generic[T]):
             self._source.give_back(connection)
 
     def _give_up(self, connection: SourceConnection) -> None:
-        if connection.abandon():  # the work ends now and settles itself
-            return
-        if self._settle(self._reason(), leaving=True):
+        if not connection.abandon():  # else the work ends now and settles itself
+            self._leave(self._reason())
+
+    def _leave_opening(self) -> None:
+        self._leave(self._not_open())
+
+    def _leave(self, error: SourceError) -> None:
+        if self._settle(error, leaving=True):
             _log.warning("A call inside %s heeds no interrupt; it is left to end by itself.", self._source.name)
 
     def _settle(self, error: BaseException | None, *result: T, leaving: bool = False) -> bool:
@@ -301,6 +337,11 @@ class _Job(Generic[T]):
         if self._stopped:
             return _closed(self._source.spec)
         return SqlTimeout(seconds=f"{self._seconds:g}")
+
+    def _not_open(self) -> SourceError:
+        if self._stopped:
+            return _closed(self._source.spec)
+        return SourceTimeout(source=self._source.spec, seconds=f"{self._source.limits.open_seconds:g}")
 
 
 async def _ended(waiting: asyncio.Future[T]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable, SourceUnsupported
+from longthread.tools.analysis.files.workbook import _uncalculated, sheets_of
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 
@@ -128,3 +129,49 @@ async def test_an_old_workbook_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "a.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
     with pytest.raises(SourceUnsupported, match=r"Save it as \.xlsx"):
         await open_source(str(tmp_path / "a.xls"))
+
+
+def _raw(path: Path, rows: str, merged: str = "") -> Path:
+    """A workbook whose only sheet is the XML of `rows`, which no library would write."""
+    kind = "application/vnd.openxmlformats"
+    office = "http://schemas.openxmlformats.org"
+    relation = f"{office}/officeDocument/2006/relationships"
+    space = f'xmlns="{office}/spreadsheetml/2006/main"'
+    names = (
+        f'<Types xmlns="{office}/package/2006/content-types">'
+        f'<Default Extension="rels" ContentType="{kind}-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}-officedocument.spreadsheetml.sheet.main+xml"/>'
+        "</Types>"
+    )
+    lead = '<Relationship Id="r" Type="{1}/{2}" Target="{3}"/>'
+    leads = f'<Relationships xmlns="{{0}}/package/2006/relationships">{lead}</Relationships>'
+    only = '<sheets><sheet name="S" sheetId="1" r:id="r"/></sheets>'
+    sheets = f'<workbook {space} xmlns:r="{relation}">{only}</workbook>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("[Content_Types].xml", names)
+        made.writestr("_rels/.rels", leads.format(office, relation, "officeDocument", "xl/workbook.xml"))
+        made.writestr("xl/workbook.xml", sheets)
+        made.writestr(
+            "xl/_rels/workbook.xml.rels", leads.format(office, relation, "worksheet", "worksheets/sheet1.xml")
+        )
+        sheet = f"<worksheet {space}><sheetData>{rows}</sheetData>{merged}</worksheet>"
+        made.writestr("xl/worksheets/sheet1.xml", sheet)
+    return path
+
+
+@pytest.mark.parametrize("filler", [" ", "<c ", '<c r="A9"><f>1</f>', '<c r="A9" t='])
+def test_formulas_are_looked_for_in_time(tmp_path: Path, filler: str) -> None:
+    """A pattern that began anew at each place, and read to the end, would need 10^12 steps."""
+    path = tmp_path / "made.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("xl/worksheets/sheet1.xml", '<c r="A1"><f>1</f>' + filler * 1_000_000)
+        made.writestr("xl/worksheets/sheet2.xml", '<c r="A1"><f>1</f> <v></v></c><c r="A2" t="str"><f>1</f><v/></c>')
+    assert _uncalculated(path) == 1
+
+
+def test_a_cell_is_filled_once_however_many_ranges_are_over_it(tmp_path: Path) -> None:
+    rows = "".join(f'<row r="{at}"><c r="A{at}"><v>{at}</v></c></row>' for at in (1, 2, 20_000))
+    ranges = '<mergeCell ref="A1:A20000"/>' * 200_000 + '<mergeCell ref="A2:A3"/>'
+    path = _raw(tmp_path / "merged.xlsx", rows, f"<mergeCells>{ranges}</mergeCells>")
+    (sheet,), _ = sheets_of(path, "merged")
+    assert sheet.rows == [["1"]] * 20_000

@@ -23,6 +23,7 @@ export const problems = {
   "problem.source_empty": "The source {source} has no tables. Choose another one, or demo.",
   "problem.source_locked": "Another program has locked the source {source}. Close that program or wait, then ask again.",
   "problem.source_login_failed": "The database server of {source} refused the login: {reason} Give the source with its password again.",
+  "problem.source_timeout": "The source {source} was not open after {seconds} s. A big file opens soonest as Parquet.",
   "problem.source_missing": "Say which source to ask: a file, a folder, the URL of a database, or demo.",
   "problem.source_not_allowed": "The source {source} may not be asked here. You may ask: {allowed}.",
   "problem.source_not_found": "There is no source {source}. Give a file, a folder, the URL of a database, or demo.",

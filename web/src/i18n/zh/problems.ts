@@ -23,6 +23,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.source_empty": "数据源 {source} 里没有表。请换一个，或用 demo。",
   "problem.source_locked": "数据源 {source} 被别的程序锁定。请关闭那个程序或稍等，再提问。",
   "problem.source_login_failed": "{source} 的数据库服务器拒绝登录：{reason} 请重新给出带密码的数据源。",
+  "problem.source_timeout": "数据源 {source} 在 {seconds} 秒内没有打开。大文件存成 Parquet 打开最快。",
   "problem.source_missing": "请说明要问哪个数据源：文件、文件夹、数据库 URL 或 demo。",
   "problem.source_not_allowed": "这里不能询问数据源 {source}。可以询问：{allowed}。",
   "problem.source_not_found": "没有数据源 {source}。请给出文件、文件夹、数据库 URL 或 demo。",

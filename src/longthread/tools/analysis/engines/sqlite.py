@@ -43,7 +43,7 @@ _SEARCHERS = frozenset({"instr", "replace", "like", "glob"})
 """Functions whose time grows with the product of their arguments' sizes."""
 _TABLE_FUNCTIONS = ("json_each", "json_tree", "generate_series")
 """Table functions. SQLite declares each at its first use, which looks like CREATE TABLE: so we use them first."""
-_EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.I | re.S)
+_EXPLAINS = re.compile(r"(?:\s|--[^\n]*\n|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*EXPLAIN\b", re.I)
 _CALLED = re.compile(r"(\w+)\(-?\d+\)")
 # An R-tree prepares its own writes when it is opened for reading; the file is read-only whatever it prepares.
 _RTREE_PARTS = ("_node", "_rowid", "_parent")

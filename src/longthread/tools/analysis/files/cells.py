@@ -19,14 +19,15 @@ CODES = ("USD", "EUR", "GBP", "CNY", "RMB", "JPY", "KRW", "TWD", "HKD", "INR", "
 PERCENT = ("%", "％")
 UNITS = (*CURRENCIES, *CODES, *PERCENT)
 _UNIT = "|".join(re.escape(unit) for unit in UNITS)
+# Repeats next to each other are possessive (`*+`). Else a long blank cell would be split between them in every way.
 NUMERIC = re.compile(
-    rf"[-+−(]*\s*(?:{_UNIT})?\s*[-+−]?\s*(?:\d[\d.,'’\s\u00a0\u202f]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:{_UNIT})?\s*\)?"
+    rf"[-+−(]*+\s*+(?:{_UNIT})?\s*+[-+−]?\s*+(?:\d[\d.,'’\s\u00a0\u202f]*+|\.\d++)(?:[eE][-+]?\d++)?\s*+(?:{_UNIT})?\s*+\)?"
 )
-"""Anything that may be a number."""
+"""Anything that may be a number. A cell takes time linear in its length, here and below."""
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
-TIMED = rf"(?:(?:T|\s+){_CLOCK}\s*(?:[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|[+-]\d{{2}}(?::?\d{{2}})?)?)?"
+TIMED = rf"(?:(?:T|\s++){_CLOCK}\s*+(?:[AaPp]\.?[Mm]\.?)?\s*+(?:Z|UTC|[+-]\d{{2}}(?::?\d{{2}})?)?)?"
 DATED = re.compile(
-    rf"(?:\d{{4}}\s*[-/.年]\s*\d{{1,2}}\s*[-/.月]\s*\d{{1,2}}\s*日?|\d{{1,2}}[-/.]\d{{1,2}}[-/.](?:\d{{4}}|\d{{2}})"
+    rf"(?:\d{{4}}\s*[-/.年]\s*\d{{1,2}}\s*[-/.月]\s*\d{{1,2}}(?:\s*+日)?|\d{{1,2}}[-/.]\d{{1,2}}[-/.](?:\d{{4}}|\d{{2}})"
     rf"|\d{{1,2}}[-\s.]*[A-Za-z]{{3,9}}\.?[-\s,]*(?:\d{{4}}|\d{{2}})|[A-Za-z]{{3,9}}\.?\s+\d{{1,2}},?\s+\d{{4}}){TIMED}"
 )
 """Anything that may be a date."""

@@ -22,7 +22,8 @@ from longthread.errors import SourceUnreadable
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of workbooks with a password, and of Excel 2003."""
-_UNKNOWN = re.compile(rb'<c (?![^>]*t="str")[^>]*>\s*<f[^>]*>[^<]*</f>\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>')
+_UNKNOWN = re.compile(rb'<c (?![^<>]*t="str")[^<>]*>\s*+<f[^<>]*>[^<]*</f>\s*+(?:<v\s*+/>|<v>\s*+</v>)?\s*+</c>')
+"""A formula without a value. Linear: no part of it crosses the beginning of another cell."""
 _SEARCHED = 64_000_000
 """Bytes that are searched for formulas without a value."""
 _EXACT = 10**15
@@ -89,12 +90,16 @@ def _sheet(name: str, sheet: CalamineSheet) -> Sheet:
 
 
 def _fill_down(rows: list[list[str]], sheet: CalamineSheet) -> bool:
+    """Fills each cell once, though a damaged file may have any number of ranges over it."""
     filled = False
-    for (top, left), (bottom, _) in sheet.merged_cell_ranges or ():
+    reached: dict[int, int] = {}
+    """The last row of a column that a range has had."""
+    for (top, left), (bottom, _) in sorted(sheet.merged_cell_ranges or ()):
         if bottom > top and top < len(rows) and left < len(rows[top]) and rows[top][left]:
-            for at in range(top + 1, min(bottom + 1, len(rows))):
+            for at in range(max(top, reached.get(left, 0)) + 1, min(bottom + 1, len(rows))):
                 rows[at][left] = rows[top][left]
                 filled = True
+            reached[left] = max(bottom, reached.get(left, 0))
     return filled
 
 
@@ -121,5 +126,5 @@ def _uncalculated(path: Path) -> int:
         for part in archive.infolist():
             if part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml") and part.file_size <= left:
                 left -= part.file_size
-                count += len(_UNKNOWN.findall(archive.read(part)))
+                count += sum(1 for _ in _UNKNOWN.finditer(archive.read(part)))
     return count

@@ -46,6 +46,8 @@ class Worker:
         self._spoiled = False
         self._since = time.monotonic()
         self.killed = False
+        self.is_open = False
+        """Whether it has opened the database: a further connection then takes no time."""
         self.scratch = FORK_SERVER.scratch()
         self._control, self.pid = FORK_SERVER.fork(KINDS.index(kind))
         task = {"kind": kind, "path": str(path), "source": source, "limits": dataclasses.asdict(limits)}
@@ -134,6 +136,8 @@ class WorkerEngine(Engine):
         self._given = (kind, path, source, limits)
         self._lock = threading.RLock()
         self._worker: Worker | None = None
+        self._opening: list[Worker] = []
+        """Those that a first connection waits for, once for each that waits."""
         self.dialect = self._inner.dialect
         self.name = self._inner.name
         self._idle: IdleWorkers | None = None
@@ -169,9 +173,24 @@ class WorkerEngine(Engine):
             if self._worker is None:
                 self._worker = self._started()
             worker = self._worker
+            if not worker.is_open:
+                self._opening.append(worker)
+        try:
             connection = RemoteConnection(worker, self._lost)
-            self.notes, self.table_notes = connection.notes, connection.table_notes
+        finally:
+            with self._lock:
+                if worker in self._opening:
+                    self._opening.remove(worker)
+        worker.is_open = True
+        self.notes, self.table_notes = connection.notes, connection.table_notes
         return connection
+
+    def stop_opening(self) -> None:
+        """Kills a worker that still opens the database. No statement runs in it yet."""
+        with self._lock:
+            for worker in self._opening:
+                if not worker.is_open:
+                    worker.kill()
 
     def _lost(self, worker: Worker) -> None:
         """Drops a worker that has ended. The next connection starts another."""
