@@ -62,25 +62,40 @@ def test_a_link_shows_the_conversation_as_it_was_without_memory_and_addresses(se
 
 @pytest.mark.one_backend
 def test_a_link_does_not_tell_where_files_are(serve: Any, tmp_path: Path) -> None:
-    """An error names them."""
-    file = tmp_path / "sales.csv"
+    """The list of tables does, with the files that could not be read. An error does, which is in the summary of a run
+    that was stopped, too: beside calls that concern memory."""
+    folder = tmp_path / "sales"
+    folder.mkdir()
+    file = folder / "sales.csv"
     file.write_text("amount\n1\n")
-    counts = [{**COUNT, "args": {"sql": f"SELECT {what} FROM sales"}} for what in ("amount", "count(*)")]
+    (folder / "broken.parquet").write_text("no parquet")
+    calls = [
+        LIST,
+        {"thought": "", "action": "describe_table", "args": {"table": "sales"}},
+        *({**COUNT, "args": {"sql": f"SELECT {what} FROM sales"}} for what in ("amount", "count(*)")),
+        KEEP,
+    ]
+    steps = len(calls)
 
     def script(messages: list[Any]) -> Any:
-        if not counts:
-            return {"finish": "It is gone."}
-        if len(counts) == 1:
+        if len(calls) == 2:
             file.unlink()
-        return counts.pop(0)
+        return calls.pop(0) if calls else {"finish": ""}
 
     running = serve(script)
-    thread = running.answer("How much?", source=str(file))["thread_id"]
-    assert file.name in json.dumps(running.history(thread)["steps"]), "the error names it"
+    thread = running.answer("How much?", source=str(folder), max_steps=steps)["thread_id"]
+    own = running.history(thread)
+    told = (own["steps"], own["messages"], own["runs"][0]["outcome"]["summary"])
+    assert all(str(folder) in json.dumps(each) for each in told), "its owner sees it in all of these"
+    assert "canary" in own["runs"][0]["outcome"]["summary"]
     shown = seen(running, share(running, thread)).json()
-    assert str(tmp_path) not in json.dumps(shown)
-    [worked, failed] = [step for steps in shown["steps"].values() for step in steps]
+    assert not any(hidden in json.dumps(shown) for hidden in (str(tmp_path), "canary"))
+    [listed, _, worked, failed] = [step for steps in shown["steps"].values() for step in steps]
+    assert (listed["observation"]["data"]["tables"], listed["observation"]["data"]["dialect"]) == (["sales"], "duckdb")
     assert (worked["observation"]["data"]["rows"], failed["ok"], failed["observation"]) == ([[1]], False, None)
+    summary = shown["runs"][0]["outcome"]["summary"]
+    assert summary == shown["messages"][-1]["content"]
+    assert "- remember" in summary
 
 
 @pytest.mark.one_backend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Self
@@ -19,6 +20,7 @@ from longthread.errors import (
     ShareNotFound,
     ThreadNotFound,
 )
+from longthread.memory.summary.findings import short
 from longthread.model.builtin import MEMORY_TOOLS
 from longthread.server.answers import History, RunView, StepView
 from longthread.server.cursor import decode_cursor
@@ -42,6 +44,7 @@ from longthread.store.driver import Transaction
 
 router = APIRouter(prefix="/api", tags=["shares"])
 
+_LISTS = "list_tables"
 _TOLD = ("answer", "summary", "citations", "queries")
 """What a run's outcome shows to others: its errors may name files and servers."""
 
@@ -152,6 +155,7 @@ async def _check(tx: Transaction, link: ShareLink, before: str) -> None:
 
 
 def _shown(found: History, link: ShareLink) -> SharedConversation:
+    hidden = dict(text for steps in found["steps"].values() for step in steps for text in _hidden(step))
     return {
         "label": found["label"],
         "createdAt": found["createdAt"],
@@ -160,7 +164,7 @@ def _shown(found: History, link: ShareLink) -> SharedConversation:
             SharedMessage(
                 id=each["id"],
                 role=each["role"],
-                content=each["content"],
+                content=_without(each["content"], hidden) if each["kind"] == "summary" else each["content"],
                 kind=each["kind"],
                 created_at=each["created_at"],
                 run_id=each["run_id"],
@@ -168,13 +172,16 @@ def _shown(found: History, link: ShareLink) -> SharedConversation:
             for each in found["messages"]
             if each["role"] != "system"
         ],
-        "runs": [_run(each) for each in found["runs"]],
+        "runs": [_run(each, hidden) for each in found["runs"]],
         "steps": {place: [*map(_step, filter(_is_shown, steps))] for place, steps in found["steps"].items()},
         "before": found["before"],
     }
 
 
-def _run(run: RunView) -> SharedRun:
+def _run(run: RunView, hidden: Mapping[str, str]) -> SharedRun:
+    outcome = {key: run["outcome"][key] for key in _TOLD if key in run["outcome"]}
+    if isinstance(summary := outcome.get("summary"), str):
+        outcome["summary"] = _without(summary, hidden)
     return {
         "id": run["id"],
         "status": run["status"],
@@ -182,7 +189,7 @@ def _run(run: RunView) -> SharedRun:
         "agent": run["agent"]["name"] if run["agent"] is not None else None,
         "started_at": run["started_at"],
         "ended_at": run["ended_at"],
-        "outcome": {key: run["outcome"][key] for key in _TOLD if key in run["outcome"]},
+        "outcome": outcome,
         "unfinished": run["unfinished"],
     }
 
@@ -192,8 +199,30 @@ def _is_shown(step: StepView) -> bool:
 
 
 def _step(step: StepView) -> StepView:
-    """A step, without why it failed: that may name files and servers, too."""
-    return {**step, "observation": None} if step["ok"] is False else step
+    """A step, without where its source is. Why it failed, and which files could not be read, may name that, too."""
+    if step["ok"] is False:
+        return {**step, "observation": None}
+    observation = step["observation"]
+    if observation is None or not isinstance(data := observation.get("data"), dict) or step["action"] != _LISTS:
+        return step
+    told = {key: value for key, value in data.items() if key not in {"source", "notes"}}
+    return {**step, "observation": {**observation, "data": told}}
+
+
+def _hidden(step: StepView) -> Iterator[tuple[str, str]]:
+    """What a step puts into the summary of a run that did not finish, and what others see there instead."""
+    if not _is_shown(step):
+        yield f"{step['action']}({short(step['args'])})", step["action"]
+    if step["ok"] is False:
+        error = (step["observation"] or {}).get("error")
+        if isinstance(error, dict) and error.get("message"):
+            yield str(error["message"]), "…"
+
+
+def _without(text: str, hidden: Mapping[str, str]) -> str:
+    for part in sorted(hidden, key=len, reverse=True):  # one may hold another
+        text = text.replace(part, hidden[part])
+    return text
 
 
 def _view(link: ShareLink) -> ShareView:
