@@ -1,9 +1,12 @@
-"""Counts and logs requests, without what is in them."""
+"""Counts and logs requests, without what is in them, and ends those whose client is gone."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
@@ -61,3 +64,30 @@ def _route(scope: Scope) -> str:
         return str(path)
     under = scope.get("root_path", "").removeprefix(scope.get("app_root_path", ""))
     return under or "none"
+
+
+@contextmanager
+def until_gone(receive: Receive) -> Iterator[None]:
+    """End the block when the client is gone: whatever it asked for is in vain."""
+    sending = asyncio.current_task()
+    assert sending is not None
+    gone = asyncio.create_task(_disconnected(receive))
+
+    def leave(_: object) -> None:
+        sending.cancel()
+
+    gone.add_done_callback(leave)
+    try:
+        yield
+    except asyncio.CancelledError:
+        # The server may have cancelled it as well.
+        if not gone.done() or sending.uncancel():
+            raise
+    finally:
+        gone.remove_done_callback(leave)
+        gone.cancel()
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,7 +1,8 @@
 """Files that users have uploaded, each in a folder of its own.
 
 The folder of a file that becomes a source moves below `sources`. So one upload is one source's, and no server deletes
-it as old: servers with other stores may have the same data folder.
+it as old: servers with other stores may have the same data folder. While its source is written or removed the folder
+has a mark. One that is still marked a day later is deleted, unless a source of the store has it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,7 @@ from typing import BinaryIO
 from longthread.errors import UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
 from longthread.model.ids import new_id
 from longthread.store.completion import to_the_end
+from longthread.tools.analysis.address import is_url, parsed
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl", ".sqlite", ".sqlite3", ".db")
 """Of files that can be uploaded."""
@@ -27,6 +29,7 @@ _LONGEST = 100
 _ID = re.compile(r"[0-9a-f-]{36}")
 _STRANGE = re.compile(r"[^\w-]+")
 _PART = "incoming"
+"""The file while it comes; below `sources`, the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,25 @@ class Uploads:
         return Upload(upload_id, found)
 
     async def keep(self, upload: Upload) -> Upload:
-        """Make an upload a source's; no sweep deletes it. Raises UploadNotFound: it is one already, or is gone."""
+        """Make an upload a source's, marked until `settle`. Raises UploadNotFound: it is one already, or is gone."""
         await asyncio.to_thread(self._sources.mkdir, 0o700, exist_ok=True)
+        await self.unsettle(upload)
         return await self._moved(upload, self._sources)
 
     async def give_back(self, upload: Upload) -> Upload:
         """Make the file of a source an upload again. Raises UploadNotFound."""
         return await self._moved(upload, self._folder)
+
+    async def settle(self, upload: Upload) -> None:
+        """Note that a source has the file: no sweep deletes it."""
+        await to_the_end(asyncio.to_thread(upload.path.with_name(_PART).unlink, missing_ok=True))
+
+    async def unsettle(self, upload: Upload) -> None:
+        """Mark a file whose source is about to be written or removed. Raises UploadNotFound."""
+        try:
+            await to_the_end(asyncio.to_thread(upload.path.with_name(_PART).touch))
+        except OSError as error:
+            raise UploadNotFound(upload=upload.id) from error
 
     @staticmethod
     async def _moved(upload: Upload, to: Path) -> Upload:
@@ -124,20 +139,51 @@ class Uploads:
             return None
         return Upload(path.parent.name, path)
 
-    async def sweep(self) -> None:
-        """Delete old uploads that have become no sources."""
-        await asyncio.to_thread(self._sweep)
+    def of_addresses(self, addresses: Iterable[str]) -> set[str]:
+        """The ids of the uploads that sources of these addresses read."""
+        below = (self._below(each) for each in addresses)
+        return {part for path in below if path is not None for part in path.parts if _ID.fullmatch(part)}
 
-    def _sweep(self) -> None:
-        old = time.time() - _KEPT_SECONDS
-        for folder in self._folder.glob("*-*-*") if self._folder.is_dir() else ():
-            if _ID.fullmatch(folder.name) and folder.stat().st_mtime < old:
+    def holds(self, address: str) -> bool:
+        """Whether an address leads to an uploaded file, or to a folder of such."""
+        return self._below(address) is not None
+
+    def _below(self, address: str) -> Path | None:
+        """The path of an address below the folder of all uploads, if it leads there."""
+        path = (parsed(address).database or "") if is_url(address) else address
+        try:
+            found = Path(path).expanduser().resolve()
+        except (OSError, ValueError, RuntimeError):  # nothing that is there
+            return None
+        folder = self._folder.resolve()
+        return found.relative_to(folder) if found.is_relative_to(folder) else None
+
+    async def sweep(self, used: Collection[str]) -> None:
+        """Delete old uploads that have become no sources. `used` are the ids of those that the store's sources have."""
+        await asyncio.to_thread(self._sweep, used)
+
+    def _sweep(self, used: Collection[str]) -> None:
+        marks = ((folder, folder / _PART) for folder in self._sources.glob("*-*-*"))
+        pending = ((folder, folder) for folder in self._folder.glob("*-*-*"))
+        for folder, since in (*pending, *((folder, mark) for folder, mark in marks if mark.exists())):
+            if not _ID.fullmatch(folder.name) or not _is_old(since):
+                continue
+            if folder.name not in used:
                 shutil.rmtree(folder, True)
+            elif since != folder:
+                since.unlink(missing_ok=True)
 
     @staticmethod
     def _file(folder: Path) -> Path | None:
         files = [each for each in folder.iterdir() if each.name != _PART] if folder.is_dir() else []
         return files[0] if len(files) == 1 else None
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - _KEPT_SECONDS
+    except OSError:  # another server has deleted it
+        return False
 
 
 def safe_name(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 from openpyxl import Workbook
+from tests.server.apps import define
 
 from longthread.errors import UploadNotFound
 from longthread.tools import preview as previews
@@ -122,22 +123,71 @@ def test_one_upload_becomes_one_source_and_one_name_is_given_once(serve: Any) ->
     assert running.answer("How many?", source="other")
 
 
+async def _pieces() -> AsyncIterator[bytes]:
+    yield SALES
+
+
 async def test_no_server_deletes_the_files_of_sources(tmp_path: Path) -> None:
     """Another one, with another store, may have the same data folder."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        yield SALES
-
     ours, theirs = (Uploads(tmp_path, 2**20) for _ in range(2))
-    source, old, young = [await ours.receive("a.csv", pieces()) for _ in range(3)]
+    source, old, young = [await ours.receive("a.csv", _pieces()) for _ in range(3)]
     for each in (source, old):
         os.utime(each.path.parent, (0, 0))
     source = await ours.keep(source)
-    await theirs.sweep()
+    await theirs.sweep(())
     assert [each.path.exists() for each in (source, old, young)] == [True, False, True]
+    await ours.settle(source)
+    os.utime(source.path.parent, (0, 0))
+    await theirs.sweep(())
     assert await ours.of_address(str(source.path)) == source
+    assert source.path.exists()
     with pytest.raises(UploadNotFound):
         await theirs.find(source.id)
+
+
+async def test_a_file_whose_source_was_never_written_goes_like_one_that_became_none(tmp_path: Path) -> None:
+    """The server was killed between the two. It knows its own sources, whose mark it takes away."""
+    uploads = Uploads(tmp_path, 2**20)
+    lost, own = [await uploads.keep(await uploads.receive("a.csv", _pieces())) for _ in range(2)]
+    await uploads.sweep({own.id})
+    assert lost.path.exists(), "it may just be written"
+    for each in (lost, own):
+        os.utime(each.path.with_name("incoming"), (0, 0))
+    await uploads.sweep({own.id})
+    assert (lost.path.exists(), list(own.path.parent.iterdir())) == (False, [own.path])
+
+
+def test_a_file_has_one_source_and_goes_with_no_other(serve: Any, store_address: str, tmp_path: Path) -> None:
+    running = serve(ASKS)
+    pending = upload(running, SALES).json()["upload"]
+    shown = upload(running, SALES).json()["upload"]
+    assert running.client.post("/api/sources", json={"upload": shown, "name": "orig"}).status_code == 201
+    folder = running.folder / "data" / "uploads"
+    assert kept(running) == ["sales.csv"] * 2, "no mark stays"
+    file = folder / "sources" / shown / "sales.csv"
+    (tmp_path / "link").symlink_to(folder)
+    for where in (
+        file,
+        f"{file}?encoding=utf-8",
+        file.parent,
+        folder / "sources" / ".." / "sources" / shown / "sales.csv",
+        tmp_path / "link" / "sources" / shown / "sales.csv",
+        f"sqlite:///{file}",
+        folder / pending / "sales.csv",
+    ):
+        told = running.client.post("/api/sources", json={"address": str(where), "name": "alias"})
+        assert (told.status_code, told.json()["code"]) == (422, "catalog_invalid"), where
+    # An operator may define one all the same.
+    for name, where in (("alias", file), ("early", folder / pending / "sales.csv")):
+        define(store_address, {"kind": "source", "name": name, "address": str(where)})
+    told = running.client.delete(f"/api/uploads/{pending}")
+    assert (told.status_code, told.json()["code"]) == (409, "definition_in_use")
+    assert running.client.delete("/api/sources/alias").status_code == 204
+    assert running.client.get("/api/sources/orig/preview").status_code == 200
+    assert kept(running) == ["sales.csv"] * 2
+    for path in ("sources/orig", "sources/early", f"uploads/{pending}"):
+        assert running.client.delete(f"/api/{path}").status_code == 204
+    assert kept(running) == []
 
 
 def test_a_source_is_asked_by_its_name_whatever_files_lie_where_the_server_runs(
@@ -194,6 +244,23 @@ def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> 
         head = f"POST /api/uploads?name=x.csv HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 900000\r\n\r\n"
         client.sendall(head.encode() + b"a,b\n")
         while not kept(running):
+            pass
+    while kept(running):
+        pass
+
+
+def test_a_client_that_leaves_while_its_file_is_looked_into_leaves_nothing(serve: Any, tmp_path: Path) -> None:
+    running = serve(ASKS, sql_timeout=600)
+    with sqlite3.connect(tmp_path / "slow.db") as database:
+        endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS m FROM n"
+        database.execute(f"CREATE VIEW v AS {endless}")
+    database.close()
+    content = (tmp_path / "slow.db").read_bytes()
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        head = f"POST /api/uploads?name=x.db HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(content)}\r\n\r\n"
+        client.sendall(head.encode() + content)
+        while kept(running) != ["x.db"]:
             pass
     while kept(running):
         pass

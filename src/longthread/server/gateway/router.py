@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 
 from starlette.types import Receive, Scope, Send
@@ -23,6 +23,7 @@ from longthread.gateway.service import (
     too_large,
 )
 from longthread.server.origin import is_own_name, is_same_origin, own_names
+from longthread.server.requests import until_gone
 
 _ODD = re.compile(rb"%(?:2e|23|3f|5c|25|[01][0-9a-f]|7f)", re.IGNORECASE)
 """Escapes in a path that the next server may read in another way."""
@@ -61,7 +62,7 @@ class GatewayRouter:
         except ValueError:
             read = None
         async with AsyncExitStack() as opened:
-            with _until_gone(receive):
+            with until_gone(receive):
                 answer = await self._answer(dialect, read) if read is not None else too_large(dialect)
                 if answer.stream is not None:
                     opened.push_async_callback(answer.stream.aclose)
@@ -138,33 +139,6 @@ async def _send(answer: Outgoing, send: Send) -> None:
             pings.said()
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
-
-
-@contextmanager
-def _until_gone(receive: Receive) -> Iterator[None]:
-    """End the block when the client is gone: it wants nothing more from the provider either."""
-    sending = asyncio.current_task()
-    assert sending is not None
-    gone = asyncio.create_task(_disconnected(receive))
-
-    def leave(_: object) -> None:
-        sending.cancel()
-
-    gone.add_done_callback(leave)
-    try:
-        yield
-    except asyncio.CancelledError:
-        # The server may have cancelled it as well.
-        if not gone.done() or sending.uncancel():
-            raise
-    finally:
-        gone.remove_done_callback(leave)
-        gone.cancel()
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class _Pings:

@@ -31,6 +31,7 @@ from longthread.server.catalog_answers import SourceList, SourcePreview, SourceV
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
+from longthread.server.requests import until_gone
 from longthread.server.sources import DEMO
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.tools.catalog import address
@@ -82,15 +83,18 @@ async def upload(
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
     served.sources.expect_open()
     uploads = served.uploads
-    await uploads.sweep()
+    await uploads.sweep(await _used(served))
     received = await uploads.receive(name, _pieces(request))
-    whole = False
+    shown: SourcePreview | None = None
     try:
-        shown = await _preview(served, str(received.path), user)
-        size, whole = received.size, True
+        size = received.size
+        with until_gone(request.receive):
+            shown = await _preview(served, str(received.path), user)
     finally:
-        if not whole:
+        if shown is None:
             await uploads.discard(received)
+    if shown is None:
+        raise UploadFailed(reason="the client broke off.")
     return {
         "upload": received.id,
         "name": name_of(str(received.path)),
@@ -107,10 +111,11 @@ async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
     """Delete an uploaded file that is no source."""
     served.sources.expect_open()
     with suppress(UploadNotFound):
-        found = await served.uploads.find(upload_id, of_source=True)
-        remedy = "Remove the source, and its file goes with it."
-        raise DefinitionInUse(kind="file", name=found.path.name, users="a source", remedy=remedy)
-    await served.uploads.discard(await served.uploads.find(upload_id))
+        raise _in_use(await served.uploads.find(upload_id, of_source=True))
+    found = await served.uploads.find(upload_id)
+    if upload_id in await _used(served):
+        raise _in_use(found)
+    await served.uploads.discard(found)
     return Response(status_code=204)
 
 
@@ -143,16 +148,19 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     address with `${NAME}` is defined in a file."""
     served.sources.expect_open()
     if body.upload is None:
-        return await _add(served, body, user, await _address(served, str(body.address), user))
+        where = await _address(served, str(body.address), user)
+        return await _named(served, await _add(served, body, user, where))
     file = await served.uploads.keep(await served.uploads.find(body.upload))
     try:
-        return await _add(served, body, user, str(file.path))
+        name = await _add(served, body, user, str(file.path))
     except LongthreadError:
         await served.uploads.give_back(file)
         raise
+    await served.uploads.settle(file)
+    return await _named(served, name)
 
 
-async def _add(served: Served, body: NewSource, user: str, where: str) -> SourceView:
+async def _add(served: Served, body: NewSource, user: str, where: str) -> str:
     catalog = Catalog(served.analyst.store, user=user)
     taken = {each.name for each in await catalog.definitions("source")}
     name = (body.name or _free(name_of(where), taken)).strip()
@@ -162,7 +170,11 @@ async def _add(served: Served, body: NewSource, user: str, where: str) -> Source
         raise CatalogInvalid(problems=[f"{name!r} is no name: it has no . / \\ or :, and is not `demo`."])
     item = {"kind": "source", "name": name, "address": where}
     await catalog.add_source(item | ({"description": body.description} if body.description else {}))
-    return await _view(served, await catalog.source(name))
+    return name
+
+
+async def _named(served: Served, name: str) -> SourceView:
+    return await _view(served, await Catalog(served.analyst.store).source(name))
 
 
 @router.get(
@@ -187,9 +199,13 @@ async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response
     served.sources.expect_open()
     catalog = Catalog(served.analyst.store, user=user)
     found = await catalog.source(name)
+    uploaded = await served.uploads.of_address(found.address)
+    if uploaded is not None:
+        with suppress(UploadNotFound):  # the file is gone
+            await served.uploads.unsettle(uploaded)
     await catalog.delete("source", found.id)
-    if (uploaded := await served.uploads.of_address(found.address)) is not None:
-        await served.uploads.discard(uploaded)
+    if uploaded is not None:
+        await (served.uploads.settle if uploaded.id in await _used(served) else served.uploads.discard)(uploaded)
     return Response(status_code=204)
 
 
@@ -200,6 +216,16 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
                 yield piece
     except ClientDisconnect as error:
         raise UploadFailed(reason="the client broke off.") from error
+
+
+def _in_use(found: Upload) -> DefinitionInUse:
+    remedy = "Remove the source, and its file goes with it."
+    return DefinitionInUse(kind="file", name=found.path.name, users="a source", remedy=remedy)
+
+
+async def _used(served: Served) -> set[str]:
+    """The uploads that sources read."""
+    return served.uploads.of_addresses(each.address for each in await _defined(served))
 
 
 async def _defined(served: Served) -> list[SourceDefinition]:
@@ -213,6 +239,8 @@ async def _address(served: Served, given: str, user: str) -> str:
         raise CatalogInvalid(
             problems=["Secrets are not filled in here. Define this source in a file, with `longthread apply`."]
         )
+    if served.uploads.holds(where):  # else two sources have one file, which goes with the first that is removed
+        raise CatalogInvalid(problems=["An uploaded file is the file of one source. Upload it again for another one."])
     async with await served.analyst.sources.open(where, None, user_id=user):
         return where
 
