@@ -179,3 +179,18 @@ async def test_json_is_read_as_rows(opened: Any, make_sqlite: Any, ask: Any) -> 
     found = await ask(source, "run_sql", sql="SELECT j.value, k.type FROM t, json_each(t.a) j, json_tree(t.a) k")
     assert found["data"]["row_count"] == 6
     assert not (await ask(source, "run_sql", sql="SELECT * FROM fts5vocab('t', 'row')"))["ok"]
+
+
+@pytest.mark.parametrize("of", ["file FROM pragma_database_list", "name AS file FROM pragma_function_list"])
+async def test_statistics_read_no_more_than_a_query_may(opened: Opened, ask: Any, make_sqlite: Any, of: str) -> None:
+    source = await opened(make_sqlite(f"CREATE TABLE t (a); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT {of}"))
+    refused = await ask(source, "run_sql", sql="SELECT * FROM v")
+    assert refused["error"]["type"] == "sql_refused"
+    described = await ask(source, "describe_table", table="v")
+    assert described["ok"]
+    assert [set(each) & {"distinct", "min", "max", "values", "note"} for each in described["data"]["columns"]] == [
+        set()
+    ]
+    listed = (await ask(source, "list_tables"))["data"]
+    assert "v" in str(listed["tables"])
+    assert (await ask(source, "describe_table", table="t"))["data"]["columns"][0]["values"] == [1]

@@ -24,7 +24,8 @@ class SourceConnection(ABC):
     """One read-only connection. One thread at a time uses it; any thread may call `interrupt`."""
 
     def execute(self, sql: str) -> Rows:
-        """Runs a statement of ours whose result is small: a catalog query, or statistics."""
+        """Runs a statement of ours on the catalog, whose result is small. It may name no table or view of the database:
+        SQLite does not guard it."""
         return self.query(sql)
 
     @abstractmethod

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from longthread.errors import SqlFailed
+from longthread.errors import SqlFailed, SqlRefused
 from longthread.tools.analysis.cell import as_numbers, json_cell, shown
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.limits import Limits
@@ -66,8 +66,8 @@ def profile(
                     raise
                 found.complete = False
                 break
-            except SqlFailed:
-                # A type without order or equality, or a broken view.
+            except (SqlFailed, SqlRefused):
+                # A type without order or equality, or a view that is broken, or reads what no query may.
                 continue
     return found
 
@@ -78,9 +78,9 @@ def count_rows(connection: SourceConnection, table: Table, seconds: float) -> tu
         return table.estimated_rows, True
     with Watch(connection.interrupt, seconds) as watch:
         try:
-            row = connection.execute(f"SELECT count(*) FROM {table.sql}").first()
+            row = connection.query(f"SELECT count(*) FROM {table.sql}").first()
             return (int(row[0]), False) if row else (None, False)
-        except SqlFailed:
+        except (SqlFailed, SqlRefused):
             return None, False
         except Interrupted:
             if not watch.expired:
@@ -97,7 +97,7 @@ def _statistics(
     # PostgreSQL has no least truth, and no least label of a domain.
     ordered = column.shape != "boolean" and not column.labels
     bounds = f", min({name}), max({name})" if ordered else ", NULL, NULL"
-    row = connection.execute(f"SELECT count(DISTINCT {name}){bounds} FROM {relation}").first()
+    row = connection.query(f"SELECT count(DISTINCT {name}){bounds} FROM {relation}").first()
     if row is None:
         return {}
     distinct, least, most = int(row[0]), row[1], row[2]
@@ -108,7 +108,7 @@ def _statistics(
     is_key = column.primary_key and column.shape == "integer"
     most_listed = {"text": _FEW, "boolean": _FEW, "integer": _SHOWN}.get(column.shape, 0)
     if 0 < distinct <= most_listed and not is_key:
-        rows = connection.execute(
+        rows = connection.query(
             f"SELECT {name} FROM {relation} WHERE {name} IS NOT NULL "
             f"GROUP BY {name} ORDER BY count(*) DESC, {name} LIMIT {_SHOWN}"
         )
@@ -121,7 +121,7 @@ def _statistics(
 def _numbers(connection: SourceConnection, relation: str, name: str, text: str) -> dict[str, str]:
     """A note on a text column whose values are mostly numbers."""
     query = f"SELECT substr(CAST({name} AS {text}), 1, 40) FROM {relation} WHERE {name} IS NOT NULL LIMIT {_LOOKED_AT}"
-    values = [str(row[0]).strip() for row in connection.execute(query)]
+    values = [str(row[0]).strip() for row in connection.query(query)]
     others = [value for value in values if not _NUMBER.fullmatch(value)]
     numbers = len(values) - len(others)
     if numbers <= len(others):
