@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from longthread import errors
 from longthread.errors import CatalogInvalid, InvalidInput, LongthreadError
+from longthread.server.requests import route_of
 from longthread.tools.catalog.fields import FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
@@ -133,8 +134,8 @@ def install(app: FastAPI) -> None:
 async def _known(request: Request, error: Exception) -> Problem:
     assert isinstance(error, LongthreadError)
     status = status_of(type(error))
-    if status >= 500:
-        _log.error("%s %s: %s", request.method, request.url.path, error)
+    if status >= 500:  # told with the route's path: the request's own may hold a share link's token
+        _log.error("%s %s: %s", request.method, route_of(request.scope), error)
     params = error.described()["params"]
     members: dict[str, Any] = {name: params[name] for name in ("thread", "run") if name in params}
     if isinstance(error, CatalogInvalid):
@@ -187,6 +188,6 @@ def _methods(request: Request) -> set[str]:
 
 
 async def _unknown(request: Request, error: Exception) -> Problem:
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    _log.error("%s %s failed", request.method, route_of(request.scope), exc_info=error)
     detail = "Longthread has met an error of its own. Its log says more; nothing that was answered before is lost."
     return Problem(500, "internal_error", detail, path=request.url.path)

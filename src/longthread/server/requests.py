@@ -48,7 +48,7 @@ class CountedRequests:
         finally:
             STREAMS.add(by=-int(streams))
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            route = _route(scope)
+            route = route_of(scope)
             HTTP_REQUESTS.add(method, route, status)
             fields: dict[str, Any] = {"method": method, "route": route, "status": status}
             fields["ms"] = round(1000 * (time.perf_counter() - began), 1)
@@ -57,7 +57,7 @@ class CountedRequests:
             _log.info("request", extra={"fields": fields})
 
 
-def _route(scope: Scope) -> str:
+def route_of(scope: Scope) -> str:
     """Return the route's path as it is written in the code; for files and the gateway, the prefix they are under."""
     path = getattr(scope.get("route"), "path", None)
     if path is not None:

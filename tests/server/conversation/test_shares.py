@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from tests.server.apps import talked
 
+from longthread.errors import StoreError
 from longthread.langgraph import LongthreadSaver
+from longthread.server.json_log import JsonFormatter
 from longthread.testing import ScriptedChatModel
 
 COUNT = {"thought": "I count.", "action": "run_sql", "args": {"sql": "SELECT count(*) AS n FROM rockets"}}
@@ -119,6 +122,26 @@ def test_a_link_is_revoked_expires_and_goes_with_its_conversation(serve: Any) ->
     assert refused(seen(running, second))
     for token in ("x", "%00"[:1], "..%2F..", "%F0%9F", "a" * 5000):
         assert running.client.get(f"/api/shared/{token}").status_code == 404
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize("error", [StoreError(reason="It is down."), RuntimeError("A flaw.")])
+def test_no_log_has_the_token_of_a_link(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    async def broken(*args: object) -> None:
+        raise error
+
+    running = serve(SCRIPT)
+    link = share(running, running.answer("How many rockets?")["thread_id"])
+    with caplog.at_level(logging.INFO), monkeypatch.context() as patched:
+        patched.setattr("longthread.store.access.share_links.find", broken)
+        assert seen(running, link).status_code >= 500
+        assert running.client.get(link["path"]).status_code in {200, 503}
+    own = [each for each in caplog.records if not each.name.startswith("http")]  # those are the client's
+    told = [form.format(each) for each in own for form in (logging.Formatter(), JsonFormatter())]
+    assert any("GET /api/shared/{token}" in each for each in told)
+    assert not any(link["token"] in each for each in told)
 
 
 @pytest.mark.one_backend
