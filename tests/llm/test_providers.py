@@ -32,10 +32,11 @@ from longthread.llm.langchain import LangChainModel
 from longthread.llm.openai import PATH, OpenAIModel
 from longthread.llm.overflow import overflow_of
 from longthread.messages.message import Message
-from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, broken_call
+from longthread.testing import Dropped, ProviderEmulator, Refused, Slow, StreamError, broken_call
 from longthread.tools.tool import Tool
 
 Way = Callable[..., ChatModel]
+KEY = "sk-canary-4711-0815"
 QUESTION = [Message("system", "Be brief."), Message("user", "1 + 2?")]
 CALL = {"thought": "sum them", "action": "add", "args": {"a": 1, "b": 2}}
 
@@ -363,3 +364,33 @@ async def test_a_reply_without_an_end_is_truncated() -> None:
         port = server.sockets[0].getsockname()[1]
         error = await failure(OpenAIModel("m", Endpoint(f"http://127.0.0.1:{port}{PATH}")))
     assert type(error) is StreamTruncated
+
+
+@pytest.mark.parametrize("says", [Refused, lambda *said: StreamError(error=Refused(*said))])
+async def test_no_error_tells_the_key_that_a_provider_quotes(way: Way, says: Any) -> None:
+    reply = says(401, f"Incorrect API key provided: {KEY}. Compare {KEY[:9]}.", f"wrong:{KEY}")
+    async with ProviderEmulator([reply], loop=True) as provider:
+        error = await failure(way(provider, key=KEY))
+    assert f"Incorrect API key provided: ***. Compare {KEY[:9]}." in str(error)
+    assert KEY not in f"{error} {error.body}"
+
+
+@pytest.mark.parametrize("status", ["200 OK", "502 Bad Gateway"])
+async def test_what_is_quoted_of_a_reply_ends_with_no_part_of_a_key(status: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = f"<html>{'x' * 980}{KEY}".encode()
+        writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        endpoint = Endpoint(url, {"authorization": f"Bearer {KEY}"})
+        for model in (OpenAIModel("m", endpoint), AnthropicModel("m", endpoint, 7)):
+            error = await failure(model)
+            assert str(error).endswith("xxx***")
+        with pytest.raises(ProviderError) as caught:
+            await endpoint.answer({})
+        assert str(caught.value).endswith("xxx***")
+        await endpoint.close()

@@ -270,13 +270,13 @@ async def test_an_event_of_anthropics_that_is_none_is_a_failure_of_the_server(to
     ],
 )
 def test_errors_are_read_in_the_forms_that_servers_have(raw: Any, said: str) -> None:
-    error = refusal(400, json.dumps(raw).encode(), {})
+    error = refusal(400, json.dumps(raw), {})
     assert str(error).strip('"') == said.strip('"')
 
 
 def test_a_refusal_without_a_word_names_its_status() -> None:
-    assert "502" in str(refusal(502, b"", {}))
-    assert str(refusal(502, b"<html>Bad gateway", {})) == "<html>Bad gateway"
+    assert "502" in str(refusal(502, "", {}))
+    assert str(refusal(502, "<html>Bad gateway", {})) == "<html>Bad gateway"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ They are no `LongthreadError`s: a run may retry, or ask another model, and repor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,6 +28,8 @@ from longthread.errors import LongthreadError
 _AGAIN = frozenset({408, 409, 425})
 """Statuses below 500 after which the same request may succeed."""
 _OVERLOADED = frozenset({503, 529})
+_SHORTEST = 8
+"""Characters of a secret to hide. A shorter one guards nothing, and would be found within words."""
 
 
 class ProviderError(Exception):  # a run converts it to an error of ours
@@ -105,6 +107,23 @@ def _kind(status: int) -> type[ProviderError]:
     if status >= 500 or status in _AGAIN or status < 400:
         return ServerFailed
     return BadRequest
+
+
+def hidden(value: Any, secrets: Collection[str]) -> Any:
+    """Return a text, or each text of a JSON value, with `***` for these secrets: providers quote wrong keys."""
+    if isinstance(value, str):
+        for secret in sorted(secrets, key=len, reverse=True):
+            value = value.replace(secret, "***") if len(secret) >= _SHORTEST else value
+        return value
+    if isinstance(value, Mapping):
+        return {hidden(key, secrets): hidden(each, secrets) for key, each in value.items()}
+    return [hidden(each, secrets) for each in value] if isinstance(value, list | tuple) else value
+
+
+def without_secrets(error: ProviderError, secrets: Collection[str]) -> ProviderError:
+    """Return the error, which tells none of these secrets any more."""
+    error.args, error.body = (hidden(str(error), secrets),), hidden(error.body, secrets)
+    return error
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
@@ -23,6 +23,8 @@ from longthread.llm.failures import (
     StreamTruncated,
     TimedOut,
     error_of,
+    hidden,
+    without_secrets,
 )
 from longthread.llm.overflow import overflow_of
 
@@ -30,6 +32,8 @@ DONE = "[DONE]"
 """The data of the event that OpenAI's streams end with."""
 _SAID = 1_000
 """Characters of a reply that is no JSON to quote."""
+_PUBLIC = frozenset({"anthropic-version", "content-type"})
+"""Headers whose values are no secrets."""
 _STREAM = "text/event-stream"
 _DECODER = json.JSONDecoder(parse_constant=str)
 """Made once: that takes as long as to parse a chunk."""
@@ -65,6 +69,7 @@ class Endpoint:
         self.url = url
         self.headers = headers or {}
         self.timeout = timeout
+        self._secrets = _secrets(url, self.headers)
         self._shared: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -85,7 +90,7 @@ class Endpoint:
         try:
             async with self._post(self._client(), body) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
-                    yield {"whole": _told(read_json(await response.aread()))}
+                    yield {"whole": _told(self._read(await response.aread()))}
                     return
                 pieces = response.aiter_bytes()
                 async for data in _event_data(pieces):
@@ -94,7 +99,9 @@ class Endpoint:
                         yield {"done": True}
                         return
                     began = True
-                    yield _told(read_json(data))
+                    yield _told(self._read(data))
+        except ProviderError as error:
+            raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
             raise _broken(error, began=began) from error
 
@@ -105,7 +112,9 @@ class Endpoint:
         """
         try:
             async with self._new_client() as client, self._post(client, body) as response:
-                return read_json(await response.aread())
+                return self._read(await response.aread())
+        except ProviderError as error:
+            raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
             raise _broken(error, began=False) from error
 
@@ -120,8 +129,16 @@ class Endpoint:
         headers = {"content-type": "application/json", **self.headers}
         async with client.stream("POST", self.url, content=_encoded(body), headers=headers) as response:
             if not response.is_success:
-                raise refusal(response.status_code, await response.aread(), response.headers)
+                said = (await response.aread()).decode("utf-8", "replace")
+                raise refusal(response.status_code, hidden(said, self._secrets), response.headers)
             yield response
+
+    def _read(self, text: str | bytes) -> Any:
+        try:
+            return read_json(text)
+        except ServerFailed:
+            text = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            return read_json(hidden(text, self._secrets))  # raises: it quotes the beginning, with no half of a key
 
     def _client(self) -> httpx.AsyncClient:
         """Return the client of this event loop: connections cannot be shared between loops."""
@@ -134,6 +151,13 @@ class Endpoint:
         # Calls of several users share a client: a cookie of one would go with the calls of the others.
         no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         return httpx.AsyncClient(verify=_certificates(), timeout=self.timeout, limits=_LIMITS, cookies=no_cookies)
+
+
+def _secrets(url: str, headers: Mapping[str, str]) -> frozenset[str]:
+    """Return what a provider is sent and nobody else may see: what headers hold but names of versions, and a
+    password."""
+    sent = [value.removeprefix("Bearer ").strip() for name, value in headers.items() if name.lower() not in _PUBLIC]
+    return frozenset(filter(None, [*sent, unquote(urlsplit(url).password or "")]))
 
 
 def header_value(name: str, key: str) -> str:
@@ -210,8 +234,7 @@ def _told(event: Any) -> dict[str, Any]:
     return event
 
 
-def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> ProviderError:
-    text = raw.decode("utf-8", "replace")
+def refusal(status: int, text: str, headers: Mapping[str, str]) -> ProviderError:
     try:
         message, body = _said(json.loads(text))
     except (ValueError, RecursionError):

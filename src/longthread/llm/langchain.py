@@ -13,6 +13,7 @@ from langchain.embeddings import init_embeddings as init_embeddings
 from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
+from pydantic import SecretStr
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
 from longthread.llm.failures import (
@@ -25,6 +26,7 @@ from longthread.llm.failures import (
     error_of,
     retry_after,
     status_of,
+    without_secrets,
 )
 from longthread.llm.http import Endpoint, typed
 from longthread.messages.chat_completions import tool_specs
@@ -86,6 +88,12 @@ class LangChainModel:
     def _beside(self) -> Mapping[str, Any]:
         return getattr(self.langchain, "extra_body", None) or {}
 
+    @property
+    def _secrets(self) -> set[str]:
+        """What its class holds as a secret: its key."""
+        held = (getattr(self.langchain, name, None) for name in type(self.langchain).model_fields)
+        return {each.get_secret_value().strip() for each in held if isinstance(each, SecretStr)}
+
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN
     ) -> AsyncGenerator[Chunk]:
@@ -101,7 +109,7 @@ class LangChainModel:
         except ProviderError:
             raise
         except Exception as error:  # each provider's client has its own errors
-            raise translated(error) from error
+            raise without_secrets(translated(error), self._secrets) from error
         if whole is None:
             raise StreamTruncated("The reply ended before it began.")
         yield Chunk(message=message_of(whole))

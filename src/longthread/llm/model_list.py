@@ -59,8 +59,7 @@ async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -
         headers = {"x-api-key": secret, "anthropic-version": anthropic.VERSION}
     else:
         headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}
-    if not secret.isascii() or not secret.isprintable():
-        raise KeyRefused(provider=provider, reason="it has characters that no key has.")
+    expect_key(provider, key)
     try:
         async with httpx.AsyncClient(timeout=PROVIDER_SECONDS) as client:
             listed = await _listed(client, url, headers)
@@ -71,6 +70,13 @@ async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -
             raise KeyRefused(provider=provider, reason=f"it answers {listed}.")
         raise ProviderUnreachable(provider=provider, reason=f"It answers {listed}.")
     return [f"{provider}:{name}" for name in listed if _NO_CHAT.search(name) is None]
+
+
+def expect_key(provider: KeyProvider, key: SecretStr) -> None:
+    """Raise KeyRefused if no header can hold the key."""
+    secret = key.get_secret_value()
+    if not secret.isascii() or not secret.isprintable():
+        raise KeyRefused(provider=provider, reason="it has a line break, or other characters that no key has.")
 
 
 async def local_servers(ports: Mapping[str, int] = LOCAL_SERVERS) -> list[LocalServer]:

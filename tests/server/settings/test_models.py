@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from longthread.llm import models as named
-from longthread.testing import ProviderEmulator
+from longthread.testing import ProviderEmulator, Refused
 
 pytestmark = pytest.mark.one_backend
 
@@ -111,6 +112,21 @@ def test_runs_use_a_key_as_soon_as_it_is_stored_and_after_a_restart(serve: Any) 
         assert other.client.post("/api/chat", json={"question": "How many?"}).status_code == 503
 
 
+def test_a_key_that_its_provider_quotes_is_told_to_nobody(serve: Any, tmp_path: Path, store_address: str) -> None:
+    with ProviderEmulator([Refused(401, f"Incorrect API key provided: {KEY}")], loop=True) as emulator:
+        running = serve(None, anthropic_base_url=emulator.anthropic_url, model="anthropic:claude-a")
+        running.client.put("/api/models/keys/anthropic", json={"key": KEY, "check": False})
+        asked = running.answer("How many?")
+        export = running.client.get(f"/api/conversations/{asked['thread_id']}/export", params={"format": "jsonl"})
+        events = running.client.get(asked["events"])
+        history = running.history(asked["thread_id"])
+    assert "Incorrect API key provided: ***." in history["runs"][0]["outcome"]["error"]["message"]
+    assert not any(KEY in told for told in (json.dumps(history), export.text, events.text))
+    if Path(store_address).is_file():
+        files = [*Path(store_address).parent.glob("*.db*"), *(tmp_path / "data").rglob("*")]
+        assert not any(KEY.encode() in each.read_bytes() for each in files if each.is_file())
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"[]", b"{}", b'{"data": 1}', b"\xff", b'{"data": [{"id": "' + b"x" * 200 + b'"}]}']
 )
@@ -128,6 +144,7 @@ def test_a_list_that_is_none_is_told_or_empty(serve: Any, answer: bytes) -> None
         ("PUT", "keys/anthropic", {"key": ""}, "invalid_input"),
         ("PUT", "keys/anthropic", {"key": "a\0b"}, "invalid_input"),
         ("PUT", "keys/anthropic", {"key": "é" * 9}, "key_refused"),
+        ("PUT", "keys/anthropic", {"key": f"{KEY}\n", "check": False}, "key_refused"),
         ("PUT", "keys/anthropic", {"key": "a\r\nb: c"}, "key_refused"),
         ("PUT", "keys/anthropic", {"key": 7}, "invalid_input"),
         ("PUT", "keys/anthropic", {"key": "x" * 501}, "invalid_input"),

@@ -16,7 +16,7 @@ from longthread.errors import (
     SettingsNotAllowed,
     StoreReadOnly,
 )
-from longthread.llm.model_list import local_servers, models_of
+from longthread.llm.model_list import expect_key, local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
 from longthread.server.fields import Name
@@ -81,7 +81,9 @@ async def models(served: ServedDep, user: Caller) -> ModelList:
 async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
     """Store a key, sealed, for the user's next runs. It is given back to nobody."""
     served.sources.expect_open()
-    names = await models_of(provider, SecretStr(body.key), served.analyst.settings) if body.check else None
+    key = SecretStr(body.key)
+    expect_key(provider, key)
+    names = await models_of(provider, key, served.analyst.settings) if body.check else None
     await served.analyst.keys.save(provider, body.key, user_id=user)
     return {"provider": provider, "models": names}
 
