@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.one_backend]
 
 # It reads each answer to its end, and the stream of a user's changes has none. Its answers are tested in tests/server.
 ENDLESS = "/api/events"
+CONFIG = Path(__file__).with_name("schemathesis.toml")
 PHASES = "examples,coverage,fuzzing,stateful"
 SECONDS = 900.0
 
@@ -21,7 +22,8 @@ SECONDS = 900.0
 def test_it_finds_nothing(serve: Any, store_address: str, tmp_path: Path, installed: Path) -> None:
     define_clerk(store_address)
     running = serve([LOOK, ANSWER])
-    command = [installed / "schemathesis" / "bin" / "schemathesis", "run", f"{running.url}/api/openapi.json"]
+    program = [installed / "schemathesis" / "bin" / "schemathesis", "--config-file", CONFIG]
+    command = [*program, "run", f"{running.url}/api/openapi.json"]
     options = ["--phases", PHASES, "--checks", "all", "--max-examples", "30", "--exclude-path", ENDLESS]
     done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout[-8000:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BeforeValidator, StringConstraints
+from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _INK = r"[^\s\x00-\x1f\x85]"
@@ -39,3 +39,6 @@ Name = Annotated[str, StringConstraints(pattern=rf"^[^\x00]*{_INK}[^\x00]*$")]
 """A text that is not blank and holds no NUL."""
 PlainText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 """A text without NUL."""
+
+Flag = Annotated[bool, Field(strict=True)]
+"""True or false: 0 and "yes" are none."""

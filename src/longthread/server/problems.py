@@ -59,6 +59,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.UploadFailed: 503,
     errors.UploadNotFound: 404,
     errors.UploadTooLarge: 413,
+    errors.DefinitionBuiltIn: 409,
     errors.DefinitionInUse: 409,
     errors.ToolOnCommandLine: 403,
     errors.ShareNotFound: 404,

@@ -26,7 +26,7 @@ from longthread.errors import (
 from longthread.model.catalog import Definition, Kind, Version
 from longthread.server.answers import JsonObject
 from longthread.server.catalog_answers import CatalogChange, CatalogItem, CatalogList, CatalogVersions, ToolTrial
-from longthread.server.fields import PlainText
+from longthread.server.fields import Flag, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.state import Caller, Served, ServedDep
@@ -58,7 +58,7 @@ class SwitchBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    is_active: bool
+    is_active: Flag
 
 
 class TrialBody(BaseModel):
@@ -69,7 +69,7 @@ class TrialBody(BaseModel):
 
     args: JsonObject = Field(default_factory=dict)
     source: Annotated[PlainText, Field(min_length=1, max_length=4096)] | None = None
-    approve: bool = False
+    approve: Flag = False
     definition: JsonObject | None = None
 
 
@@ -116,7 +116,9 @@ async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> Catal
 
 @router.put(
     "/{kind}/{name}",
-    responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, ToolOnCommandLine, body=True),
+    responses=problems(
+        CatalogInvalid, DefinitionAmbiguous, DefinitionBuiltIn, SettingsNotAllowed, ToolOnCommandLine, body=True
+    ),
 )
 async def define(
     served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, body: DefinitionBody
@@ -125,6 +127,8 @@ async def define(
     use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
     is defined on the command line; here it may change in all but its implementation."""
     served.sources.expect_open()
+    if kind == "tools" and body.definition.get("type") == "builtin":
+        raise DefinitionBuiltIn(kind="tool", name=name)
     return await _applied(served, user, _named(body.definition, kind, name))
 
 

@@ -34,7 +34,7 @@ from longthread.server.answers import (
     Stopped,
 )
 from longthread.server.cursor import thread_page
-from longthread.server.fields import WHOLE, Name, PlainText, Time
+from longthread.server.fields import WHOLE, Flag, Name, PlainText, Time
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -67,7 +67,7 @@ class Changes(BaseModel):
     metadata: JsonObject | None = None
     expires_at: Time | None = None
     ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
-    archived: bool | None = None
+    archived: Flag | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

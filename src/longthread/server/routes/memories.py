@@ -13,7 +13,7 @@ from longthread.memory.forget import forget_memory
 from longthread.memory.memories import LONGEST
 from longthread.memory.relevant_memories import STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
-from longthread.server.fields import Name, PlainText, Time
+from longthread.server.fields import Flag, Name, PlainText, Time
 from longthread.server.memory_answers import (
     ConversationMemory,
     MemoryEntries,
@@ -40,7 +40,7 @@ PINNED, UNPINNED = 1.0, 0.5
 """The importance that pinning gives a memory, and that taking it off gives."""
 
 MemoryText = Annotated[Name, Field(max_length=LONGEST)]
-Importance = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Importance = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 
 
 class NewMemory(BaseModel):
@@ -66,7 +66,7 @@ class MemoryBody(BaseModel):
     content: MemoryText | None = None
     type: MemoryType | None = None
     importance: Importance | None = None
-    pinned: bool | None = None
+    pinned: Flag | None = None
     expires_at: Time | None = None
 
     @model_validator(mode="after")

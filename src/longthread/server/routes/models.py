@@ -19,7 +19,7 @@ from longthread.errors import (
 from longthread.llm.model_list import expect_key, local_servers, models_of
 from longthread.llm.models import DEMO, model_name
 from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, environment_key
-from longthread.server.fields import Name
+from longthread.server.fields import Flag, Name
 from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider
 from longthread.server.openapi import problems
 from longthread.server.state import Caller, Served, ServedDep
@@ -35,7 +35,7 @@ class KeyBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     key: Annotated[Name, Field(max_length=500)]
-    check: bool = True
+    check: Flag = True
 
 
 class CheckBody(BaseModel):

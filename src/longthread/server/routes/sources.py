@@ -27,6 +27,7 @@ from longthread.errors import (
     UploadTooLarge,
 )
 from longthread.model.catalog import SourceDefinition, source_of
+from longthread.server.answers import JsonObject
 from longthread.server.catalog_answers import SourceList, SourcePreview, SourceView, TableView, UploadView
 from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
@@ -39,7 +40,7 @@ from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.source_address import may_be_name
 from longthread.tools.catalog.teach import name_of
 from longthread.tools.preview import TablePreview, preview
-from longthread.tools.uploads import Upload
+from longthread.tools.uploads import SUFFIXES, Upload
 
 router = APIRouter(prefix="/api", tags=["sources"])
 
@@ -51,12 +52,24 @@ _BODY: dict[str, Any] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+_ANY_CASE = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in suffix[1:]) for suffix in SUFFIXES)
+FileName = Annotated[
+    Name, Query(max_length=500, json_schema_extra={"pattern": rf"^[^\x00]*\.({'|'.join(_ANY_CASE)})$"})
+]
+"""The name of a file of a kind that can be read."""
+
+
+def _one_of(given: str, other: str) -> JsonObject:
+    return {"required": [given], "properties": {given: {"type": "string"}, other: {"type": "null"}}}
 
 
 class NewSource(BaseModel):
     """A source: an uploaded file, by its id, or an address. Without a name, it is called as its file or database."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"oneOf": [_one_of("upload", "address"), _one_of("address", "upload")]},
+    )
 
     name: Annotated[Name, Field(max_length=100)] | None = None
     upload: Annotated[PlainText, Field(min_length=1, max_length=100)] | None = None
@@ -76,9 +89,7 @@ class NewSource(BaseModel):
     responses=problems(*_OPENS, SettingsNotAllowed, UploadFailed, UploadRefused, UploadTooLarge),
     openapi_extra=_BODY,
 )
-async def upload(
-    served: ServedDep, user: Caller, request: Request, name: Annotated[Name, Query(max_length=500)]
-) -> UploadView:
+async def upload(served: ServedDep, user: Caller, request: Request, name: FileName) -> UploadView:
     """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
     served.sources.expect_open()
