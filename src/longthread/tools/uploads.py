@@ -65,7 +65,8 @@ class Uploads:
         folder = self._folder / upload.id
         whole = False
         try:
-            await asyncio.to_thread(folder.mkdir, 0o700, True)
+            for each in (self._folder.parent, self._folder, folder):  # `parents` would make those for everybody
+                await asyncio.to_thread(each.mkdir, 0o700, parents=True, exist_ok=True)
             await self._write(folder / _PART, pieces)
             await asyncio.to_thread((folder / _PART).rename, folder / upload.path)
             whole = True

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import secrets
+import stat
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longthread.errors import SecretKeyUnusable
@@ -17,6 +21,12 @@ if TYPE_CHECKING:
 _FILE = "secret.key"
 _NONCE = 12
 """Bytes. AES-GCM wants each only once under a key: random ones do for four billion secrets."""
+_OTHERS = 0o077
+"""What the mode of a key's file does not have."""
+_BEING_WRITTEN = 1.0
+"""Seconds to wait for the content of an empty file."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Sealer:
@@ -55,25 +65,47 @@ class Sealer:
     def _of_file(self) -> str:
         try:
             self._make_file()
-            secret = self._path.read_text("utf-8").strip()
+            secret = self._read()
         except (OSError, UnicodeDecodeError) as error:
             raise SecretKeyUnusable(where=self._path, problem=f"cannot be made or read: {error}.") from error
         if len(secret) < 32:
             raise SecretKeyUnusable(where=self._path, problem="is too short to be one.")
         return secret
 
+    def _read(self) -> str:
+        mode = stat.S_IMODE(self._path.stat().st_mode)
+        if mode & _OTHERS and os.name == "posix":
+            _logger.warning("Others may use the key %s: its mode is %o. Give it the mode 600.", self._path, mode)
+        until = time.monotonic() + _BEING_WRITTEN
+        while not (secret := self._path.read_text("utf-8").strip()) and time.monotonic() < until:
+            time.sleep(0.01)  # see `_exclusively`
+        return secret
+
     def _make_file(self) -> None:
         """Make the file, whole or not at all, unless it is there."""
         if self._path.exists():
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_name(f"{_FILE}.{secrets.token_hex(4)}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(32))
-            file.flush()
-            os.fsync(file.fileno())
+        self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        draft, secret = self._path.with_name(f"{_FILE}.{secrets.token_hex(4)}"), secrets.token_urlsafe(32)
+        _exclusively(draft, secret)
         try:
-            with suppress(FileExistsError):  # another process was faster
-                os.link(draft, self._path)
+            os.link(draft, self._path)
+        except FileExistsError:
+            pass  # another process was faster
+        except OSError:  # exFAT and some network drives have no hard links
+            with suppress(FileExistsError):
+                _exclusively(self._path, secret)
         finally:
             draft.unlink()
+
+
+def _exclusively(path: Path, text: str) -> None:
+    """Write a new file that only its owner may read. It is empty for a moment. Raises FileExistsError."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            path.unlink()
+            raise

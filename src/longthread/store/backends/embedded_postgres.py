@@ -59,7 +59,7 @@ def _start(folder: Path) -> Any:
             # Check first: the folder changes its owner if the server runs as another user.
             if reason := _why_not(folder):
                 raise StoreUnavailable(where=folder, reason=reason)
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(0o700, parents=True, exist_ok=True)
             server = package.get_server(folder, start=False)
             # Also if this process used it before: others may have stopped it meanwhile.
             server.start()

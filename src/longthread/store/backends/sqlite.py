@@ -85,7 +85,7 @@ class SqliteDriver:
             raise StoreUnavailable(where=path, reason="it is a folder. Name a file in it.")
         try:
             async with AsyncExitStack() as opened:
-                await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+                await asyncio.to_thread(path.parent.mkdir, 0o700, parents=True, exist_ok=True)
                 writer = await _connect(path, opened, refuse_foreign if creates and migrates else require_store)
                 found = await (_migrate if migrates else schema_version)(writer, str(path))
                 await writer.apart(_be_impatient)
