@@ -46,7 +46,7 @@ class Served:
     def __post_init__(self) -> None:
         settings = self.analyst.settings
         self.models = AskableModels(settings)
-        self.uploads = Uploads(settings.data_dir.absolute() / "uploads", settings.max_upload_mb * 2**20)
+        self.uploads = Uploads.of(settings)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
         self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)

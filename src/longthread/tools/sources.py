@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longthread.errors import SourceError
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.files.encoding import known
 from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.source import Source
+from longthread.tools.analysis.source import Source, told
+from longthread.tools.uploads import Uploads
 
 if TYPE_CHECKING:
     from longthread.tools.analysis.policy.document import Policies
@@ -36,11 +38,19 @@ class Opener:
             encoding=known(settings.file_encoding) if settings.file_encoding else "",
         )
         self._idle = IdleWorkers(settings.sql_idle_workers)
+        self._uploads = Uploads.of(settings)
 
     async def open(self, spec: str, user_id: str) -> Source:
-        """Opens a source for a user; the caller closes it. Raises SourceError."""
+        """Opens a source for a user; the caller closes it. Raises SourceError. Of an uploaded file its name is told,
+        and not where this server keeps it."""
         policy = self._policies.of(spec, user_id) if self._policies is not None else None
-        return await open_source(spec, limits=self._limits, policy=policy, idle=self._idle, user=user_id)
+        hidden = self._uploads.folders_of(spec)
+        try:
+            return await open_source(
+                spec, limits=self._limits, policy=policy, idle=self._idle, user=user_id, hidden=hidden
+            )
+        except SourceError as error:
+            raise told(error, hidden) from error.__cause__
 
     async def close(self) -> None:
         """Ends the processes that wait. Those of sources that are open end with these."""

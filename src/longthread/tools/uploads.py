@@ -8,6 +8,7 @@ has a mark. One that is still marked a day later is deleted, unless a source of 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import time
@@ -18,8 +19,11 @@ from typing import BinaryIO
 
 from longthread.errors import UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
 from longthread.model.ids import new_id
+from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.files.listing import reader_of
+from longthread.tools.analysis.open import database_kind
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl", ".sqlite", ".sqlite3", ".db")
 """Of files that can be uploaded."""
@@ -57,7 +61,7 @@ class Uploads:
         """Write a file as it comes. If that breaks off, in whatever way, nothing of it stays.
 
         Raises:
-            UploadRefused: its name is not of a kind that can be read.
+            UploadRefused: its name is not of a kind that can be read, or it is a database of another kind.
             UploadTooLarge: it has too many bytes.
             UploadFailed: the disk does not take it.
         """
@@ -69,6 +73,7 @@ class Uploads:
                 await asyncio.to_thread(each.mkdir, 0o700, parents=True, exist_ok=True)
             await self._write(folder / _PART, pieces)
             await asyncio.to_thread((folder / _PART).rename, folder / upload.path)
+            await asyncio.to_thread(_expect_kind, folder / upload.path)
             whole = True
         except OSError as error:
             raise UploadFailed(reason=f"{error.strerror or error}.") from error
@@ -145,9 +150,21 @@ class Uploads:
         below = (self._below(each) for each in addresses)
         return {part for path in below if path is not None for part in path.parts if _ID.fullmatch(part)}
 
+    @classmethod
+    def of(cls, settings: Settings) -> Uploads:
+        """The uploads of these settings."""
+        return cls(settings.data_dir.absolute() / "uploads", settings.max_upload_mb * 2**20)
+
     def holds(self, address: str) -> bool:
         """Whether an address leads to an uploaded file, or to a folder of such."""
         return self._below(address) is not None
+
+    def folders_of(self, address: str) -> tuple[str, ...]:
+        """The folder of an uploaded file, as its address writes it, and as it is; none for any other address."""
+        if is_url(address) or not self.holds(address):
+            return ()
+        path = Path(address).expanduser()
+        return tuple({f"{each}{os.sep}": None for each in (path.absolute().parent, path.resolve().parent)})
 
     def _below(self, address: str) -> Path | None:
         """The path of an address below the folder of all uploads, if it leads there."""
@@ -178,6 +195,17 @@ class Uploads:
     def _file(folder: Path) -> Path | None:
         files = [each for each in folder.iterdir() if each.name != _PART] if folder.is_dir() else []
         return files[0] if len(files) == 1 else None
+
+
+def _expect_kind(path: Path) -> None:
+    """Refuse a database that is not of the kind that its name says: who sees CSV does not expect its views to run.
+    Raises UploadRefused."""
+    kind = database_kind(path)
+    if kind == "duckdb":
+        reason = "it is a DuckDB database. Put it where the server runs, and add it by its path."
+        raise UploadRefused(name=path.name, reason=reason)
+    if kind == "sqlite" and reader_of(path):
+        raise UploadRefused(name=path.name, reason=f"it is a SQLite database. Name it {path.stem}.sqlite.")
 
 
 def _is_old(path: Path) -> bool:

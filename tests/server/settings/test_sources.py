@@ -227,6 +227,49 @@ async def test_once_a_table_takes_too_long_no_other_is_read(tmp_path: Path) -> N
     assert len({each.problem for each in shown[1:]}) == 1
 
 
+def test_nobody_is_told_where_an_uploaded_file_is(serve: Any) -> None:
+    """It is called by its name, in errors and in what a model sees."""
+    running = serve([{"thought": "", "action": "list_tables", "args": {}}, {"finish": "One."}])
+    texts = []
+    for name, content in (
+        ("x.parquet", b"PAR1" + b"\xff" * 1_000 + b"PAR1"),
+        ("x.json", b'[{"a": 1'),
+        ("x.db", b"SQLite format 3\0" + b"\xff" * 5_000),
+        ("x.xlsx", b"PK\3\4"),
+        ("x.csv", b"\n\n"),
+    ):
+        told = upload(running, content, name)
+        assert told.status_code in {409, 422}
+        assert name in told.text
+        texts.append(told.text)
+    added = running.client.post("/api/sources", json={"upload": upload(running, SALES).json()["upload"]})
+    asked = running.answer("Which tables?", source="sales")
+    [call] = [step for steps in running.history(asked["thread_id"])["steps"].values() for step in steps]
+    assert call["observation"]["data"]["source"] == "sales.csv"
+    [file] = (running.folder / "data" / "uploads" / "sources").glob("*/sales.csv")
+    file.unlink()
+    gone = running.client.get("/api/sources/sales/preview")
+    assert "There is no source at sales.csv" in gone.text
+    assert [
+        text for text in (*texts, added.text, str(call["observation"]), gone.text) if str(running.folder) in text
+    ] == []
+
+
+def test_a_database_with_the_name_of_a_data_file_is_refused(serve: Any, tmp_path: Path) -> None:
+    running = serve(ASKS)
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as database:
+        database.execute("CREATE TABLE t AS SELECT 1 AS a")
+    with sqlite3.connect(tmp_path / "s.sqlite") as lite:
+        lite.execute("CREATE TABLE t (a)")
+    lite.close()
+    for file, kind in (("d.duckdb", "DuckDB"), ("s.sqlite", "SQLite")):
+        for name in ("x.csv", "x.json", "x.parquet", *(["x.db"] if kind == "DuckDB" else [])):
+            told = upload(running, (tmp_path / file).read_bytes(), name)
+            assert (told.status_code, told.json()["code"]) == (422, "upload_refused")
+            assert f"it is a {kind} database" in told.text
+    assert kept(running) == []
+
+
 def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> None:
     running = serve(ASKS, max_upload_mb=1)
     for content in (b"a\n" * 2**20, (b"x" * 2**16 for _ in range(20))):

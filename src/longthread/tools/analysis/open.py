@@ -42,21 +42,23 @@ async def open_source(
     policy: UserPolicy | None = None,
     idle: IdleWorkers | None = None,
     user: str = "",
+    hidden: tuple[str, ...] = (),
 ) -> Source:
     """Opens `demo`, a database file, a data file, a folder of data files or a database URL, read-only. Behind the path
     of data files `?encoding=NAME` names the encoding of texts.
 
     `demo_folder` holds the demo database, by default the user's cache folder. A worker of `idle` that the same `user`
-    had for the same data is used again. A `policy` limits what statements read;
-    raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable, SourceUnsupported,
-    SourceUnreachable, SourceEmpty, SourceLocked, ExtraMissing; none of them shows a password.
+    had for the same data is used again. No error and no listing says the folders `hidden`. A `policy` limits what
+    statements read; raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable,
+    SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, SourceTimeout, ExtraMissing; none of them shows a
+    password.
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
     if idle is not None and isinstance(engine, WorkerEngine):
         engine.share(idle, user)
     async with AsyncExitStack() as undoing:
-        source = Source(name, engine, limits, policy)
+        source = Source(name, engine, limits, policy, hidden)
         undoing.push_async_callback(source.close)
         if not len(await source.schema()):
             raise SourceEmpty(source=name)
@@ -134,7 +136,7 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
         return _embedded("files", path, spec, limits)
     if not path.is_file():
         raise SourceUnreadable(source=spec, reason="it is neither a file nor a folder.")
-    if (kind := _kind(path)) is not None:
+    if (kind := database_kind(path)) is not None:
         return _embedded(kind, path, spec, limits)
     if (old := old_sheet(path)) is not None:
         raise SourceUnsupported(source=spec, reason=old)
@@ -144,7 +146,7 @@ def _engine_of_path(path: Path, spec: str, limits: Limits) -> Engine:
     raise SourceUnsupported(source=spec, reason=reason)
 
 
-def _kind(path: Path) -> str | None:
+def database_kind(path: Path) -> str | None:
     """The kind of database that a file is, by content or else by name; None for any other file."""
     suffix = path.suffix.lower()
     # SQLite first: only other files may be opened by other means.
@@ -168,7 +170,7 @@ def dialect_of(spec: str) -> str:
     if spec == DEMO:
         return "sqlite"
     try:
-        found = _kind(path) if path.is_file() else None
+        found = database_kind(path) if path.is_file() else None
     except OSError:
         found = None
     if found is None and not path.exists():

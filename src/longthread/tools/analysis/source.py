@@ -10,7 +10,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
-from longthread.errors import SourceError, SourceFailed, SourceTimeout, SourceUnreachable, SqlRefused, SqlTimeout
+from longthread.errors import (
+    LongthreadError,
+    SourceError,
+    SourceFailed,
+    SourceTimeout,
+    SourceUnreachable,
+    SqlRefused,
+    SqlTimeout,
+)
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
@@ -30,8 +38,17 @@ class Source:
     """An open database, with threads for its blocking work. `spec` is what it was opened from, without secrets. Use it
     as `async with await open_source(…) as source`, or `await source.close()`."""
 
-    def __init__(self, spec: str, engine: Engine, limits: Limits, policy: UserPolicy | None = None) -> None:
+    def __init__(
+        self,
+        spec: str,
+        engine: Engine,
+        limits: Limits,
+        policy: UserPolicy | None = None,
+        hidden: tuple[str, ...] = (),
+    ) -> None:
         self.spec = spec
+        self.label = without(spec, hidden)
+        """What models and people are told of `spec`: without the folders `hidden`, which no error says either."""
         self.name = engine.name
         self.dialect = engine.dialect
         self.limits = limits
@@ -44,6 +61,7 @@ class Source:
         """Names of the database's own functions that only read, as of the last look at its schema."""
         self._defined: frozenset[str] = frozenset()
         self._policy = policy
+        self._hidden = hidden
         self._restricted: Restricted | None = None
         self._jobs: set[_Job[Any]] = set()
         self._left: set[_Job[Any]] = set()
@@ -85,7 +103,7 @@ class Source:
         Raises SourceTimeout, SqlTimeout, and what `action` raises.
         """
         if self._closed:
-            raise _closed(self.spec)
+            raise _closed(self.label)
         job = _Job(self, action, self.limits.seconds if seconds is None else seconds)
         future = self._executors[-1].submit(job.run)
         future.add_done_callback(lambda done: done.cancelled() and job.outcome.cancel())
@@ -95,7 +113,7 @@ class Source:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             if self._closed and waiting.cancelled():
-                raise _closed(self.spec) from None
+                raise _closed(self.label) from None
             if not future.cancel():
                 job.stop()
                 await _ended(waiting)
@@ -185,6 +203,10 @@ class Source:
         if self._policy is None:
             return False
         return self._restricted is None or self._restricted.is_named_in(text)
+
+    def told(self, error: BaseException) -> BaseException:
+        """The error, without the hidden folders."""
+        return told(error, self._hidden)
 
     def idle(self) -> SourceConnection | None:
         """A connection of the pool for the calling thread, if one is left."""
@@ -303,7 +325,7 @@ class _Job(Generic[T]):
         try:
             with watch:
                 if self._stopped:
-                    raise _closed(self._source.spec)
+                    raise _closed(self._source.label)
                 return self._action(connection)
         except Interrupted:
             raise self._reason() from None
@@ -328,20 +350,35 @@ class _Job(Generic[T]):
             if first and leaving:
                 self._source.leave(self)
             if first and error is not None:
-                self.outcome.set_exception(error)
+                self.outcome.set_exception(self._source.told(error))
             elif first:
                 self.outcome.set_result(result[0])
         return first
 
     def _reason(self) -> SourceError:
         if self._stopped:
-            return _closed(self._source.spec)
+            return _closed(self._source.label)
         return SqlTimeout(seconds=f"{self._seconds:g}")
 
     def _not_open(self) -> SourceError:
         if self._stopped:
-            return _closed(self._source.spec)
-        return SourceTimeout(source=self._source.spec, seconds=f"{self._source.limits.open_seconds:g}")
+            return _closed(self._source.label)
+        return SourceTimeout(source=self._source.label, seconds=f"{self._source.limits.open_seconds:g}")
+
+
+def without(text: str, hidden: tuple[str, ...]) -> str:
+    """A text without folders."""
+    for each in hidden:
+        text = text.replace(each, "")
+    return text
+
+
+def told(error: BaseException, hidden: tuple[str, ...]) -> BaseException:
+    """An error that does not say the folders `hidden`: the same one, if it does not."""
+    if not isinstance(error, LongthreadError) or not any(each in str(error) for each in hidden):
+        return error
+    details = {name: without(str(each), hidden) for name, each in error.details.items()}
+    return type(error)(**details)
 
 
 async def _ended(waiting: asyncio.Future[T]) -> None:

@@ -129,7 +129,7 @@ class _Toolbox:
         about = listed(wanted, rows, self._limits)
         shown = wanted[: len(about)]
         listing: dict[str, Any] = {
-            "source": self._source.spec,
+            "source": self._source.label,
             "dialect": self._source.dialect,
             "fingerprint": schema.fingerprint,
             "tables": list(about),
