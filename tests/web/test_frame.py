@@ -53,13 +53,28 @@ def test_language_and_theme_are_chosen_and_kept(serve: Any, open_page: Any) -> N
     page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor === light", arg=light)
 
     denied = "{ get() { throw new DOMException('denied') } }"
-    page.add_init_script(f"Object.defineProperty(window, 'localStorage', {denied})")
+    for storage in ("localStorage", "sessionStorage"):
+        page.add_init_script(f"Object.defineProperty(window, '{storage}', {denied})")
+    page.add_init_script("navigator.locks.request = () => Promise.reject(new DOMException('denied'))")
     page.goto(f"{running.url}/settings/appearance")
     page.get_by_text("Dark", exact=True).click()
     page.wait_for_function("(light) => getComputedStyle(document.documentElement).backgroundColor !== light", arg=light)
     page.get_by_role("link", name="New conversation").click()
     ask(page, "How many rockets are there?")
     answered(page)
+
+
+def test_a_page_whose_files_are_missing_is_asked_for_again_and_then_says_so(serve: Any, context: Any) -> None:
+    running = serve(SCRIPT)
+    tab, asked = context.new_page(), []
+    tab.on("request", lambda request: asked.append(request.url) if request.is_navigation_request() else None)
+    tab.route("**/assets/en-*.js", lambda route: route.abort())
+    tab.goto(running.url)
+    tab.get_by_text("The page could not be loaded.").wait_for()
+    assert len(asked) == 2
+    tab.unroute("**/assets/en-*.js")
+    tab.reload()
+    tab.wait_for_selector("#question")
 
 
 def test_the_palette_goes_anywhere_without_a_mouse(serve: Any, open_page: Any) -> None:

@@ -22,23 +22,49 @@ if (location.pathname === "/" && location.hash.startsWith("#/c/")) history.repla
 // `early.js` has asked for both.
 const needed = currentRoute().page === "conversation" ? Promise.all([Thread.load(), ResultCardView.load()]).catch(() => undefined) : null;
 
+const AGAIN = "longthread.again";
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 
+/** A file is missing, perhaps after an update: the page is asked for once more. */
+function again(box: HTMLElement) {
+  try {
+    if (sessionStorage.getItem(AGAIN) === null) {
+      sessionStorage.setItem(AGAIN, "");
+      location.reload();
+      return;
+    }
+  } catch {
+    // The browser keeps nothing.
+  }
+  box.textContent = "The page could not be loaded. Reload it. 页面加载失败，请重新加载。";
+}
+
+function drawn() {
+  try {
+    sessionStorage.removeItem(AGAIN);
+  } catch {
+    // The browser keeps nothing.
+  }
+}
+
 // No `await` of this module: the files of a conversation import the file that it stands in, and would wait for it.
-void Promise.all([begin(), needed]).then(() =>
-  createRoot(root).render(
-    <StrictMode>
-      <CSPProvider nonce={nonce}>
-        <I18nProvider i18n={i18n}>
-          <QueryClientProvider client={queryClient}>
-            <Tooltip.Provider delay={500}>
-              <App />
-              <Toasts />
-            </Tooltip.Provider>
-          </QueryClientProvider>
-        </I18nProvider>
-      </CSPProvider>
-    </StrictMode>,
-  ),
-);
+Promise.all([begin(), needed])
+  .then(() => {
+    createRoot(root).render(
+      <StrictMode>
+        <CSPProvider nonce={nonce}>
+          <I18nProvider i18n={i18n}>
+            <QueryClientProvider client={queryClient}>
+              <Tooltip.Provider delay={500}>
+                <App />
+                <Toasts />
+              </Tooltip.Provider>
+            </QueryClientProvider>
+          </I18nProvider>
+        </CSPProvider>
+      </StrictMode>,
+    );
+    drawn();
+  })
+  .catch(() => again(root));

@@ -17,18 +17,14 @@ EventType = Literal[
     "decided",  # calls [{id, tool, decision, by, args?, message?}], pending: how many are still undecided, request?
     "warning",  # message: something was cut, retried or not understood
     "finished",  # answer, citations, queries, usage
-    "paused",  # summary, reason (max_steps | stopped | interrupted | superseded), hint
-    "failed",  # error {type, message}
+    "paused",  # summary, reason (max_steps | stopped | interrupted | superseded), hint, unfinished?
+    "failed",  # error {type, message}, unfinished?
 ]
 FINAL: frozenset[str] = frozenset({"finished", "paused", "failed"})
 """The types that end a run. Each run has exactly one, as its last event."""
 
 HALTS: frozenset[str] = FINAL | {"waiting"}
 """The types that end an execution. Any process continues a waiting run with another execution."""
-
-
-_BEHIND_TEXT: frozenset[EventType] = frozenset({"warning", "paused", "failed"})
-"""The types after which the text before them is still the last that the run has written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +82,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def unfinished_text(events: Iterable[Event]) -> str:
-    """Return what a run was writing when it was stopped or failed: text behind its last step, which is no entry.
-    `events` are all of it, in order."""
-    text, message_id = "", None
+    """Return what a run writes: its text behind the last step, which is no entry yet. `events` are all of it, in order."""
+    pieces: list[str] = []
+    message_id: str | None = None
     for event in events:
         if event.type == "text":
-            is_more = event.data.get("message_id") == message_id
-            text, message_id = (text if is_more else "") + event.data["delta"], event.data.get("message_id")
-        elif event.type not in _BEHIND_TEXT:
-            text, message_id = "", None
-    return text
+            if event.data.get("message_id") != message_id:
+                pieces, message_id = [], event.data.get("message_id")
+            pieces.append(event.data["delta"])
+        elif event.type != "warning":
+            pieces, message_id = [], None
+    return "".join(pieces)

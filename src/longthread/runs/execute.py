@@ -111,6 +111,8 @@ async def _end(
 ) -> None:
     """Store the run's end. If its outcome cannot be stored, the run fails: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
+    if unfinished := context.stream.text_of(context.message_id):
+        outcome = {**outcome, "unfinished": unfinished}
     said = last if last.id == outcome.get("message_id") else None
 
     async def also(tx: Transaction) -> None:

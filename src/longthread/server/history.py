@@ -9,7 +9,6 @@ from typing import Any, cast
 from longthread.context.forks import last_run_of
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
-from longthread.model.event import unfinished_text
 from longthread.model.fold import PARSE_ERROR, observation_of
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
@@ -36,9 +35,6 @@ from longthread.store.questions.queue import QueuedQuestion
 
 _CHUNK = 100
 """Entries that are read at a time."""
-_ALL = 10**9
-"""More events than a run has."""
-_STOPPED = frozenset({"paused", "failed"})
 _SHOWN = frozenset({"question", "answer", "summary"})
 
 
@@ -134,19 +130,13 @@ async def run_json(tx: Transaction, run: Run) -> RunView:
         "started_at": run.started_at.isoformat(),
         "ended_at": run.ended_at.isoformat() if run.ended_at else None,
         "outcome": {"calls": [call.request() for call in calls]} if status == "waiting" else dict(run.outcome),
-        "unfinished": await _unfinished(tx, run),
+        "unfinished": run.outcome.get("unfinished", ""),
         "edited_by": run.outcome.get("edited_by"),
         "approvals": [decided_call(call) for call in asked],
         "warnings": [event.data.get("message", "") for event in warnings],
         "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),
         "events": events_path(run),
     }
-
-
-async def _unfinished(tx: Transaction, run: Run) -> str:
-    if run.status not in _STOPPED or run.outcome.get("reason") == "max_steps":
-        return ""
-    return unfinished_text(await runs.events_after(tx, run.thread_id, run.id, 0, limit=_ALL))
 
 
 def events_path(run: Run) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress
 from longthread.model.entry import Entry
-from longthread.model.event import Event, EventType, Mark
+from longthread.model.event import Event, EventType, Mark, unfinished_text
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
 from longthread.store import leases, log
 from longthread.store.decoding import Decoding
@@ -457,6 +457,9 @@ async def _clear(tx: Transaction, thread_id: str, alive: IsAlive) -> None:
 
 async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any]) -> None:
     run = run_of({**live, "asked": None})
+    events = await events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
+    if unfinished := unfinished_text(events):  # its process had no time to say so
+        outcome = {**outcome, "unfinished": unfinished}
     last = await last_event(tx, run.thread_id, run.id)
     await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), event=last + 1)
 

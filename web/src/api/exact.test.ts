@@ -13,5 +13,6 @@ test("a whole number that a person writes is sent as it is written", () => {
 test("arguments are shown as the server has them", () => {
   const args = parseExact('{"account":9007199254740993,"code":"9007199254740993","n":3}') as Record<string, string>;
   const parameters = { properties: { account: { type: "integer" }, code: { type: "string" }, n: { type: "integer" } } };
+  expect(asArguments({ account: "0000000000000001" }, parameters)).toEqual({ account: "0000000000000001" });
   expect(JSON.stringify(asArguments(args, parameters))).toBe('{"account":9007199254740993,"code":"9007199254740993","n":3}');
 });

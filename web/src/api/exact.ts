@@ -37,7 +37,7 @@ export function asArguments(args: JsonObject, parameters: JsonObject): JsonObjec
   const properties = (parameters["properties"] ?? {}) as Record<string, { type?: unknown } | undefined>;
   const exact = ([name, value]: [string, Json]): [string, Json] => {
     const isNumber = ["integer", "number"].includes(String(properties[name]?.type));
-    return [name, isNumber && typeof value === "string" && /^-?\d{16,}$/.test(value) && raw ? (raw(value) as Json) : value];
+    return [name, isNumber && typeof value === "string" && /^-?[1-9]\d{15,}$/.test(value) && raw ? (raw(value) as Json) : value];
   };
   return Object.fromEntries(Object.entries(args).map(exact));
 }

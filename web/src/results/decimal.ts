@@ -31,6 +31,12 @@ export function same(a: Decimal, b: Decimal): boolean {
   return x === y;
 }
 
+/** Below 0: the first is less; above 0: it is more. */
+export function compare(a: Decimal, b: Decimal): number {
+  const [x, y] = aligned(a, b);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
 /** Whether `shown` is `exact`, rounded to the places that are shown. A half may go up or down. */
 export function isRounded(exact: Decimal, shown: Decimal): boolean {
   const [x, y, unit] = aligned(exact, shown);

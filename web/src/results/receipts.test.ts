@@ -140,6 +140,7 @@ describe("not traced", () => {
     ["Italy had a revenue of 3400.", [sales]],
     ["意大利的收入是 3400。", [result(["国家", "收入"], [["法国", 1200], ["德国", 3400]])]],
     ["Germany had a revenue of 3400 [q9].", [sales]],
+    ["The lowest revenue was 3400.", [sales]],
     ["Since 2016 there were 143 launches.", [years]],
     ["Sales rose 37.5%.", [one(0.375, "avg_weight_kg")]],
     ["1,234.5 kg", [result(["mass"], [[1234.4], [1234.6]])]],
@@ -153,6 +154,27 @@ describe("not traced", () => {
 
   test("what may be a year counts where it is none", () => {
     expect(told("Since 2016 there were 2011 customers and 1950 stores, 2020 家客户。", [years])).toEqual(["2011=-", "1950=-", "2020=-"]);
+  });
+
+  test("years count as years in words of time", () => {
+    for (const text of ["2020 had 64 launches.", "For 2020 there were 64.", "For 2019 and 2020, 64.", "Q1 2020 had 64.", "Fiscal 2020 ended with 64.", "2020全年64次。", "2019和2020年共64次。"]) {
+      expect(told(text, [one(64, "launches")])).toEqual(["64=0:0 64"]);
+    }
+    expect(told("There were 2015 customers.", [years])).toEqual(["2015=-"]);
+  });
+
+  test("a share beside numbers of other columns", () => {
+    const flown = result(["year", "launches", "successful", "share"], [[2016, 70, 66, 0.943], [2017, 81, 78, 0.963]]);
+    expect(told("In 2017, 78 of 81 launches were successful (96.3%).", [flown]).at(-1)).toBe("96.3%=1:3 0.963");
+  });
+
+  test("by the words right before it, not by those further away", () => {
+    const orders = result(["name", "order_count", "total_revenue"], [["Alice", 12, "12500.5"], ["Bob", 3, "900.25"]]);
+    expect(told("Alice's orders brought in 12500.5.", [orders])).toEqual(["12500.5=0:2 12500.5"]);
+    expect(told("Total revenue ranges from 900.25 to 12500.5.", [orders])).toEqual(["900.25=1:2 900.25", "12500.5=0:2 12500.5"]);
+    expect(told("The lowest revenue was 12500.5.", [orders])).toEqual(["12500.5=-"]);
+    expect(told("**Interest**: a revenue of 900.25 by Dave.", [orders])).toEqual(["900.25=-"]);
+    expect(told("最近的收入是 3400。", [result(["国家", "收入"], [["法国", 1200], ["德国", 3400]])])).toEqual(["3400=-"]);
   });
 
   test("the row that is the most needs no name", () => {

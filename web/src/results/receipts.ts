@@ -1,6 +1,7 @@
 // Receipts: which cell of which result a number of an answer is. A number without a sure cell gets none.
 
 import { type Kind, kindsOf } from "./columns";
+import { compare } from "./decimal";
 import { type Numeral, numerals } from "./numerals";
 import { cellText, type QueryResult } from "./result";
 import { cellsTold, namesColumn, rowsMeant, sentenceAt } from "./sentence";
@@ -85,10 +86,10 @@ function newTracer(results: readonly QueryResult[]): Tracer {
       last = numeral.end;
       const source = first(cited(place.sentence, block, indexed), (each) => traced(numeral, place, each));
       const { start, end } = numeral;
-      return { receipt: { start, end, text: block.slice(start, end), source }, isTime: numeral.year && isTime(place) };
+      return { receipt: { start, end, text: block.slice(start, end), source }, isWord: (numeral.year && isTime(place)) || RANK.test(place.before) };
     });
-    // A year that no result has is a part of the sentence.
-    return found.filter(({ receipt, isTime }) => receipt.source || !isTime).map(({ receipt }) => receipt);
+    // A year that no result has, and the 3 of `the first 3`, are parts of the sentence.
+    return found.filter(({ receipt, isWord }) => receipt.source || !isWord).map(({ receipt }) => receipt);
   };
 }
 
@@ -109,10 +110,12 @@ function placeOf(block: string, { start, end }: Numeral, isRow: boolean, last: n
   return { sentence, at: start - from, before: block.slice(0, start), behind: block.slice(end), between: last > from ? block.slice(last, start).replace(NOUN, "") : block.slice(from, start), isRow };
 }
 
-const TIME = /(?:\b(?:in|since|from|to|until|till|by|before|after|during|through|between|(?:19|20)\d\d\W+and|of|year|early|mid|late)|[在从自于至到前后截止–—-])[\s*_`]*$/i;
+const RANK = /(?:\b(?:first|top|last)|前)[\s*_`]*$/i;
+const TIME = /(?:\b(?:in|since|from|to|until|till|by|before|after|during|through|between|for|of|the|year|fiscal|FY|Q[1-4]|early|mid|late|(?:19|20)\d\d\W+and)|[在从自于至到前后截止和–—-])[\s*_`]*$/i;
+const COUNTED = /^[\s*_`]*(?:(?!(?:was|has|is|as|its|this|does|sees|shows|brings|marks)\b)\p{Ll}+s\b|[家个個位人件条名只台辆艘座枚项笔间所])/u;
 
 /** Whether what may be a year is one, as far as the words beside it say: `2011 customers` are none. */
-const isTime = ({ before, behind }: Place) => TIME.test(before) || !/^[\s*_`]*(?:\p{Ll}|(?!年)\p{Script=Han})/u.test(behind);
+const isTime = ({ before, behind }: Place) => TIME.test(before) || !COUNTED.test(behind);
 
 /** The results that a sentence cites, and no others. Without a citation of its own, those that its block cites come first. */
 function cited(sentence: string, block: string, indexed: readonly Indexed[]): readonly Indexed[] {
@@ -150,9 +153,9 @@ function matches(numeral: Numeral, place: Place, { result, kinds, numbers }: Ind
   const { columns } = result;
   const named = columns.map((name) => place.isRow || namesColumn(place.sentence, name));
   const units = columns.map((name) => place.isRow || namesUnit(place.sentence, name));
-  // `96.5 % successful` is a share, whatever it is called.
   const measures = columns.filter((_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]));
-  const others = columns.map((name) => !place.isRow && (isOfAnother(place, name, measures, numeral.percent)));
+  // `96.5 % successful` is a share, whatever it is called.
+  const others = columns.map((name) => !place.isRow && !numeral.percent && isOfAnother(place, name, measures));
   return numbers.flatMap((cells, row) =>
     cells.flatMap((cell, column) => {
       const found = cell && !others[column] && worth(numeral, cell, { column: columns[column] ?? "", isNamed: named[column] ?? false, isUnitTold: units[column] ?? false });
@@ -163,26 +166,31 @@ function matches(numeral: Numeral, place: Place, { result, kinds, numbers }: Ind
 
 const NOUN = /^[\s*_`]*([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)/u;
 
+/** What a number is said to be, at the end of the words before it: the revenue in `a revenue of`. */
+const SAID = /([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)[\s*_`]*(?:\b(?:of|is|was|were|are|at|about|around|to)\b|[:：=为是达有约\s*_`])*[$€£¥￥]?$/iu;
+
 /**
- * Whether the words beside a number name other columns and not this one: `150 failures` is none of `launches`, and a
- * `revenue of 900` is no cost.
+ * Whether the words right beside a number name other columns and not this one: `150 failures` is none of `launches`, and
+ * a `revenue of 900` is no cost.
  */
-function isOfAnother({ behind, between }: Place, column: string, columns: readonly string[], isShare: boolean): boolean {
-  const noun = isShare ? "" : (NOUN.exec(behind)?.[1] ?? "");
-  const said = [noun, between].find((text) => columns.some((each) => namesColumn(text, each)));
+function isOfAnother({ behind, between }: Place, column: string, columns: readonly string[]): boolean {
+  const words = [NOUN.exec(behind)?.[1] ?? "", SAID.exec(between)?.[1] ?? ""];
+  const said = words.find((text) => columns.some((each) => namesColumn(text, each)));
   return said !== undefined && !namesColumn(said, column);
 }
 
 /** Of the cells that are worth it those that the sentence means; none if that is not sure. */
-function meant(numeral: Numeral, { sentence, at, isRow }: Place, { result, kinds }: Indexed, all: readonly Match[]): readonly Match[] {
+function meant(numeral: Numeral, place: Place, { result, kinds, numbers }: Indexed, all: readonly Match[]): readonly Match[] {
+  const { sentence, at, isRow } = place;
   const rows = isRow || !all.length ? null : rowsMeant(sentence, at, result.rows, kinds);
   const found = rows === null ? all : all.filter(({ row }) => rows.has(row));
   const isNamed = ({ column }: Match) => namesColumn(sentence, result.columns[column] ?? "");
   const told = found.map((match) => ({ match, cells: cellsTold(sentence, result.rows[match.row] ?? [], match.column, kinds, isRow) }));
   const most = Math.max(0, ...told.map(({ cells }) => cells));
   if (most > 0) return preferred(told.filter(({ cells }) => cells === most).map(({ match }) => match), isNamed);
-  const free = found.filter(({ column }) => kinds[column] !== "id");
-  if (numeral.year) return free.filter(({ column }) => kinds[column] === "year");
+  const isYear = numeral.year && isTime(place);
+  const free = found.filter(({ column }) => kinds[column] !== "id" && (!numeral.year || isYear === (kinds[column] === "year")));
+  if (isYear) return free;
   if (result.rows.length === 1) {
     const named = preferred(free, isNamed);
     return named.length === 1 ? named : [];
@@ -192,12 +200,21 @@ function meant(numeral: Numeral, { sentence, at, isRow }: Place, { result, kinds
   if (digits < 3 && !numeral.digits.places) return [];
   const named = free.filter(isNamed);
   const sure = named.length ? named : free.length === 1 && (digits > 3 || numeral.digits.places > 0) ? free : [];
-  // `Italy had 3400`: a row that has a name is meant where it is named, is the highest or the like, or where all are alike.
+  // `Italy had 3400`: a row that has a name is meant where it is named, or is the highest and is said to be, or all are alike.
   const isNameless = kinds.every((kind) => kind !== "text" && kind !== "year");
-  return isNameless || EXTREME.test(sentence) || sure.length === result.rows.length ? sure : [];
+  return isNameless || sure.length === result.rows.length ? sure : sure.filter((match) => isExtreme(sentence, match, numbers));
 }
 
-const EXTREME = /\b(?:most|least|best|worst|top|max(?:imum)?|min(?:imum)?|peak(?:ed)?|record|first|last|\p{L}{2,}est)\b|最|首|峰|第一/iu;
+const MOST = /\b(?:highest|most|largest|biggest|greatest|heaviest|longest|fastest|tallest|max(?:imum)?|peak(?:ed)?|record|best|range[sd]?|between|span)\b|最[高多大重长快贵好]|之间/i;
+const LEAST = /\b(?:lowest|least|fewest|smallest|lightest|shortest|slowest|cheapest|min(?:imum)?|worst|range[sd]?|between|span)\b|最[低少小轻短慢便差]|之间/i;
+
+/** Whether a cell is the highest or the lowest of its column, and the sentence says so. */
+function isExtreme(sentence: string, { row, column }: Match, numbers: Indexed["numbers"]): boolean {
+  const values = numbers.map((cells) => cells[column]?.number).filter((each) => each !== undefined);
+  const value = numbers[row]?.[column]?.number;
+  if (value === undefined) return false;
+  return (MOST.test(sentence) && values.every((each) => compare(each, value) <= 0)) || (LEAST.test(sentence) && values.every((each) => compare(each, value) >= 0));
+}
 
 /** Those that are so, if any is. */
 function preferred(found: readonly Match[], isSo: (one: Match) => boolean): readonly Match[] {

@@ -8,6 +8,7 @@ export interface Outcome {
   answer?: string;
   summary?: string;
   reason?: string;
+  unfinished?: string;
   error?: Failure;
   calls?: WaitingCall[];
   /** The queries of the run, and those of earlier runs that the answer cites. */
@@ -25,6 +26,7 @@ interface Note {
   max_steps?: number;
   continues?: string | null;
   error?: Failure;
+  unfinished?: string;
 }
 
 export type ToldDecision = Pick<DecidedCall, "id" | "tool" | "decision"> & { by?: string | null; message?: string };

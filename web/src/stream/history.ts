@@ -43,11 +43,10 @@ export function runOf(body: RunView, steps: readonly StepView[]): Run {
     steps: isOver ? made.map(left) : made,
     thought: "",
     text: null,
-    unfinished: body.unfinished,
     warnings: body.warnings,
     decided: decidedOf(body.approvals),
     editedBy: body.edited_by,
-    ...outcomeOf(body.status, body.outcome as Outcome),
+    ...outcomeOf(body.status, { ...(body.outcome as Outcome), unfinished: body.unfinished }),
   };
 }
 

@@ -39,9 +39,9 @@ export class Live {
     this.channel.addEventListener("message", (message: MessageEvent<Message>) => this.hear(message.data));
     window.addEventListener("pagehide", () => this.send({ kind: "want", tab: this.tab, runs: {} }));
     window.addEventListener("pageshow", (event) => event.persisted && this.want());
-    // Browsers freeze tabs in the background, but none that holds a lock. Without locks (a page over plain HTTP from another host) each tab has its own connection.
+    // Browsers freeze tabs in the background, but none that holds a lock. Without locks (a page over plain HTTP from another host, or a browser that keeps nothing) each tab has its own connection.
     if (!navigator.locks) this.lead();
-    else void navigator.locks.request(NAME, () => (this.lead(), new Promise<never>(() => undefined)));
+    else navigator.locks.request(NAME, () => (this.lead(), new Promise<never>(() => undefined))).catch(() => this.lead());
     this.want();
   }
 

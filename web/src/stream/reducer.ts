@@ -143,26 +143,25 @@ function custom(run: Run, event: StreamEvent): Run {
 }
 
 function failed(run: Run, event: StreamEvent): Run {
-  const error = event.metadata?.longthread?.error ?? { type: event.code ?? "error", message: event.message ?? "" };
-  return ended(run, event, "failed", { error });
+  const { error = { type: event.code ?? "error", message: event.message ?? "" }, unfinished = "" } = event.metadata?.longthread ?? {};
+  return ended(run, event, "failed", { error, unfinished });
 }
 
 function ended(run: Run, event: StreamEvent, status: Run["status"], outcome: Outcome): Run {
   const steps = status === "waiting" ? run.steps : run.steps.map(left);
-  const isCut = status === "failed" || (status === "paused" && outcome.reason !== "max_steps");
-  const unfinished = isCut ? (run.text?.text ?? "") : "";
-  return { ...run, ...outcomeOf(status, outcome), status, steps, unfinished, thought: "", text: null, endedAt: event.timestamp ?? null };
+  return { ...run, ...outcomeOf(status, outcome), status, steps, thought: "", text: null, endedAt: event.timestamp ?? null };
 }
 
 /** A call that has no result when its run ends. */
 export const left = (step: Step): Step => (step.status === "running" ? { ...step, status: "abandoned" } : step);
 
 /** What the end of a run says, from its last event or from the history. */
-export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "waiting" | "reason" | "error" | "cites" | "usage"> {
+export function outcomeOf(status: Run["status"], outcome: Outcome): Pick<Run, "answer" | "unfinished" | "waiting" | "reason" | "error" | "cites" | "usage"> {
   const usage = outcome.usage;
   const isOut = status === "paused" && outcome.reason === "max_steps";
   return {
     answer: status === "finished" ? (outcome.answer ?? "") : isOut ? (outcome.summary ?? "") : "",
+    unfinished: outcome.unfinished ?? "",
     waiting: status === "waiting" ? (outcome.calls ?? []) : [],
     reason: status === "paused" ? (outcome.reason ?? "stopped") : null,
     error: status === "failed" ? (outcome.error ?? null) : null,

@@ -106,6 +106,10 @@ class EventStream:
         self._unsaved.append(piece)
         self._teller.want(self)
 
+    def text_of(self, message_id: str) -> str:
+        """Return what was published of a reply that has not come, without what was withdrawn."""
+        return "".join(piece.text for piece in self._pieces) if message_id == self._message_id else ""
+
     async def withdraw_text(self, message_id: str) -> None:
         """Withdraw the published text of a reply: it was thinking. The event of the reply corrects it."""
         if message_id != self._message_id:

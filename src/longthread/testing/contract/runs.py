@@ -234,6 +234,18 @@ class RunContract(Contract):
             assert [event.seq for event in await runs.events_after(tx, "t", "r1", 0)] == [1]
             assert await runs.last_event(tx, "t", "r1") == 3
 
+    async def test_a_run_that_is_called_off_says_what_it_was_writing(self, store: Driver) -> None:
+        await begun(store)
+        async with store.writing() as tx:
+            await runs.append_events(tx, [_event(n, {"message_id": "m", "delta": f"第{n}"}) for n in (1, 2)])
+            run = await runs.find_run(tx, "t", "r1")
+            assert run is not None
+            await runs.call_off(tx, run, {"reason": "stopped"})
+        async with store.reading() as tx:
+            run = await runs.find_run(tx, "t", "r1")
+        assert run is not None
+        assert (run.status, run.outcome) == ("paused", {"reason": "stopped", "unfinished": "第1第2"})
+
     async def test_text_of_many_runs_is_stored_together_where_its_lease_is_held(self, store: Driver) -> None:
         first = await begun(store)
         async with store.writing() as tx:
