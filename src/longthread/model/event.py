@@ -82,7 +82,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def unfinished_text(events: Iterable[Event]) -> str:
-    """Return what a run writes: its text behind the last step, which is no entry yet. `events` are all of it, in order."""
+    """Return what a run writes: its text behind the last step, no entry yet. `events` are all of it, in order."""
     pieces: list[str] = []
     message_id: str | None = None
     for event in events:
