@@ -90,7 +90,7 @@ class Analyst:
         self.queue = Queue(services)
         self.results = Results(store, self.sources)
         self.query_edits = QueryEdits(services, self.results)
-        self.branches = ThreadBranches(services, self.runs)
+        self.branches = ThreadBranches(services, self.sources, self.runs)
         self.approvals = Approvals(services, self.threads, self.runs)
         self.claims = Claims(services, self.runs, self.deletions)
         self.ask = self.runs.ask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -225,3 +226,24 @@ def test_an_applications_thread_is_left_as_it_is(serve: Any, store_address: str)
     messages = running.history("app")["messages"]
     assert all(message["siblings"]["shown"] == 0 for message in messages)
     assert choose(running, "app", messages[0]["id"]).json()["code"] == "not_supported"
+
+
+def test_a_branch_asks_the_source_that_its_question_asked(serve: Any, tmp_path: Path) -> None:
+    running = serve(echo)
+    other = tmp_path / "cups.csv"
+    other.write_text("shop,cups\na,1\n")
+    thread = running.answer("a")["thread_id"]
+    running.answer("b", thread_id=thread, source=str(other))
+    first = running.history(thread)
+    assert [run["source"] for run in first["runs"]] == ["demo", str(other)]
+    for answer in (
+        again(running, thread, first["messages"][1]["id"]),
+        edit(running, thread, first["messages"][0]["id"], "A"),
+    ):
+        watched(running, answer)
+        shown = running.history(thread)
+        assert [run["source"] for run in shown["runs"]] == [shown["source"]] == ["demo"]
+    choose(running, thread, first["messages"][3]["id"])
+    assert running.history(thread)["source"] == str(other)
+    running.answer("c", thread_id=thread)
+    assert running.history(thread)["run"]["source"] == str(other)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longthread.context.forks import Fork, question_of
 from longthread.errors import NotSupported, RunInProgress, RunWaiting
 from longthread.model.entry import Entry
+from longthread.model.thread import Thread
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
+from longthread.runs.services.sources import Sources
 from longthread.store import branches, checkpoints, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions.keys import QuestionKey
@@ -28,7 +30,8 @@ class ForkOptions:
 class ThreadBranches:
     """Makes branches and chooses among them. Nothing is overwritten: what was there stays as another branch."""
 
-    def __init__(self, services: RunServices, asking: Runs) -> None:
+    def __init__(self, services: RunServices, sources: Sources, asking: Runs) -> None:
+        self._sources = sources
         self._store = services.store
         self._hub = services.hub
         self._runs = asking
@@ -36,8 +39,8 @@ class ThreadBranches:
     async def edit(
         self, thread_id: str, entry_id: str, question: str, *, user_id: str, options: ForkOptions | None = None
     ) -> RunHandle:
-        """Ask another question in the place of one of the thread: the new one is its sibling. When this returns, it is
-        in the log.
+        """Ask another question in the place of one of the thread: the new one is its sibling, and asks the same source
+        unless the options name one. When this returns, it is in the log.
 
         Raises:
             EntryNotFound: the thread has no such entry.
@@ -46,9 +49,9 @@ class ThreadBranches:
             and what `Runs.ask` raises.
         """
         async with self._store.reading() as tx:
-            await log.find_thread(tx, thread_id, user_id=user_id)
-            await log.find_entry(tx, thread_id, entry_id)
-        return await self._begin(thread_id, question, Fork(entry_id), user_id, options)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            source = await _source_of(tx, thread, await log.find_entry(tx, thread_id, entry_id))
+        return await self._begin(thread_id, question, Fork(entry_id), user_id, options, source)
 
     async def again(
         self, thread_id: str, entry_id: str, *, user_id: str, options: ForkOptions | None = None
@@ -63,9 +66,10 @@ class ThreadBranches:
             and what `Runs.ask` raises.
         """
         async with self._store.reading() as tx:
-            await log.find_thread(tx, thread_id, user_id=user_id)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
             asked = await question_of(tx, thread_id, entry_id)
-        return await self._begin(thread_id, asked.shown_text, Fork(asked.id, again=True), user_id, options)
+            source = await _source_of(tx, thread, asked)
+        return await self._begin(thread_id, asked.shown_text, Fork(asked.id, again=True), user_id, options, source)
 
     async def choose(self, thread_id: str, entry_id: str, *, user_id: str) -> Entry:
         """Make the branch with an entry the active one, and return its end. What was chosen below is chosen again.
@@ -85,13 +89,23 @@ class ThreadBranches:
                 raise NotSupported(what="Another branch", reason="the application chooses it, by its checkpoints.")
             tip = await branches.choose(tx, thread, entry.seq)
             end = (await log.entries_at(tx, thread_id, [tip]))[tip]
+            if source := await _source_of(tx, thread, end):  # what comes next on this branch asks it
+                await log.set_source(tx, thread_id, source)
         self._hub.list_changed(user_id)
         return end
 
     async def _begin(
-        self, thread_id: str, question: str, fork: Fork, user_id: str, options: ForkOptions | None
+        self,
+        thread_id: str,
+        question: str,
+        fork: Fork,
+        user_id: str,
+        options: ForkOptions | None,
+        source: str | None,
     ) -> RunHandle:
         chosen = options or ForkOptions()
+        if chosen.source is None and source is not None:
+            chosen = replace(chosen, source=await self._sources.with_password(source))
         return await self._runs.ask(
             question,
             thread_id=thread_id,
@@ -102,6 +116,14 @@ class ThreadBranches:
             key=chosen.key,
             place=fork,
         )
+
+
+async def _source_of(tx: Transaction, thread: Thread, entry: Entry) -> str | None:
+    """Return the source that the run of an entry asked, if the thread asks another one now."""
+    if entry.run_id is None:
+        return None
+    run = await runs.find_run(tx, thread.id, entry.run_id)
+    return None if run is None or run.source == thread.source else run.source
 
 
 async def _expect_idle(tx: Transaction, thread_id: str) -> None:

@@ -80,6 +80,8 @@ async def _stored(
     plan = NewRun(run_id, kept.run.question, kept.run.source, "", "auto", 1, question_seq=asked.seq)
     lease = await runs.begin(tx, thread_id, plan, owner=owner, alive=may_be_alive)
     drafts = _drafts(str(data["sql"]), observation, call_id, run_id, edits=kept.step.call_id, by=by)
+    if kept.run.source is not None and kept.run.source != thread.source:
+        await log.set_source(tx, thread_id, kept.run.source)
     entries = await log.append(tx, thread_id, drafts, tip=thread.tip, size=thread.entry_count)
     held = await runs.check(tx, lease)
     made = Step(thread_id, 0, run_id, "tool", "done", started, action=_RUN_SQL, args={"sql": data["sql"]})

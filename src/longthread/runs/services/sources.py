@@ -41,7 +41,7 @@ class Sources:
         given = spec
         if spec is None and thread is not None:
             found = await self._find(thread, user_id) if isinstance(thread, str) else thread
-            spec = await self._with_password(found.source) if found and found.source else None
+            spec = await self.with_password(found.source) if found and found.source else None
         spec = spec or self._settings.source
         if not spec:
             raise SourceMissing()
@@ -54,7 +54,7 @@ class Sources:
 
     async def fingerprint(self, spec: str, *, user_id: str) -> str:
         """Return the present fingerprint of a source that was opened before, by its `spec`. Raises SourceError."""
-        async with await self.open(await self._with_password(spec), None, user_id=user_id) as source:
+        async with await self.open(await self.with_password(spec), None, user_id=user_id) as source:
             return await source.fingerprint()
 
     @asynccontextmanager
@@ -89,7 +89,7 @@ class Sources:
             if role.source is not None:
                 return await self._opener.open(filled(role.source.address), user_id)
             if scope.source is not None:
-                return await self._opener.open(await self._with_password(scope.source), user_id)
+                return await self._opener.open(await self.with_password(scope.source), user_id)
         if role.asks_data or spec or (role.sub_agents and isinstance(thread, Thread) and thread.source):
             return await self.open(spec, thread, user_id=user_id)
         return None
@@ -103,7 +103,7 @@ class Sources:
             return await self._threads.find_existing(thread_id, user_id=user_id)
         return await self._threads.find(thread_id, user_id=user_id)
 
-    async def _with_password(self, spec: str) -> str:
+    async def with_password(self, spec: str) -> str:
         """Return a thread's source with the password that is given here, in the settings or in the catalog: no
         thread stores one."""
         configured = self._settings.source
