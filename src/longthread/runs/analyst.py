@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from longthread.context.window_cache import WindowCache
-from longthread.errors import LongthreadError
+from longthread.errors import LongthreadError, SourceMissing
 from longthread.llm.context_windows import ContextWindows
 from longthread.llm.embedders import embedder_of
 from longthread.llm.model_cache import ModelFactory
@@ -37,6 +38,8 @@ from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import JobClaims
 from longthread.store.open import open_store
 from longthread.tools.analysis.isolation.forkserver import FORK_SERVER
+
+_log = logging.getLogger(__name__)
 
 
 class Analyst:
@@ -117,15 +120,22 @@ class Analyst:
     async def warm(self) -> None:
         """Load what the first question would wait for: a connection, the model, and a worker for the source.
 
-        A model or source that does not work is no failure here: the question that needs it tells what to do.
+        A model or source that does not work is no failure here, and logged: the question that needs it tells what to
+        do.
         """
         async with self.store.reading() as tx:
             await log.last_thread(tx, user_id=self.settings.user)
-        with suppress(LongthreadError):
-            await asyncio.to_thread(self.runs.make_model)
-        with suppress(LongthreadError):
-            async with await self.sources.open(None, None, user_id=self.settings.user) as source:
-                await source.schema()
+        for needed in (asyncio.to_thread(self.runs.make_model), self._read_schema()):
+            try:
+                await needed
+            except SourceMissing:
+                pass  # each question names its own
+            except LongthreadError as error:
+                _log.warning("The first question would fail: %s", error)
+
+    async def _read_schema(self) -> None:
+        async with await self.sources.open(None, None, user_id=self.settings.user) as source:
+            await source.schema()
 
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
         """Give the runs of this process back, so that another one goes on with them: each after the step under way, at

@@ -79,6 +79,7 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     setLeft((known) => (away ? (known ?? last) : null));
     if (older && box.scrollTop < AHEAD) older();
   };
+  useFits(scroller, () => setLeft(null));
   useEffect(() => {
     if (older && (scroller.current?.scrollHeight ?? 0) < AHEAD) older();
   }, [older, turns.length]);
@@ -146,6 +147,22 @@ function usePrints(): boolean {
 }
 
 const opensFold = (target: EventTarget): boolean => target instanceof Element && target.closest("[aria-expanded]") !== null;
+
+/** Calls `onFit` when what is shown has become so short that its end is in sight. */
+function useFits(scroller: RefObject<HTMLDivElement | null>, onFit: () => void) {
+  const told = useRef(onFit);
+  useEffect(() => {
+    told.current = onFit;
+  });
+  useEffect(() => {
+    const box = scroller.current;
+    const column = box?.firstElementChild;
+    if (!box || !column) return;
+    const observer = new ResizeObserver(() => box.scrollHeight - box.scrollTop - box.clientHeight <= NEAR && told.current());
+    observer.observe(column);
+    return () => observer.disconnect();
+  }, [scroller]);
+}
 
 /** A reader at the end stays there when what stands below the turns, or the window, changes its size. */
 function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, atEnd: boolean) {

@@ -1,6 +1,8 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import type { ReactNode, RefObject } from "react";
 import styles from "./Dialog.module.css";
+import { useT } from "../i18n";
+import { Icon } from "./Icon";
 import { classes } from "./classes";
 
 export interface DialogProps {
@@ -21,6 +23,7 @@ export interface DialogProps {
 
 /** A dialog once it has been opened. */
 export function OpenDialog({ open, onClose, title, untitled, place = "middle", children, className, focus, back }: DialogProps) {
+  const t = useT();
   return (
     <Base.Root open={open} onOpenChange={(next) => next || onClose()}>
       <Base.Portal>
@@ -28,6 +31,11 @@ export function OpenDialog({ open, onClose, title, untitled, place = "middle", c
         <Base.Popup className={classes(styles["popup"], styles[place], className)} {...(focus ? { initialFocus: focus } : {})} {...(back ? { finalFocus: () => back.current ?? true } : {})}>
           <Base.Title className={untitled ? "unseen" : styles["title"]}>{title}</Base.Title>
           {children}
+          {(place === "middle" || place === "broad") && (
+            <Base.Close className={styles["close"]} aria-label={t("shell.close")}>
+              <Icon name="close" size={16} />
+            </Base.Close>
+          )}
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

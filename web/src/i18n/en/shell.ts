@@ -37,7 +37,7 @@ export const shell = {
   "shell.assistant": "Answers anything, and can remember things.",
   "shell.askedIn": "Asked in “{label}”",
   "shell.demo": "demo model",
-  "shell.demoHint": "The demo model is rule-based: no language model is at work. Start Longthread with --model for a real one.",
+  "shell.demoHint": "The demo model is rule-based: no language model is at work. Start it with “longthread serve --model NAME” for a real one.",
   "shell.tokens": "{n} tokens",
   "shell.tokensExactly": "{n} tokens, as providers counted them",
   "shell.welcome": "Ask your data.",

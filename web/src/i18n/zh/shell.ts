@@ -37,7 +37,7 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.assistant": "有问必答，并能记住事情。",
   "shell.askedIn": "来自“{label}”",
   "shell.demo": "演示模型",
-  "shell.demoHint": "演示模型基于规则，没有使用语言模型。启动 Longthread 时用 --model 指定真实模型。",
+  "shell.demoHint": "演示模型基于规则，没有使用语言模型。用“longthread serve --model 名称”启动，就会使用真实模型。",
   "shell.tokens": "{n} 个 token",
   "shell.tokensExactly": "{n} 个 token，由模型提供方统计",
   "shell.welcome": "向你的数据提问。",
