@@ -356,4 +356,6 @@ class RunContract(Contract):
 
 
 def _event(seq: int, data: dict[str, object] | None = None) -> Event:
-    return Event("t", "r1", seq, "text", data or {}, datetime(2026, 1, 1, 0, 0, seq, tzinfo=UTC))
+    return Event(
+        "t", "r1", seq, "text", data or {"message_id": "m", "delta": ""}, datetime(2026, 1, 1, 0, 0, seq, tzinfo=UTC)
+    )
