@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.analysts import OpenAnalyst
 from tests.script import COUNT, call, events_of, finish
 
+from longthread import Analyst, Settings
+from longthread.llm.chat import Chunk
 from longthread.model.entry import Draft
 from longthread.model.event import Event
 from longthread.runs.run_context import RunContext
@@ -18,6 +22,7 @@ from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.tables import read_tables
 from longthread.store.transfer.rows import read_rows
+from longthread.testing import ScriptedModel
 
 pytestmark = pytest.mark.one_backend
 
@@ -63,6 +68,25 @@ async def test_events_are_the_same_live_and_when_they_are_read_again(
         assert "".join(last) == answer
         assert len(last) == 1 if together else len(last) > 1
         assert final["answer"] == (answer if protocol == "native" else answer.strip())
+
+
+class Correcting(ScriptedModel):
+    """Streams another text than it has said in the end."""
+
+    async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[Chunk]:
+        yield Chunk("Let me see. ")
+        async for chunk in super().stream(*args, **kwargs):
+            if chunk.message is not None:
+                yield chunk
+
+
+async def test_a_reply_that_is_not_what_was_streamed_leaves_nothing_unfinished(tmp_path: Path) -> None:
+    model = Correcting(["There are three."])
+    async with Analyst.open(Settings.of(data_dir=tmp_path, model="x"), models=lambda name, own: model) as analyst:
+        handle = await analyst.ask("How many?", user_id="ada", source="demo")
+        end = await handle.wait()
+    assert (end.type, end.data["answer"]) == ("finished", "There are three.")
+    assert "unfinished" not in end.data
 
 
 async def test_a_result_and_an_answer_are_kept_once(open_analyst: OpenAnalyst, shop: str) -> None:

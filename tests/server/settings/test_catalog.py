@@ -191,7 +191,7 @@ WRONG: list[tuple[str, str, Any, int]] = [
     ("POST", "tools/x/run", {"definition": {"type": "query"}}, 422),
     ("POST", "tools/x/run", {"definition": {"name": "y"}}, 422),
     ("PATCH", "agents/analyst", {"is_active": False}, 409),
-    ("PUT", "tools/chart", {"definition": {"type": "builtin"}}, 409),
+    ("PUT", "tools/chart", {"definition": {"type": "builtin"}}, 422),
     ("PATCH", "agents/x", {"is_active": 0}, 422),
     ("PATCH", "agents/none", {"is_active": False}, 404),
     ("PATCH", "skills/x", {"is_active": False}, 422),

@@ -51,7 +51,7 @@ class ThreadBranches:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
             source = await _source_of(tx, thread, await log.find_entry(tx, thread_id, entry_id))
-        return await self._begin(thread_id, question, Fork(entry_id), user_id, options, source)
+        return await self._begin(thread_id, question, Fork(entry_id), user_id, await self._asking(options, source))
 
     async def again(
         self, thread_id: str, entry_id: str, *, user_id: str, options: ForkOptions | None = None
@@ -69,7 +69,8 @@ class ThreadBranches:
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
             asked = await question_of(tx, thread_id, entry_id)
             source = await _source_of(tx, thread, asked)
-        return await self._begin(thread_id, asked.shown_text, Fork(asked.id, again=True), user_id, options, source)
+        fork = Fork(asked.id, again=True)
+        return await self._begin(thread_id, asked.shown_text, fork, user_id, await self._asking(options, source))
 
     async def choose(self, thread_id: str, entry_id: str, *, user_id: str) -> Entry:
         """Make the branch with an entry the active one, and return its end. What was chosen below is chosen again.
@@ -94,18 +95,14 @@ class ThreadBranches:
         self._hub.list_changed(user_id)
         return end
 
-    async def _begin(
-        self,
-        thread_id: str,
-        question: str,
-        fork: Fork,
-        user_id: str,
-        options: ForkOptions | None,
-        source: str | None,
-    ) -> RunHandle:
+    async def _asking(self, options: ForkOptions | None, source: str | None) -> ForkOptions:
+        """Return the options; where they name no source, with this one."""
         chosen = options or ForkOptions()
-        if chosen.source is None and source is not None:
-            chosen = replace(chosen, source=await self._sources.with_password(source))
+        if chosen.source is not None or source is None:
+            return chosen
+        return replace(chosen, source=await self._sources.with_password(source))
+
+    async def _begin(self, thread_id: str, question: str, fork: Fork, user_id: str, chosen: ForkOptions) -> RunHandle:
         return await self._runs.ask(
             question,
             thread_id=thread_id,

@@ -176,12 +176,12 @@ class EventStream:
 
         Text that the reply does not begin with (white space aside), and text of other messages, stays as it is.
         """
-        told = "".join(piece.text for piece in self._pieces)
+        pieces, self._pieces = self._pieces, []
+        told = "".join(piece.text for piece in pieces)
         said = told if reply.text.startswith(told) else told.strip()
         if not said or self._message_id != reply.id or not reply.text.startswith(said):
             await self.flush_with(tx)
             return []
-        pieces, self._pieces = self._pieces, []
         numbered = [piece.seq for piece in pieces if piece.seq]
         others = [text for text in self.texts() if text.data["message_id"] != reply.id]
         if others:

@@ -116,9 +116,7 @@ async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> Catal
 
 @router.put(
     "/{kind}/{name}",
-    responses=problems(
-        CatalogInvalid, DefinitionAmbiguous, DefinitionBuiltIn, SettingsNotAllowed, ToolOnCommandLine, body=True
-    ),
+    responses=problems(CatalogInvalid, DefinitionAmbiguous, SettingsNotAllowed, ToolOnCommandLine, body=True),
 )
 async def define(
     served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, body: DefinitionBody
@@ -127,8 +125,6 @@ async def define(
     use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
     is defined on the command line; here it may change in all but its implementation."""
     served.sources.expect_open()
-    if kind == "tools" and body.definition.get("type") == "builtin":
-        raise DefinitionBuiltIn(kind="tool", name=name)
     return await _applied(served, user, _named(body.definition, kind, name))
 
 

@@ -52,10 +52,8 @@ _BODY: dict[str, Any] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
-_ANY_CASE = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in suffix[1:]) for suffix in SUFFIXES)
-FileName = Annotated[
-    Name, Query(max_length=500, json_schema_extra={"pattern": rf"^[^\x00]*\.({'|'.join(_ANY_CASE)})$"})
-]
+_ANY_CASE = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in each[1:]) for each in SUFFIXES)
+FileName = Annotated[Name, Query(max_length=500, json_schema_extra={"pattern": rf"^[^\x00]*\.({_ANY_CASE})$"})]
 """The name of a file of a kind that can be read."""
 
 
