@@ -193,7 +193,10 @@ class Uploads:
 
     @staticmethod
     def _file(folder: Path) -> Path | None:
-        files = [each for each in folder.iterdir() if each.name != _PART] if folder.is_dir() else []
+        try:
+            files = [each for each in folder.iterdir() if each.name != _PART]
+        except OSError:  # it is not there, or another request has just moved it
+            return None
         return files[0] if len(files) == 1 else None
 
 
