@@ -404,14 +404,14 @@ STRANGE = [
     b'{"choices":[{"message":{"content":[7]},"delta":{"content":[7]}}]}',
     b'{"choices":[{"message":{"tool_calls":[null]},"delta":{"tool_calls":[null]}}]}',
     b'{"choices":[{"message":{"tool_calls":[{"function":7}]},"delta":{"tool_calls":[{"function":7}]}}]}',
-    b'{"choices":[{"message":{"content":"\xff"},"delta":{"content":"\xff"}}]}',
+    b'{"choices":[{"message":{"content":"a secret \xff"},"delta":{"content":"a secret \xff"}}]}',
     b'{"choices":' + 100_000 * b"[",
 ]
 
 
 @pytest.mark.parametrize("streams", [False, True])
 async def test_replies_that_nobody_can_read_are_passed_byte_for_byte(
-    start: Start, client: httpx.AsyncClient, streams: bool
+    start: Start, client: httpx.AsyncClient, streams: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     bodies = iter(STRANGE)
     sent: list[bytes] = []
@@ -426,6 +426,10 @@ async def test_replies_that_nobody_can_read_are_passed_byte_for_byte(
         for _ in STRANGE:
             found = await ask(client, url, [USER_ASKS], stream=streams)
             assert (found.status_code, found.content) == (200, sent[-1])
+            if b"secret" in sent[-1] and not streams:
+                assert found.headers["x-longthread-not-kept"] == "The reply cannot be read."
+    assert "is not kept: UnicodeDecodeError" in caplog.text
+    assert "secret" not in caplog.text
 
 
 async def test_requests_that_nobody_can_read_are_passed_byte_for_byte(start: Start, client: httpx.AsyncClient) -> None:

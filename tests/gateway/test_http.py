@@ -7,6 +7,7 @@ import datetime
 import gzip
 import ipaddress
 import json
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -25,8 +26,9 @@ from hypothesis import strategies as st
 from tests.gateway.conftest import USER
 
 from longthread.gateway import upstream
+from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing
-from longthread.gateway.service import Gateway, GatewayOptions
+from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gateway, GatewayOptions
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.server.gateway import router
@@ -362,6 +364,29 @@ async def test_a_client_that_leaves_in_a_silence_stops_the_provider(store: Drive
         assert await log.list_threads(tx, user_id=USER) == []
 
 
+async def test_a_client_that_leaves_before_the_last_event_has_its_reply_kept(store: Driver) -> None:
+    """If the provider has said that the reply ends: some clients read no further."""
+    left = asyncio.Event()
+
+    async def work(write: Write, closed: asyncio.Event) -> None:
+        await write(sse({"choices": [{"index": 0, "delta": {"content": "noon"}}]}))
+        await write(sse({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        await closed.wait()
+        left.set()
+
+    said = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "when?"}]}
+    async with gateway_before(store, work) as url, httpx.AsyncClient(timeout=30) as client:
+        async with client.stream("POST", f"{url}/v1/chat/completions", json=said) as answer:
+            thread_id, came = answer.headers["x-conversation-id"], b""
+            async for piece in answer.aiter_raw():
+                came += piece
+                if b"finish_reason" in came:
+                    break
+        await asyncio.wait_for(left.wait(), 30)
+    async with store.reading() as tx:
+        assert [entry.text for entry in await log.entries_between(tx, thread_id, 1, 9)] == ["when?", "noon"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "streams"),
     [("POST", "/v1/messages", False), ("POST", "/v1/messages", True), ("GET", "/v1/models", False)],
@@ -421,14 +446,16 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("end", ["no last chunk", "too short", "open", "packed"])
+@pytest.mark.parametrize("end", ["no last chunk", "too short", "open", "packed", "unnamed", "as text"])
 @pytest.mark.parametrize("path", WHOLE)
 async def test_a_stream_is_whole_with_its_final_event(store: Driver, path: str, end: str) -> None:
     """However its connection ends, and whenever."""
     stream = WHOLE[path]
     sent = gzip.compress(stream) if end == "packed" else stream
     chunk = b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(sent), sent)
+    kinds = {"unnamed": b"", "as text": b"content-type: text/plain\r\n"}
     rest = {
+        **dict.fromkeys(kinds, b"connection: close\r\n" + chunk),
         "no last chunk": b"connection: close\r\n" + chunk,
         "too short": b"connection: close\r\ncontent-length: 99999\r\n\r\n" + sent,
         "open": chunk,
@@ -436,7 +463,7 @@ async def test_a_stream_is_whole_with_its_final_event(store: Driver, path: str, 
     }
     said: dict[str, Any] = {"model": "m", "stream": True, ("input" if path == "responses" else "messages"): []}
     said["input" if path == "responses" else "messages"].append({"role": "user", "content": "when?"})
-    answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n" + rest[end]
+    answer = b"HTTP/1.1 200 OK\r\n" + kinds.get(end, b"content-type: Text/Event-Stream\r\n") + rest[end]
     async with (
         served(answer) as (_, provider),
         before(store, provider) as url,
@@ -484,6 +511,24 @@ async def test_one_cancelled_by_the_server_stays_cancelled(store: Driver, monkey
         await sending
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (ANTHROPIC, {"delta": {"text": "message_stop"}, "type": "content_block_delta"}),
+        (RESPONSES, {"delta": "event: response.completed", "type": "response.output_text.delta"}),
+        (COMPLETIONS, {"choices": [{"delta": {"content": "data: [DONE]"}}]}),
+    ],
+)
+def test_an_event_that_tells_of_the_final_one_is_another(dialect: Dialect, text: dict[str, Any]) -> None:
+    hold = FinalEvent(dialect.final, is_encoded=False)
+    for event in (sse(text), b"data: " + json.dumps(text).encode() + b"\n\n", b"data: message_stop [DONE]\n\n"):
+        assert hold(event, event) == event
+    path = {"anthropic": "messages", "completions": "chat/completions"}.get(dialect.name, dialect.name)
+    unnamed = re.sub(rb"event: .*\n", b"", WHOLE[path])  # some name no events
+    assert b"".join((hold(unnamed, unnamed), hold.end())) == unnamed
+    assert hold.is_held
+
+
 @given(
     st.lists(st.sampled_from(EVENTS), max_size=5),
     st.sampled_from([b"\n", b"\r\n", b"\r"]),
@@ -498,7 +543,7 @@ def test_whole_events_pass_and_the_final_one_waits(
     final = FINAL + line + b"data: {}" + end if ends else b""
     data = before + final
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    hold = FinalEvent([FINAL], is_encoded=False)
+    hold = FinalEvent(["message_stop"], is_encoded=False)
     passed = b""
     for start, stop in pairwise(places):
         passed += hold(data[start:stop], data[start:stop])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 import aiohttp
 
@@ -39,6 +41,8 @@ _UNKNOWN = frozenset({400, 404})
 _BINDING = ("system", "tools", "instructions", "input", "messages")
 """Fields of a frame that hidden parts are bound to. Of `input` and `messages` it has the instructions."""
 _LONGEST_ID = 200
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What dialects raise for a reply of another form."""
 _NOT_FOUND = re.compile(rb"not[_ ]found")
 
 _log = logging.getLogger(__name__)
@@ -126,14 +130,13 @@ class GatewayRequest:
             response, refused = await self._again(response)
         elif response.is_success and self._sent.restored:
             self._note_taken(None)
-        streams = _STREAM in (response.header("content-type") or "")
-        if refused is None and response.is_success and streams:
+        if refused is None and response.is_success and self._is_stream(response):
             ping = b"" if response.header("content-encoding") else self._dialect.ping
             headers = [*for_client(response.headers), *self._notes()]
             return Outgoing(response.status, headers, stream=self._streamed(response), ping=ping)
         body = await response.read() if refused is None else refused
         if response.is_success and self._keeps:
-            await self._keep(self._read(body, response, streamed=False), response.status)
+            await _to_its_end(self._keep(self._read(body, response, streamed=False), response.status))
         headers = [*for_client(response.headers), *self._notes(is_known=response.is_success)]
         return Outgoing(response.status, headers, body)
 
@@ -307,8 +310,13 @@ class GatewayRequest:
             except aiohttp.ClientError:
                 await self._keep(None, response.status)
                 raise
+            except (asyncio.CancelledError, GeneratorExit):
+                response.close()
+                await self._keep_whole(b"".join(copy), response.status)
+                raise
             if self._keeps:
-                await self._keep(self._read(b"".join(copy), response, streamed=True), response.status)
+                reply = self._read(b"".join(copy), response, streamed=True)
+                await _to_its_end(self._keep(reply, response.status))
             if self._problem and not encoding:
                 yield f": not kept: {self._problem}\n\n".encode()
             if rest := hold.end():
@@ -319,12 +327,28 @@ class GatewayRequest:
         finally:
             response.close()
 
+    def _is_stream(self, response: UpstreamResponse) -> bool:
+        """Whether an answer is a stream. Some servers do not say so, or say that it is a text."""
+        kind = (response.header("content-type") or "text/plain").lower()
+        return _STREAM in kind or (self._original.streams and kind.startswith("text/plain"))
+
+    async def _keep_whole(self, body: bytes, status: int) -> None:
+        """Keep what was streamed to a client that has left, if the reply is whole but for its last event."""
+        with suppress(*_UNREADABLE):
+            if self._keeps and (reply := self._dialect.streamed(body)).whole:
+                await self._keep(reply, status)
+
     def _read(self, body: bytes, response: UpstreamResponse, *, streamed: bool) -> Reply | None:
         """Read a reply; None if it is not whole or cannot be read."""
         try:
             reply = self._dialect.streamed(body) if streamed else self._dialect.reply(_decoded(body, response))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            _log.warning("A reply of %s cannot be read, and is not kept: %r", self._upstream.name, error)
+        except _UNREADABLE as error:
+            if not streamed:  # a stream passes byte for byte
+                self._problem = "The reply cannot be read."
+            self._shared.counts.not_kept += 1
+            # Its `repr` may hold the whole reply.
+            said = f"{type(error).__name__}: {error}"
+            _log.warning("A reply of %s cannot be read, and is not kept: %s", self._upstream.name, said)
             return None
         return reply if reply.whole else None
 
@@ -358,6 +382,16 @@ class GatewayRequest:
         if self._problem:
             found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
         return found
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do what goes on if the client leaves meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:

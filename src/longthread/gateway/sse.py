@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 _END = re.compile(rb"\n\r?\n|\r\r")
@@ -14,12 +15,13 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 class FinalEvent:
     """Passes a stream on by whole events, and holds back its final event with what follows.
 
-    `final` are the marks of final events. An encoded stream cannot be cut: it passes by the pieces that came, up to the
+    `final` are the names of final events. An encoded stream cannot be cut: it passes by the pieces that came, up to the
     one in which the final event begins.
     """
 
-    def __init__(self, final: Sequence[bytes], *, is_encoded: bool) -> None:
+    def __init__(self, final: Sequence[str], *, is_encoded: bool) -> None:
         self._final = final
+        self._marks = [name.encode() for name in final]
         self._is_encoded = is_encoded
         self._rest = b""
         self._held: list[bytes] = []
@@ -50,7 +52,7 @@ class FinalEvent:
             self._rest = data
             return b""
         whole, self._rest = data[: ends[-1]], data[ends[-1] :]
-        if any(mark in whole for mark in self._final):
+        if any(mark in whole for mark in self._marks):
             start = 0
             for end in ends:
                 if is_final(whole[start:end], self._final):
@@ -77,9 +79,16 @@ def _ends(data: bytes, seen: int) -> list[int]:
     return ends
 
 
-def is_final(event: bytes, marks: Sequence[bytes]) -> bool:
-    """Whether an event is one of these: a mark is in its first bytes, for texts in an event may hold anything."""
-    return any(mark in event[:120] for mark in marks)
+def is_final(event: bytes, names: Sequence[str]) -> bool:
+    """Whether an event has one of these names: in its `event` line, as its data, or as the `type` in its data. Its
+    texts may hold anything."""
+    for line in _LINE.split(event):
+        field, _, value = line.partition(b":")
+        if field in (b"event", b"data") and value.decode("utf-8", "replace").strip() in names:
+            return True
+    with suppress(ValueError, RecursionError):
+        return any(each.get("type") in names for each in event_data(event))
+    return False
 
 
 def event_data(body: bytes) -> Iterator[dict[str, Any]]:

@@ -33,7 +33,7 @@ _OWN_ERRORS = {
 class Anthropic:
     name = "anthropic"
     items = "messages"
-    final: tuple[bytes, ...] = (b"message_stop",)
+    final: tuple[str, ...] = ("message_stop",)
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
     vendor_fields: tuple[str, ...] = ()
 

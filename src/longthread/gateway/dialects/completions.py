@@ -58,7 +58,7 @@ class _Slot(NamedTuple):
 class Completions:
     name = "completions"
     items = "messages"
-    final: tuple[bytes, ...] = (b"data: [DONE]", b"data:[DONE]")
+    final: tuple[str, ...] = ("[DONE]",)
     ping = b": ping\n\n"
     vendor_fields: tuple[str, ...] = _HIDDEN
 

@@ -65,8 +65,8 @@ class Dialect(Protocol):
     name: str
     items: str
     """The field of a request that holds its messages or items."""
-    final: tuple[bytes, ...]
-    """What a stream's last event contains, one of them."""
+    final: tuple[str, ...]
+    """The names that a stream's last event may have."""
     ping: bytes
     """An event that clients skip."""
     vendor_fields: tuple[str, ...]

@@ -60,9 +60,7 @@ _PARAMS = {"previous_response_not_found": "previous_response_id"}
 class Responses:
     name = "responses"
     items = "input"
-    final: tuple[bytes, ...] = tuple(
-        mark.encode() for end in _ENDS for mark in (f"event: {end}", f'"type":"{end}"', f'"type": "{end}"')
-    )
+    final: tuple[str, ...] = _ENDS
     ping = b": ping\n\n"
     vendor_fields: tuple[str, ...] = ()
 

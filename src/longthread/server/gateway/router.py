@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 
+import aiohttp
 from starlette.types import Receive, Scope, Send
 
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decoded
+from longthread.gateway.model_request import StoreFailed
 from longthread.gateway.service import (
     ANTHROPIC,
     BODY_LIMIT,
@@ -25,6 +28,7 @@ from longthread.gateway.service import (
 from longthread.server.origin import is_own_name, is_same_origin, own_names
 from longthread.server.requests import until_gone
 
+_log = logging.getLogger(__name__)
 _ODD = re.compile(rb"%(?:2e|23|3f|5c|25|[01][0-9a-f]|7f)", re.IGNORECASE)
 """Escapes in a path that the next server may read in another way."""
 PING_SECONDS = 15.0
@@ -135,9 +139,13 @@ async def _send(answer: Outgoing, send: Send) -> None:
         await send({"type": "http.response.body", "body": answer.body})
         return
     with closing(_Pings(answer.ping, send)) as pings:
-        async for piece in answer.stream:
-            pings.said()
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        try:
+            async for piece in answer.stream:
+                pings.said()
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        except (aiohttp.ClientError, StoreFailed) as error:
+            _log.warning("A stream ends before its last event: %s", str(error) or type(error).__name__)
+            return  # so the server breaks the connection off
         await send({"type": "http.response.body", "body": b""})
 
 
