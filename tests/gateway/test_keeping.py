@@ -17,12 +17,16 @@ from tests.store.samples import everything
 from longthread.errors import StoreUnavailable
 from longthread.gateway.service import BODY_LIMIT
 from longthread.messages.entries import message_of
+from longthread.model.entry import Draft
+from longthread.model.ids import short_id
 from longthread.server.gateway import router
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.store.maintenance.expiry import expire
 from longthread.testing import Dropped, ProviderEmulator, ProviderRules, Slow
+from longthread.testing.contract.runs import USER as RUNNER
+from longthread.testing.contract.runs import begun
 from longthread.testing.emulator.faults import StreamError
 
 CANARY = "canary-4711"
@@ -60,24 +64,28 @@ async def test_asked_obeys_the_client(store: Driver, start: Start, provider: Pro
         assert len(await log.list_threads(tx, user_id=USER)) == 1
 
 
+@pytest.mark.parametrize("is_named", [False, True])
 async def test_an_expired_conversation_is_absent_and_nothing_breaks(
-    store: Driver, start: Start, provider: ProviderEmulator
+    store: Driver, start: Start, provider: ProviderEmulator, is_named: bool
 ) -> None:
     url = await start(provider, ttl=3600)
-    first = await post(url, body(CANARY))
+    names = {"x-conversation-id": "mine"} if is_named else {}
+    first = await post(url, body(CANARY), **names)
     thread_id = first.headers["x-conversation-id"]
     async with store.writing() as tx:
         await log.position(tx, thread_id)
         await calls.expire_after(tx, thread_id, -1)
     said = [block for block in first.json()["content"] if block["type"] == "text"]
     history = [{"role": "user", "content": CANARY}, {"role": "assistant", "content": said}]
-    second = await post(url, body("", messages=[*history, {"role": "user", "content": "two"}]))
+    second = await post(url, body("", messages=[*history, {"role": "user", "content": "two"}]), **names)
     assert second.status_code == 200
     assert second.headers["x-longthread-restored"] == "0"
-    assert second.headers["x-conversation-id"] != thread_id
-    assert (await expire(store)).threads == 1
+    assert second.headers["x-longthread-branch"] == "new"
+    assert (second.headers["x-conversation-id"] == thread_id) == is_named
+    assert (await expire(store)).threads == (0 if is_named else 1), "a new one has its name"
     async with store.reading() as tx:
-        assert len(await log.list_threads(tx, user_id=USER)) == 1
+        [left] = await log.list_threads(tx, user_id=USER)
+        assert len(await calls.calls_until(tx, left.id, 9)) == 1
 
 
 async def test_a_deleted_conversation_leaves_no_trace(store: Driver, start: Start, provider: ProviderEmulator) -> None:
@@ -203,6 +211,33 @@ async def test_gateways_over_one_store_go_on_with_each_other_s_conversations(
         answers = await asyncio.gather(*both)
     assert [answer.headers["x-longthread-restored"] for answer in answers] == ["1", "1"]
     assert {answer.headers["x-conversation-id"] for answer in answers} == {first.headers["x-conversation-id"]}
+
+
+async def test_what_a_run_goes_on_from_stays(store: Driver, start: Start, provider: ProviderEmulator) -> None:
+    """A request that names the thread of a run that goes on is a branch beside it."""
+    await begun(store, thread_id="chat")
+    async with store.writing() as tx:
+        [question] = await log.extend(tx, "chat", [Draft("q", "user", "How many?")])
+    answer = await post(await start(provider, user=RUNNER), body("hello"), **{"x-conversation-id": "chat"})
+    assert answer.headers["x-conversation-id"] == "chat"
+    async with store.reading() as tx:
+        assert (await log.find_thread(tx, "chat", user_id=RUNNER)).tip == question.seq
+        assert len(await calls.calls_until(tx, "chat", 9)) == 1
+
+
+@pytest.mark.parametrize("name", [b"x" * 201, b"\xc2\xa0", b"a\xc2\x80"])
+async def test_what_is_no_name_of_a_conversation(
+    store: Driver, start: Start, provider: ProviderEmulator, name: bytes
+) -> None:
+    url = await start(provider)
+    async with httpx.AsyncClient() as client:
+        path, said = f"{url}/v1/messages", body("hello")
+        refused = await client.post(path, json=said, headers=[(b"x-conversation-id", name)])
+        assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
+        assert "at most 200 characters" in refused.json()["error"]["message"]
+        assert provider.requests == []
+        answer = await client.post(path, json=said, headers=[(b"x-session-id", name)])
+    assert (answer.status_code, len(answer.headers["x-conversation-id"])) == (200, len(short_id()))
 
 
 async def test_web_pages_and_other_paths_are_refused(store: Driver, provider: ProviderEmulator, start: Start) -> None:

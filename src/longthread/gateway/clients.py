@@ -70,11 +70,11 @@ def named_thread(asked: Incoming) -> NamedThread | None:
     parent: str | None = None
     if agent:
         parent = f"{session}:{above}" if above else session
-        return NamedThread(f"{session}:{agent}"[:200], strict=bool(chosen), parent=parent)
+        return NamedThread(f"{session}:{agent}", strict=bool(chosen), parent=parent)
     root = asked.header("session-id")  # Codex: its sub-agents have their root's
     if not chosen and root != session and asked.header("thread-id"):
         parent = root
-    return NamedThread(session.strip()[:200], strict=bool(chosen), parent=parent)
+    return NamedThread(session, strict=bool(chosen), parent=parent)
 
 
 def _text(header: str | None) -> str | None:

@@ -88,6 +88,7 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         replied = grouped(answered.reply.parts, len(asked.nodes)) if answered.reply else []
         made = drafts(groups, asked.dialect.name, asked.blocks) + _replies(replied, asked, answered)
         aside = sent.client.is_aside or (not place.is_chosen and is_aside(asked.tools, there.tools))
+        aside = aside or there.has_run  # a run goes on from the tip
         seqs = await _write(tx, thread_id, made, start.seq, (tip, size), aside=aside)
         call = _call(thread_id, there.n + 1, frame, sent, answered, start, seqs[: len(groups)], seqs[len(groups) :])
         if not there.has_frame:

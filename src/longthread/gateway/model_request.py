@@ -200,15 +200,18 @@ class GatewayRequest:
         return replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
 
     def _named(self, found: Expanded) -> NamedThread | None:
-        """Return the thread that the request names: by a header, or else by what it goes on from."""
+        """Return the thread that the request names: by a header, or else by what it goes on from. Raises StateUnknown:
+        that cannot be a name. What a client calls its session is then no name."""
         named = named_thread(self._incoming)
-        if named is not None and named.strict:
-            return named
-        if found.thread is not None:
-            if len(found.thread) > _LONGEST_ID or not found.thread.isprintable():
+        if found.thread is not None and not (named and named.strict):
+            named = NamedThread(found.thread, strict=True, is_conversation=True)
+        if named is not None and not _is_name(named.thread_id):
+            if named.strict:
                 raise StateUnknown(400, "", f"A conversation's id has at most {_LONGEST_ID} characters, all printable.")
-            return NamedThread(found.thread, strict=True, is_conversation=True)
-        return NamedThread(found.call.thread_id, strict=False, is_conversation=True) if found.call else named
+            named = None
+        if found.call is not None and not (named and named.strict):
+            return NamedThread(found.call.thread_id, strict=False, is_conversation=True)
+        return named
 
     def _is_refused(self, decides: GatewayCall) -> bool:
         known = self._shared.refused
@@ -392,6 +395,10 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
     except asyncio.CancelledError:
         await task
         raise
+
+
+def _is_name(thread_id: str) -> bool:
+    return bool(thread_id.strip()) and len(thread_id) <= _LONGEST_ID and thread_id.isprintable()
 
 
 def _behind(asked: Asked, refusal: HiddenRefused) -> list[Anchored]:

@@ -77,8 +77,8 @@ async def known_replies(tx: Transaction, user_id: str, nodes: Sequence[int], own
 
 
 async def thread_nodes(tx: Transaction, thread_id: str, nodes: Sequence[int]) -> list[KnownNode]:
-    """Return where a thread has one of these nodes."""
-    rows = await tx.fetch("select_thread_nodes", thread_id=thread_id, nodes=dump(list(nodes)))
+    """Return where a thread has one of these nodes. An expired one has none."""
+    rows = await tx.fetch("select_thread_nodes", thread_id=thread_id, nodes=dump(list(nodes)), now=now())
     return [KnownNode(thread_id=thread_id, **row) for row in rows]
 
 
@@ -101,12 +101,14 @@ class GatewayPosition:
         n: the number of its last call, or 0.
         tools: the hash of the tools of its first call that had any, or 0.
         has_frame, has_node: whether the frame and the node are there that were looked for.
+        has_run: whether a run goes on in it.
     """
 
     n: int
     tools: int
     has_frame: bool
     has_node: bool
+    has_run: bool = False
 
 
 async def position(
@@ -115,7 +117,8 @@ async def position(
     """Return where a thread stands, and whether it has a frame and a node."""
     seq, number, call = (node.seq, node.node, node.call) if node else (0, 0, 0)
     [row] = await tx.fetch("select_gateway_position", thread_id=thread_id, frame=frame, seq=seq, node=number, call=call)
-    return GatewayPosition(int(row["n"]), int(row["tools"]), bool(row["has_frame"]), bool(row["has_node"]))
+    there = (bool(row[name]) for name in ("has_frame", "has_node", "has_run"))
+    return GatewayPosition(int(row["n"]), int(row["tools"]), *there)
 
 
 async def add_call(tx: Transaction, call: GatewayCall) -> None:

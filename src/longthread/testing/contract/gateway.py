@@ -13,6 +13,7 @@ from longthread.store.driver import Driver
 from longthread.store.gateway import GatewayCall, GatewayPosition, KnownNode
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, rows_of, thread_with
+from longthread.testing.contract.runs import begun
 
 _LAST, _FIRST = 2**63 - 1, -(2**63)
 CALL = GatewayCall(
@@ -116,6 +117,16 @@ class GatewayContract(Contract):
                 await log.position(tx, "t")
                 await calls.expire_after(tx, "t", seconds)
                 assert len(await calls.known_replies(tx, USER, [_LAST])) == expected
+                assert len(await calls.thread_nodes(tx, "t", [_LAST])) == expected
+
+    async def test_a_thread_says_whether_a_run_goes_on_in_it(self, store: Driver) -> None:
+        await kept(store, CALL)
+        await begun(store)
+        await begun(store, "r2", thread_id="another")
+        async with store.writing() as tx:
+            assert [(await calls.position(tx, name)).has_run for name in ("t", "nobody")] == [True, False]
+            await tx.run(Sql("UPDATE runs SET status = 'finished' WHERE id = 'r1'"))
+            assert not (await calls.position(tx, "t")).has_run
 
     async def test_what_was_refused_and_what_is_forgotten(self, store: Driver) -> None:
         await kept(store, CALL, replace(CALL, n=2))

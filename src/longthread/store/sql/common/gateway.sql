@@ -18,7 +18,8 @@ WHERE newest <= 32;
 
 -- name: select_thread_nodes quick
 SELECT n.node, n.seq, n.call, t.tip FROM gateway_nodes n JOIN threads t ON t.number = n.thread
-WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq;
+WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq
+  AND (t.expires_at IS NULL OR t.expires_at > :now);
 
 -- name: select_gateway_call quick
 SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialect, coalesce(c.upstream, f.upstream) AS upstream,
@@ -37,13 +38,13 @@ FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND
 WHERE c.thread_id = :thread_id AND c.n <= :n ORDER BY c.n;
 
 -- name: select_gateway_position quick
--- The thread's last call, the tools of its first one that had any, and whether a frame and a node are there.
+-- The thread's last call, the tools of its first one that had any, and whether a frame, a node and a live run are there.
 SELECT coalesce(max(n), 0) AS n, coalesce((
     SELECT c.tools FROM gateway_calls c WHERE c.thread_id = :thread_id AND c.tools <> 0 ORDER BY c.n LIMIT 1
 ), 0) AS tools, EXISTS (SELECT 1 FROM gateway_frames WHERE thread_id = :thread_id AND id = :frame) AS has_frame, EXISTS (
     SELECT 1 FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id)
     AND seq = :seq AND place = 0 AND node = :node AND call = :call
-) AS has_node
+) AS has_node, EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running') AS has_run
 FROM gateway_calls WHERE thread_id = :thread_id;
 
 -- name: insert_gateway_call quick
