@@ -115,6 +115,26 @@ async def test_a_client_with_its_own_reasoning_keeps_it_among_equal_conversation
             assert talk.headers["x-longthread-restored"] == "0"
 
 
+@pytest.mark.parametrize(
+    ("options", "leaves_out"),
+    [({}, {"headers": {"x-longthread-keep": "nothing"}}), ({"keep": "asked"}, {"json": {"store": False}})],
+)
+async def test_what_is_not_kept_goes_on_from_what_is(
+    start: Start, stateless: ProviderEmulator, options: dict[str, Any], leaves_out: dict[str, dict[str, Any]]
+) -> None:
+    url = f"{await start(stateless, **options)}/v1/responses"
+    async with httpx.AsyncClient() as client:
+        first = await client.post(url, json={"model": MODEL, "input": "one"})
+        asked = {"model": MODEL, "input": "two", "previous_response_id": first.json()["id"]}
+        asked |= leaves_out.get("json", {})
+        second = await client.post(url, json=asked, headers=leaves_out.get("headers"))
+        assert second.status_code == 200
+        assert [item.get("role") for item in went_up(stateless) if item.get("role")] == ["user", "assistant", "user"]
+        asked["previous_response_id"] = second.json()["id"]
+        await client.post(url, json=asked, headers=leaves_out.get("headers"))
+        assert stateless.requests[-1].body == asked, "perhaps the provider knows it"
+
+
 @pytest.mark.parametrize("user", ["ada", "bob"])
 async def test_an_unknown_response_is_the_vendors_error(start: Start, stateless: ProviderEmulator, user: str) -> None:
     """It is unknown, or another user's, or must not be stored."""

@@ -160,12 +160,14 @@ class GatewayRequest:
         self._shared.counts.restored += bool(whole.restored)
 
     async def _expanded(self, tx: Transaction) -> Expanded | None:
-        """Put in what the request names by ids; None if the provider alone knows it."""
+        """Put in what the request names by ids; None if the provider alone may know it."""
         try:
             return await expanded(tx, self._original, self._sent.upstream, self._sent.family)
         except StateUnknown:
-            if not self._upstream.holds_state:
+            if self._keeps and not self._upstream.holds_state:
                 raise
+        if not self._keeps:
+            return None
         # The log would have a gap.
         self._problem = "The provider alone knows what this goes on from."
         self._shared.counts.not_kept += 1

@@ -79,8 +79,9 @@ class Gateway:
         upstream, model = found
         if model != asked.model:
             asked = asked.with_field("model", spelled(model))
-        keeps = self._keeps(asked, incoming)
-        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps and not counts, restores=keeps)
+        keeps = not counts and self._keeps(asked, incoming)
+        restores = self.options.keep != "nothing"
+        exchange = GatewayRequest(self._shared, incoming, asked, upstream, keeps=keeps, restores=restores)
         try:
             return await exchange.run()
         except StoreFailed as error:
