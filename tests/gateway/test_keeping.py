@@ -150,6 +150,24 @@ async def test_a_failing_store_delivers_and_says_so(
     assert refused.json()["error"]["type"] == "api_error"
 
 
+async def test_without_the_catalog_nobody_is_asked(
+    store: Driver, start: Start, provider: ProviderEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A route may say that the request, and its key, go elsewhere."""
+
+    def failing(_: Driver) -> Any:
+        raise StoreUnavailable(where="here", reason="the disk is gone.")
+
+    url = await start(provider)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "reading", failing)
+        refused = await post(url, body("hello"))
+        assert (refused.status_code, refused.headers["x-should-retry"]) == (503, "true")
+        assert "the disk is gone" in refused.json()["error"]["message"]
+        assert provider.requests == []
+    assert (await post(url, body("hello"))).status_code == 200
+
+
 async def test_a_silent_stream_gets_pings(store: Driver, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router, "PING_SECONDS", 0.05)
     with ProviderEmulator([Slow("at last", seconds=0.5)]) as emulator:

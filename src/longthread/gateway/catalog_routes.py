@@ -34,9 +34,10 @@ class CatalogRoutes:
         self._first = asyncio.Lock()
 
     async def find(self, dialect: str, model: str) -> tuple[Upstream, str] | None:
-        """Return the upstream for a model, and by which name it is asked; None: no upstream speaks the dialect."""
+        """Return the upstream for a model, and by which name it is asked; None: no upstream speaks the dialect. Raises
+        StoreError: the catalog could never be read, so nobody knows where a request and its key may go."""
         if self._definitions is None:
-            async with self._first:  # until it is read, nobody knows where a key may go
+            async with self._first:
                 if self._definitions is None:
                     await self._read()
         elif time.monotonic() - self._read_at >= FRESH_SECONDS:
@@ -49,6 +50,8 @@ class CatalogRoutes:
             async with self._store.reading() as tx:
                 found = (await catalog.upstreams(tx), await catalog.routes(tx))
         except StoreError as error:
+            if self._definitions is None:
+                raise
             _log.error("The catalog cannot be read, so upstreams and routes stay as they were: %s", error)
             return
         if found != self._definitions or any(each.problem for each in self._routes.upstreams.values()):

@@ -12,6 +12,7 @@ from dataclasses import replace
 import aiohttp
 from starlette.types import Receive, Scope, Send
 
+from longthread.errors import StoreError
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming, Outgoing, decoded
 from longthread.gateway.model_request import StoreFailed
@@ -90,6 +91,12 @@ class GatewayRouter:
         return None
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
+        try:
+            return await self._routed(dialect, incoming)
+        except StoreError as error:
+            return refused(dialect, 503, "", f"The upstreams and routes cannot be read: {error}")
+
+    async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         route = (incoming.method, incoming.path.rstrip("/"))
         if route == ("POST", "/v1/messages"):
             return await self._gateway.reply(ANTHROPIC, incoming)
