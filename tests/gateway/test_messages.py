@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anthropic
@@ -12,6 +12,8 @@ import httpx
 import pytest
 from tests.gateway.conftest import OPENED, USER, Start
 
+from longthread.gateway.asked import Asked
+from longthread.gateway.service import ANTHROPIC
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -138,6 +140,18 @@ async def test_what_a_client_drops_comes_back(
     assert [block["signature"] for block in thinking] == [
         block["signature"] for each in talk.messages for block in blocks(each) if block["type"] == "thinking"
     ][:3]
+
+
+def test_a_number_that_a_client_writes_anew_is_the_same() -> None:
+    """Programs in JavaScript read 1.0 and write 1."""
+
+    def nodes(args: str) -> Sequence[int]:
+        call = f'{{"type":"tool_use","id":"c","name":"clock","input":{args}}}'
+        body = f'{{"messages":[{{"role":"assistant","content":[{call}]}}]}}'
+        return Asked.read(ANTHROPIC, USER, body.encode()).nodes
+
+    assert nodes('{"a":1.0,"b":[-2e3,{"c":1E2}],"d":"1.0"}') == nodes('{"a":1,"b":[-2000,{"c":100}],"d":"1.0"}')
+    assert len({nodes(f'{{"a":{number}}}')[0] for number in ("1", "1.5", '"1.0"', "true", "1e300")}) == 5
 
 
 async def test_an_exact_client_is_passed_byte_for_byte(start: Start, provider: ProviderEmulator) -> None:

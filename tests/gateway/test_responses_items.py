@@ -133,6 +133,7 @@ ALIKE: list[tuple[Any, Any]] = [
     ([USER], [USER, {"role": "assistant", "content": None}, {"role": "user", "content": ""}]),
     ([USER, MESSAGE], [USER, *(MESSAGE | {"id": None, "content": [part]} for part in MESSAGE["content"])]),
     ([USER, CALL], [USER, REASONING, CALL | {"id": "fc_9", "arguments": '{"a":[2.5],"b":1}', "namespace": None}]),
+    ([USER, CALL | {"arguments": '{"a":1.0,"b":[-2e3]}'}], [USER, CALL | {"arguments": '{"a":1,"b":[-2000]}'}]),
     ([USER, CALL | {"arguments": "{}"}], [USER, CALL | {"arguments": ""}]),
     ([USER, OUTPUT], [USER, OUTPUT | {"id": "fco_1", "output": [{"type": "input_text", "text": "12:00"}]}]),
     ([USER, OUTPUT | {"output": ""}], [USER, OUTPUT | {"output": []}]),

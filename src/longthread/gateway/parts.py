@@ -7,6 +7,7 @@ a hidden one (thinking, a signature, encrypted reasoning) has an anchor: the vis
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from hashlib import blake2b
 from itertools import groupby
@@ -16,6 +17,8 @@ from typing import Any, Literal, NamedTuple
 from longthread.model.entry import Role
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
+_MAYBE_WHOLE = re.compile(r"\d(?:\.0[,\]}]|e[+-])")
+"""In canonical JSON that may hold a whole number with a fraction or an exponent."""
 PartKind = Literal["text", "call", "result", "reference", "other"]
 
 
@@ -53,8 +56,12 @@ class Anchored(NamedTuple):
 
 
 def visible_json(value: Any, ignored: frozenset[str]) -> bytes:
-    """Return a value's canonical JSON without the keys that the model does not see."""
-    return _canonical(_without(value, ignored) if ignored else value).encode("utf-8", "surrogatepass")
+    """Return a value's canonical JSON without the keys that the model does not see. JavaScript writes 1.0 as 1."""
+    seen = _without(value, ignored) if ignored else value
+    text = _canonical(seen)
+    if _MAYBE_WHOLE.search(text):
+        text = _canonical(_with_whole_numbers(seen))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def text_bytes(text: str) -> bytes:
@@ -134,3 +141,11 @@ def _without(value: Any, ignored: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [_without(each, ignored) for each in value]
     return value
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in value.items()}
+    return [_with_whole_numbers(each) for each in value] if isinstance(value, list) else value

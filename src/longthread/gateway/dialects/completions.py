@@ -272,21 +272,13 @@ def _call(call: Any, field: str) -> tuple[Any, Any, Any]:
 
 
 def _arguments(text: Any) -> Any:
-    """Return arguments by value: clients write them anew, JavaScript 1.0 as 1. Those that are no JSON are a text."""
+    """Return arguments by value: clients write them anew. Those that are no JSON are a text."""
     if text is None or text == "":
         return {}
     try:
-        return _read_arguments(text) if isinstance(text, str) else text
+        return json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return text
-
-
-def _number(text: str) -> float | int:
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
-
-
-_read_arguments = json.JSONDecoder(parse_float=_number).decode
 
 
 def _result(message: Mapping[str, Any], number: int, place: int) -> Part:

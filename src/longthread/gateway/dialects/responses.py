@@ -312,7 +312,7 @@ def _call(number: int, place: int, kind: str, item: Mapping[str, Any]) -> Part:
 
 
 def _visible(item: Mapping[str, Any]) -> bytes:
-    return _canonical(_seen(item)).encode("utf-8", "surrogatepass")
+    return visible_json(_seen(item), frozenset())
 
 
 def _seen(item: Mapping[str, Any]) -> dict[str, Any]:
