@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from longthread.context.window_cache import WindowCache
 from longthread.errors import LongthreadError, SourceMissing
@@ -125,9 +126,9 @@ class Analyst:
         """
         async with self.store.reading() as tx:
             await log.last_thread(tx, user_id=self.settings.user)
-        for needed in (asyncio.to_thread(self.runs.make_model), self._read_schema()):
+        for load in (partial(asyncio.to_thread, self.runs.make_model), self._read_schema):
             try:
-                await needed
+                await load()
             except SourceMissing:
                 pass  # each question names its own
             except LongthreadError as error:
