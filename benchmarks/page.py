@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -37,7 +38,7 @@ from longthread.store.open import open_store
 EMULATOR = (sys.executable, "-m", "longthread.testing.emulator", "--lean")
 COMMAND = "from longthread.cli.start import main; main()"
 SQL = "SELECT name, n, share FROM t"
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium-headless-shell"
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 NEWEST = "lean-40x0"
 MARK = "word39"

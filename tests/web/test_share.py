@@ -19,7 +19,6 @@ SCRIPT = [
     {"finish": "You are welcome."},
 ]
 QUESTION = "How many launches were there each year?"
-LOOKS = [(1280, "en", "light"), (1280, "zh-CN", "dark"), (390, "zh-CN", "light"), (390, "en", "dark")]
 
 
 def drawn(page: Any) -> None:
@@ -64,21 +63,31 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     reader.get_by_text("This link no longer works.").wait_for()
 
 
-def test_each_screen_of_sharing_can_be_used_by_everyone(serve: Any, open_page: Any) -> None:
+@pytest.mark.parametrize(
+    ("width", "locale", "scheme"),
+    [
+        (1280, "zh-CN", "dark"),
+        (390, "en", "light"),
+        pytest.param(1280, "en", "light", marks=pytest.mark.slow),
+        pytest.param(390, "zh-CN", "dark", marks=pytest.mark.slow),
+    ],
+)
+def test_each_screen_of_sharing_can_be_used_by_everyone(
+    serve: Any, open_page: Any, width: int, locale: str, scheme: str
+) -> None:
     running = serve(SCRIPT)
     thread = running.answer(QUESTION)["thread_id"]
     path = running.client.post(f"/api/conversations/{thread}/shares", json={}).json()["path"]
-    for width, locale, scheme in LOOKS:
-        name = f"{width}-{locale[:2]}-{scheme}"
-        page = open_page(running, path, width=width, locale=locale, color_scheme=scheme, quiet=False)
-        drawn(page)
-        looked_at(page, f"shared-{name}")
-        page.goto(f"{running.url}/s/nobody")
-        page.get_by_role("alert").wait_for()
-        looked_at(page, f"shared-gone-{name}")
-        page.goto(f"{running.url}/c/{thread}")
-        drawn(page)
-        page.locator("main > header").get_by_role("button", name="分享" if locale != "en" else "Share").click()
-        page.get_by_role("dialog").locator("form button").click()
-        page.get_by_role("dialog").locator("input").wait_for()
-        looked_at(page, f"share-{name}")
+    name = f"{width}-{locale[:2]}-{scheme}"
+    page = open_page(running, path, width=width, locale=locale, color_scheme=scheme, quiet=False)
+    drawn(page)
+    looked_at(page, f"shared-{name}")
+    page.goto(f"{running.url}/s/nobody")
+    page.get_by_role("alert").wait_for()
+    looked_at(page, f"shared-gone-{name}")
+    page.goto(f"{running.url}/c/{thread}")
+    drawn(page)
+    page.locator("main > header").get_by_role("button", name="分享" if locale != "en" else "Share").click()
+    page.get_by_role("dialog").locator("form button").click()
+    page.get_by_role("dialog").locator("input").wait_for()
+    looked_at(page, f"share-{name}")
