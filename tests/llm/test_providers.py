@@ -375,6 +375,40 @@ async def test_no_error_tells_the_key_that_a_provider_quotes(way: Way, says: Any
     assert KEY not in f"{error} {error.body}"
 
 
+@pytest.mark.parametrize("query", [f"api_key={KEY}&api-version=1", f"key={KEY[:2]}%2D{KEY[3:]}"])
+async def test_no_error_tells_a_key_in_the_address_however_deep_it_stands(query: str) -> None:
+    deep: Any = f"Where is {KEY}?"
+    for _ in range(300):  # what a parser takes, and more than a stack
+        deep = [{KEY: deep}]
+    body = json.dumps({"error": {"message": f"The key {KEY} of POST /v1?{query} is wrong.", "deep": deep}}).encode()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 401 No\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        error = await failure(OpenAIModel("m", Endpoint(f"{base}{PATH}?{query}")))
+    assert isinstance(error, AuthenticationFailed)
+    told = f"{error} {json.dumps(error.body)}"
+    assert "The key *** of POST /v1?" in told
+    assert KEY not in told
+    assert query.partition("&")[0] not in told
+
+
+async def test_no_error_tells_a_key_that_a_class_holds_as_a_text() -> None:
+    class Plain(ChatOpenAI):
+        service_token: str = ""
+
+    async with ProviderEmulator([Refused(401, f"Bad token {KEY}.", "wrong")], loop=True) as provider:
+        more: Any = {"base_url": provider.base_url, "service_token": KEY}
+        model = Plain(model="emulated", api_key=SecretStr("k"), max_retries=0, **more)
+        error = await failure(LangChainModel(model))
+    assert "Bad token ***." in str(error)
+
+
 @pytest.mark.parametrize("status", ["200 OK", "502 Bad Gateway"])
 async def test_what_is_quoted_of_a_reply_ends_with_no_part_of_a_key(status: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

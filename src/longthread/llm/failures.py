@@ -16,6 +16,7 @@ They are no `LongthreadError`s: a run may retry, or ask another model, and repor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,6 +31,9 @@ _AGAIN = frozenset({408, 409, 425})
 _OVERLOADED = frozenset({503, 529})
 _SHORTEST = 8
 """Characters of a secret to hide. A shorter one guards nothing, and would be found within words."""
+_DEEPEST = 50
+"""Levels of an error object that are kept. A provider may send thousands."""
+_SECRET = re.compile(r"(?:key|token|secret|passw(?:or)?d|signature|sig|auth|credentials?)$", re.IGNORECASE)
 
 
 class ProviderError(Exception):  # a run converts it to an error of ours
@@ -109,15 +113,23 @@ def _kind(status: int) -> type[ProviderError]:
     return BadRequest
 
 
-def hidden(value: Any, secrets: Collection[str]) -> Any:
-    """Return a text, or each text of a JSON value, with `***` for these secrets: providers quote wrong keys."""
+def names_secret(name: str) -> bool:
+    """Whether what has this name, such as `api_key`, is a secret."""
+    return _SECRET.search(name) is not None
+
+
+def hidden(value: Any, secrets: Collection[str], levels: int = _DEEPEST) -> Any:
+    """Return a text, or each text of a JSON value, with `***` for these secrets: providers quote wrong keys. What lies
+    deeper than so many levels is left out."""
     if isinstance(value, str):
         for secret in sorted(secrets, key=len, reverse=True):
             value = value.replace(secret, "***") if len(secret) >= _SHORTEST else value
         return value
+    if isinstance(value, Mapping | list | tuple) and levels == 0:
+        return "…"
     if isinstance(value, Mapping):
-        return {hidden(key, secrets): hidden(each, secrets) for key, each in value.items()}
-    return [hidden(each, secrets) for each in value] if isinstance(value, list | tuple) else value
+        return {hidden(key, secrets): hidden(each, secrets, levels - 1) for key, each in value.items()}
+    return [hidden(each, secrets, levels - 1) for each in value] if isinstance(value, list | tuple) else value
 
 
 def without_secrets(error: ProviderError, secrets: Collection[str]) -> ProviderError:

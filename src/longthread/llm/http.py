@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 import httpx
 
@@ -24,6 +24,7 @@ from longthread.llm.failures import (
     TimedOut,
     error_of,
     hidden,
+    names_secret,
     without_secrets,
 )
 from longthread.llm.overflow import overflow_of
@@ -103,7 +104,7 @@ class Endpoint:
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise _broken(error, began=began) from error
+            raise without_secrets(_broken(error, began=began), self._secrets) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
@@ -116,7 +117,7 @@ class Endpoint:
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise _broken(error, began=False) from error
+            raise without_secrets(_broken(error, began=False), self._secrets) from error
 
     async def close(self) -> None:
         """Close the connections. A later call opens others."""
@@ -154,10 +155,13 @@ class Endpoint:
 
 
 def _secrets(url: str, headers: Mapping[str, str]) -> frozenset[str]:
-    """Return what a provider is sent and nobody else may see: what headers hold but names of versions, and a
-    password."""
+    """Return what a provider is sent and nobody else may see: what headers hold but names of versions, a password,
+    and a key in the query, each also as the address writes it."""
     sent = [value.removeprefix("Bearer ").strip() for name, value in headers.items() if name.lower() not in _PUBLIC]
-    return frozenset(filter(None, [*sent, unquote(urlsplit(url).password or "")]))
+    parts = urlsplit(url)
+    pairs = [pair.partition("=") for pair in parts.query.split("&")]
+    written = [parts.password or "", *(value for name, _, value in pairs if names_secret(unquote_plus(name)))]
+    return frozenset(filter(None, [*sent, *written, *map(unquote_plus, written), *map(unquote, written)]))
 
 
 def header_value(name: str, key: str) -> str:

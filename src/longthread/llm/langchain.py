@@ -24,6 +24,7 @@ from longthread.llm.failures import (
     StreamTruncated,
     TimedOut,
     error_of,
+    names_secret,
     retry_after,
     status_of,
     without_secrets,
@@ -90,9 +91,11 @@ class LangChainModel:
 
     @property
     def _secrets(self) -> set[str]:
-        """What its class holds as a secret: its key."""
-        held = (getattr(self.langchain, name, None) for name in type(self.langchain).model_fields)
-        return {each.get_secret_value().strip() for each in held if isinstance(each, SecretStr)}
+        """What its class holds as a secret, or as a plain text under the name of one: its key."""
+        held = {name: getattr(self.langchain, name, None) for name in type(self.langchain).model_fields}
+        told = {each.get_secret_value() for each in held.values() if isinstance(each, SecretStr)}
+        told |= {each for name, each in held.items() if isinstance(each, str) and names_secret(name)}
+        return {each.strip() for each in told}
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN

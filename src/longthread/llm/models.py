@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
@@ -112,7 +112,7 @@ def _openai_model(name: str, model: str, key: str | None, settings: Settings) ->
     headers = openai.bearer(name, key or openai.NO_KEY)
     return openai.OpenAIModel(
         model,
-        Endpoint(url.rstrip("/") + openai.PATH, headers, settings.timeout),
+        Endpoint(_joined(url, openai.PATH), headers, settings.timeout),
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
@@ -126,7 +126,7 @@ def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> Cha
     from longthread.llm import anthropic
     from longthread.llm.http import Endpoint, header_value
 
-    url = (settings.anthropic_base_url or anthropic.BASE_URL).rstrip("/") + anthropic.PATH
+    url = _joined(settings.anthropic_base_url or anthropic.BASE_URL, anthropic.PATH)
     headers = {"x-api-key": header_value(name, key), "anthropic-version": anthropic.VERSION}
     endpoint = Endpoint(url, headers, settings.timeout)
     return anthropic.AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
@@ -182,6 +182,12 @@ def refuses_tools(error: BaseException) -> bool:
     return (status is None or status >= 400) and bool(_TOOLS_REFUSED.search(str(error)))
 
 
+def _joined(base_url: str, path: str) -> str:
+    """The address of a path below a base, which may have a query, as for a key."""
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") + path))
+
+
 def retryable(error: BaseException) -> bool:
     """Return whether the same call may succeed later; not if the request was refused, such as for a wrong key."""
     if not isinstance(error, Exception):
@@ -197,7 +203,9 @@ def failure_reason(error: BaseException, settings: Settings) -> str:
     if isinstance(error, TimedOut):
         return f"No answer within {settings.timeout:g} s. Raise LLM_TIMEOUT, or use a faster model."
     if isinstance(error, ConnectionBroken):
-        where = settings.base_url or "the provider"
+        from longthread.llm.http import Endpoint
+
+        where = Endpoint(settings.base_url).address if settings.base_url else "the provider"
         return f"The connection to {where} failed or broke. Is the server running, and LLM_BASE_URL right?"
     hint = _HINTS.get(status_of(error) or 0, "")
     return f"{_said(error)} {hint}".strip()
