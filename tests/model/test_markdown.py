@@ -16,12 +16,12 @@ def test_what_is_said_beside_a_call_stands_before_it() -> None:
     call = ToolCall("c", "weather", {"city": "上海"})
     entries = [
         Entry("1", "user", "上海天气怎么样？"),
-        Entry("2", "assistant", "让我查一下。", tool_calls=(call,)),
+        Entry("2", "assistant", "让我查一下。\n\n请稍等。", tool_calls=(call,)),
         Entry("3", "tool", "Sunny", tool_call_id="c"),
         Entry("4", "assistant", "晴。"),
     ]
     said = markdown(THREAD, entries).split("\n\n")
-    assert said[:3] == ["# Weather", "## 上海天气怎么样？", "让我查一下。"]
+    assert said[:3] == ["# Weather", "## 上海天气怎么样？", "> 让我查一下。\n>\n> 请稍等。"]
     assert said[3:] == ["*weather*", '`{"city": "上海"}`', "晴。\n"]
 
 

@@ -1,24 +1,52 @@
-"""A thread as Markdown."""
+"""A thread as Markdown, and Markdown as plain words."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 
 
-def markdown(thread: Thread, entries: Sequence[Entry]) -> str:
-    """The messages and calls of a branch, without results."""
+def markdown(thread: Thread, entries: Sequence[Entry], *, has_others: bool = False) -> str:
+    """The messages and calls of a branch, without results; what is said beside a call is a quote, and no answer. If the
+    thread `has_others`, it says which branch this is."""
     parts = [f"# {thread.title or thread.id}\n"]
+    if has_others and entries:
+        parts.append(f"\n*The chosen branch, up to the message {entries[-1].id}. Other branches are left out.*\n")
     for entry in entries:
         if entry.role == "user":
             parts.append(f"\n## {entry.text}\n")
         elif entry.role == "assistant" and entry.text.strip():
-            parts.append(f"\n{entry.text}\n")
+            parts.append(f"\n{_quoted(entry.text) if entry.tool_calls else entry.text}\n")
         for call in entry.tool_calls:
             sql = call.args.get("sql")
             shown = f"```sql\n{sql}\n```" if sql else f"`{json.dumps(dict(call.args), ensure_ascii=False)}`"
             parts.append(f"\n*{call.name}*\n\n{shown}\n")
     return "".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
+
+
+_RULES = (
+    (re.compile(r"^ {0,3}(?:```|~~~).*$|^ *\|[ :|-]+$|^ {0,3}(?:#{1,6} |> ?)|^ *[-*+] ", re.MULTILINE), ""),
+    (re.compile(r"\s?\[q\d+(?:\s*,\s*q\d+)*\](?!\()"), ""),  # labels of queries
+    (re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{0,500}\)"), r"\1"),
+    (re.compile(r"(\*\*|~~|\b__)(?=\S)([^\n]{1,500}?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(\*|\b_)(?=[^\s*_])([^*_\n]{1,500}?)(?<=\S)\1(?!\w)"), r"\2"),
+    (re.compile(r"(`+)([^`\n]{1,500})\1"), r"\2"),
+    (re.compile(r"^ *\| *| *\| *$", re.MULTILINE), ""),
+    (re.compile(r" *\| +"), " · "),  # cells of a table
+    (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
+)
+
+
+def plain(text: str) -> str:
+    """The words of a Markdown text, without its signs. It may begin and end anywhere."""
+    for sign, words in _RULES:
+        text = sign.sub(words, text)
+    return text

@@ -34,6 +34,11 @@ def test_a_conversation_is_exported_to_read_and_as_data(serve: Any) -> None:
     assert running.client.get(running.history(thread)["run"]["events"]).status_code in {200, 204}
     text = export(running, thread, "md").text
     assert text.count("## 多少/How many?") == 1
+    assert "\n> Count.\n" in text and "\nIt is 42 [q1].\n" in text
+    end = running.history(thread)["messages"][-1]["id"]
+    assert f"*The chosen branch, up to the message {end}. Other branches are left out.*" in text
+    alone = running.answer("多少/How many?")["thread_id"]
+    assert "branch" not in export(running, alone, "md").text
     assert f"```sql\n{SQL}\n```" in text and text.count("It is 42 [q1].") == 1
     assert export(running, thread, "json").json() == running.history(thread)
 

@@ -10,6 +10,7 @@ from longthread.model.thread import Thread
 from longthread.server.cursor import thread_page
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.index.recall import branch_points
 
 PREFIX = "longthread://threads/"
 TEMPLATE = f"{PREFIX}{{thread}}"
@@ -39,7 +40,8 @@ class Transcripts:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, unquote(uri.removeprefix(PREFIX)), user_id=self._user)
             entries = await log.branch(tx, thread.id, thread.tip, limit=_ENTRIES)
-        text = markdown(thread, entries)
+            has_others = bool(await branch_points(tx, thread.id))
+        text = markdown(thread, entries, has_others=has_others)
         is_cut = bool(entries and entries[0].parent_seq) or len(text) > MOST_CHARS
         return f"(Only the end; the tool read_thread reads the rest.)\n\n{text[-MOST_CHARS:]}" if is_cut else text
 

@@ -24,6 +24,7 @@ from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log
 from longthread.store.driver import Transaction
+from longthread.store.index.recall import branch_points
 from longthread.store.transfer.archive import export_lines
 
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -94,7 +95,8 @@ async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, t
     thread = await log.find_thread(tx, thread_id, user_id=user)
     if format_ is ConversationFormat.MARKDOWN:
         entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count)) if thread.tip else []
-        to.write(markdown(thread, entries).encode())
+        has_others = bool(await branch_points(tx, thread_id))
+        to.write(markdown(thread, entries, has_others=has_others).encode())
     elif format_ is ConversationFormat.JSON:
         whole = await history(tx, thread_id, user_id=user, limit=max(1, thread.entry_count))
         to.write(json.dumps(whole, ensure_ascii=False, indent=1).encode())
