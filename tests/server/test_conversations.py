@@ -97,7 +97,12 @@ def test_conversations_are_found_by_what_was_said(serve: Any) -> None:
     assert labels(running, q="100_") == [], "wildcards are not wild"
     assert labels(running, q="nothing like it") == []
     hit = running.client.get("/api/conversations", params={"q": "250"}).json()["conversations"][0]
-    assert "**250**" in hit["match"]
+    said = next(each for each in running.history(hit["id"])["messages"] if each["role"] == "assistant")
+    assert "**250**" in said["content"]
+    assert (hit["match"]["message"], hit["match"]["text"]) == (said["id"], "There are 250 of 100%.")
+    running.client.patch(f"/api/conversations/{hit['id']}", json={"label": "**named**"})
+    [named] = running.client.get("/api/conversations", params={"q": "*named*"}).json()["conversations"]
+    assert named["match"] == {"text": "**named**", "message": None}, "a title is no Markdown"
 
 
 def test_a_conversation_is_renamed_and_deleted(serve: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.server.apps import define, define_clerk
+from tests.web.conftest import looked_at
 
 pytestmark = pytest.mark.browser
 
@@ -58,6 +59,61 @@ def test_a_conversation_is_found_renamed_and_tagged(serve: Any, open_page: Any) 
     assert (renamed["label"], renamed["tags"]) == ("Rockets 火箭", ["space"])
     page.get_by_role("searchbox").fill("no such words")
     page.get_by_text("Nothing found.").wait_for()
+
+
+def test_a_hit_opens_its_message_on_whichever_branch_it_is(serve: Any, open_page: Any) -> None:
+    running = serve([{"finish": "There are **41** rockets [q1]."}])
+    thread = running.answer("Where is the needle?")["thread_id"]
+    for number in range(12):
+        running.answer(f"And hay {number}?", thread_id=thread)
+    asked = {each["content"]: each["id"] for each in running.history(thread)["messages"]}
+    path = f"/api/conversations/{thread}/messages/{asked['And hay 5?']}/edit"
+    edited = running.client.post(path, json={"question": "And straw?"}).json()
+    assert running.client.get(edited["events"]).status_code == 200
+    page = open_page(running)
+
+    def find(text: str, words: str) -> None:
+        page.get_by_role("searchbox").fill(text)
+        page.locator("nav li[data-id] a", has_text=words).click()
+
+    def in_sight(text: str) -> None:
+        page.wait_for_function(
+            """(text) => [...document.querySelectorAll('main article')].some((each) => each.innerText.includes(text)
+                && each.getBoundingClientRect().top > 0 && each.getBoundingClientRect().top < innerHeight - 100)""",
+            arg=text,
+        )
+
+    def chosen() -> list[str]:
+        return [each["content"] for each in running.history(thread)["messages"] if each["role"] == "user"]
+
+    find("NEEDLE", "Where is the needle?")
+    in_sight("Where is the needle?")
+    aside = page.get_by_text("This is another version of the conversation.")
+    assert aside.count() == 0 and "?at=" in page.url
+    find("rockets [q1]", "There are 41 rockets.")  # what is found is Markdown
+    in_sight("And straw?")
+    find("hay 11", "And hay 11?")
+    aside.wait_for()
+    in_sight("And hay 11?")
+    assert page.locator("#question").count() == 0
+    looked_at(page, "aside")
+    page.get_by_role("button", name="Back to the conversation").click()
+    page.locator("#question").wait_for()
+    in_sight("And straw?")
+    assert chosen()[-1] == "And straw?", "to look at a branch chooses nothing"
+    page.go_back()
+    in_sight("And hay 11?")
+    page.get_by_role("button", name="Go on from here").click()
+    page.locator("#question").wait_for()
+    in_sight("And hay 11?")
+    assert chosen()[-1] == "And hay 11?" and "?at=" not in page.url
+    page.get_by_role("searchbox").fill("")
+    choose(page, "Where is the needle?", "Archive")
+    page.get_by_text("This conversation is archived.").wait_for()
+    looked_at(page, "archived")
+    page.get_by_role("button", name="Move back to the list").click()
+    page.get_by_text("This conversation is archived.").wait_for(state="detached")
+    listed(page, "Where is the needle?")
 
 
 def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, open_page: Any) -> None:

@@ -52,6 +52,14 @@ class Attributes(TypedDict):
     archivedAt: Timestamp | None
 
 
+class Match(TypedDict):
+    """What a search found: the words around the place, without signs of Markdown, and the message that has them, which
+    is null where it is the title."""
+
+    text: str
+    message: str | None
+
+
 class ConversationView(Attributes):
     """A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are
     the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place
@@ -68,7 +76,7 @@ class ConversationView(Attributes):
     status: ShownStatus | None
     waitingBelow: list[str]
     queued: int
-    match: NotRequired[str]
+    match: NotRequired[Match]
 
 
 class ConversationList(TypedDict):
@@ -410,10 +418,17 @@ class Lineage(TypedDict):
     waitingBelow: list[Below]
 
 
+class PlaceView(TypedDict):
+    """Where an entry is: the message that shows it (null: none does), and whether its branch is the chosen one."""
+
+    message: str | None
+    chosen: bool
+
+
 class History(Attributes, Lineage):
-    """A conversation's last messages on the chosen branch. `runs` are theirs, `steps` is by run, or by question outside
-    runs; `run` is the branch's last run, `queue` has the questions that wait, and `before` is the cursor of the earlier
-    messages."""
+    """A conversation's last messages on the chosen branch, or on that of the entry that was asked for (`at`). `runs`
+    are theirs, `steps` is by run, or by question outside runs; `run` is the branch's last run, `queue` has the
+    questions that wait, and `before` is the cursor of the earlier messages."""
 
     thread_id: str
     label: str
@@ -426,6 +441,7 @@ class History(Attributes, Lineage):
     run: RunView | None
     queue: list[QueuedView]
     before: str | None
+    at: PlaceView | None
 
 
 class StateView(TypedDict):

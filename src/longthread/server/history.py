@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from longthread.context.forks import last_run_of
@@ -28,7 +28,7 @@ from longthread.server.forks import Forks, forks_of
 from longthread.server.lineage import asked_by, lineage, ran
 from longthread.server.observation import cut
 from longthread.server.paths import segment
-from longthread.store import approvals, attributes, log, runs
+from longthread.store import approvals, attributes, branches, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
@@ -52,14 +52,24 @@ class _Page:
     before: int
 
 
-async def history(tx: Transaction, thread_id: str, *, user_id: str, limit: int, before: str | None = None) -> History:
-    """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps.
+async def history(
+    tx: Transaction, thread_id: str, *, user_id: str, limit: int, before: str | None = None, at: str | None = None
+) -> History:
+    """The last `limit` messages of a thread's active branch, or those before a cursor, with their runs and steps. With
+    the id of an entry (`at`) it is the branch with that entry, which does not become the active one.
 
-    It reads what it returns and the entries between, however long the thread is. Raises ThreadNotFound, or
-    InvalidInput for a bad cursor.
+    It reads what it returns and the entries between, however long the thread is. Raises ThreadNotFound, EntryNotFound,
+    or InvalidInput for a bad cursor.
     """
     thread = await log.find_thread(tx, thread_id, user_id=user_id)
-    return await history_of(tx, thread, await last_run_of(tx, thread), limit=limit, before=before)
+    if at is None:
+        return await history_of(tx, thread, await last_run_of(tx, thread), limit=limit, before=before)
+    entry = await log.find_entry(tx, thread_id, at)
+    shown = replace(thread, tip=await branches.end_of(tx, thread, entry.seq))
+    found = await history_of(tx, shown, await last_run_of(tx, shown), limit=limit, before=before)
+    upto = (await _messages(tx, shown, entry.seq, 1)).messages
+    found["at"] = {"message": upto[-1].id if upto else None, "chosen": shown.tip == thread.tip}
+    return found
 
 
 async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit: int, before: str | None) -> History:
@@ -87,6 +97,7 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
         "run": await run_json(tx, last) if last else None,
         "queue": [queued_view(each) for each in await queue.of_thread(tx, thread_id)],
         "before": encode_cursor(page.before) if page.before else None,
+        "at": None,
     }
 
 

@@ -52,13 +52,19 @@ async def choose(tx: Transaction, thread: Thread, seq: int) -> int:
     Raises:
         EntryNotFound: the thread has no such entry.
     """
+    tip = await end_of(tx, thread, seq)
+    if tip != thread.tip:
+        await leave(tx, thread, seq)
+        await log.set_tip(tx, thread.id, tip)
+    return tip
+
+
+async def end_of(tx: Transaction, thread: Thread, seq: int) -> int:
+    """Return the end of the branch with entry `seq`, as `choose` would choose it."""
     apart = await branch_points(tx, thread.id)
     if is_active(seq, active_ranges(thread.tip, apart)):
         return thread.tip
-    await leave(tx, thread, seq)
-    tip = await _kept_end(tx, thread, seq, apart) or await _last_below(tx, thread, seq, apart)
-    await log.set_tip(tx, thread.id, tip or seq)
-    return tip or seq
+    return await _kept_end(tx, thread, seq, apart) or await _last_below(tx, thread, seq, apart) or seq
 
 
 def _first_after(active: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from longthread.model.entry import Role
 from longthread.model.run import RunStatus, ShownStatus
 from longthread.model.thread import ARCHIVED, Archived, Thread
 from longthread.store.driver import Row, Transaction
@@ -45,6 +46,15 @@ async def run_states(tx: Transaction, places: Sequence[tuple[str, str]], *, aliv
     return {row["id"]: RunState(_status(row, alive), last[row["id"]], bool(row["claimable"])) for row in rows}
 
 
+class FoundText(NamedTuple):
+    """What a search found in a thread: the newest question or answer with the text, and its id. Without an id it is the
+    title."""
+
+    text: str
+    entry: str | None
+    role: Role | None
+
+
 async def search_threads(
     tx: Transaction,
     text: str,
@@ -53,12 +63,12 @@ async def search_threads(
     limit: int = 20,
     archived: Archived = "exclude",
     unreadable: dict[str, str] | None = None,
-) -> list[tuple[Thread, str]]:
+) -> list[tuple[Thread, FoundText]]:
     """Return a user's threads with `text` in a title, question or answer, each with the newest match. `archived`,
     `unreadable`: see `log.list_threads`; damaged threads count towards `limit`."""
     among = {"user_id": user_id, "archived": ARCHIVED.index(archived)}
     rows = await tx.fetch("search_threads", **among, pattern=like_pattern(text), limit=limit)
-    hits = {row["id"]: row["hit"] or row["title"] or "" for row in rows}
+    hits = {row["id"]: FoundText(row["hit"] or row["title"] or "", row["hit_id"], row["hit_role"]) for row in rows}
     return [(thread, hits[thread.id]) for thread in threads_of(rows, unreadable)]
 
 

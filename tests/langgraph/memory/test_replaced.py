@@ -197,7 +197,7 @@ async def test_a_message_that_comes_back_with_other_words_is_one_entry_in_its_pl
         tip, size = await log.position(tx, "t")
         texts = [entry.text for entry in await log.branch(tx, "t", tip, limit=size)]
         found = await listing.search_threads(tx, CANARY, user_id="default")
-        assert [hit for _, hit in await listing.search_threads(tx, "REDACTED", user_id="default")] == [GUARDED]
+        assert [hit.text for _, hit in await listing.search_threads(tx, "REDACTED", user_id="default")] == [GUARDED]
         thread = await log.find_thread(tx, "t", user_id="default")
     assert texts[0] == GUARDED
     assert not [text for text in texts if CANARY in text]

@@ -56,6 +56,17 @@ def test_a_question_is_edited_and_what_was_there_stays(serve: Any) -> None:
     b, edited = first[2]["id"], shown["messages"][2]["id"]
     assert shown["messages"][2]["siblings"] == {"ids": [b, edited], "shown": 1}
     assert shown["messages"][3]["siblings"]["shown"] == 0
+    other = running.client.get("/api/chat/history", params={"thread_id": thread, "at": first[3]["id"]}).json()
+    assert [message["content"] for message in other["messages"]] == ["a", "1: a", "b", "2: b", "c", "3: c"]
+    assert other["at"] == {"message": first[3]["id"], "chosen": False}
+    assert other["messages"][2]["siblings"]["shown"] == 0
+    assert other["run"]["id"] == first[5]["run_id"]
+    assert running.history(thread) == shown, "to look at a branch does not choose it"
+    here = running.client.get(
+        "/api/chat/history", params={"thread_id": thread, "at": first[1]["id"], "limit": 1}
+    ).json()
+    assert here["at"] == {"message": first[1]["id"], "chosen": True}
+    assert running.client.get("/api/chat/history", params={"thread_id": thread, "at": "x"}).status_code == 404
     assert choose(running, thread, b).json()["thread_id"] == thread
     assert said(running, thread) == ["a", "1: a", "b", "2: b", "c", "3: c"]
     assert running.history(thread)["messages"][2]["siblings"] == {"ids": [b, edited], "shown": 0}
@@ -236,11 +247,11 @@ def test_a_branch_asks_the_source_that_its_question_asked(serve: Any, tmp_path: 
     running.answer("b", thread_id=thread, source=str(other))
     first = running.history(thread)
     assert [run["source"] for run in first["runs"]] == ["demo", str(other)]
-    for answer in (
-        again(running, thread, first["messages"][1]["id"]),
-        edit(running, thread, first["messages"][0]["id"], "A"),
+    for fork in (
+        lambda: again(running, thread, first["messages"][1]["id"]),
+        lambda: edit(running, thread, first["messages"][0]["id"], "A"),
     ):
-        watched(running, answer)
+        watched(running, fork())
         shown = running.history(thread)
         assert [run["source"] for run in shown["runs"]] == [shown["source"]] == ["demo"]
     choose(running, thread, first["messages"][3]["id"])

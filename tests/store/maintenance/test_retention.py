@@ -233,7 +233,7 @@ async def test_state_and_search_are_of_what_is_left(store: Driver, plain: Any) -
         assert state["known_tables"] == ["table_3", "table_4", "table_5"]
         assert await listing.search_threads(tx, "answer 1", user_id="u") == []
         [(thread, hit)] = await listing.search_threads(tx, "answer 4", user_id="u")
-        assert (thread.id, hit) == ("t", "answer 4")
+        assert (thread.id, hit.text) == ("t", "answer 4")
     [[data]] = plain("SELECT count(*) FROM messages")
     assert data == 12
 

@@ -44,6 +44,12 @@ export interface Attributes {
   archivedAt: string | null;
 }
 
+/** What a search found: the words around the place, without signs of Markdown, and the message that has them, which is null where it is the title. */
+export interface Match {
+  text: string;
+  message: string | null;
+}
+
 /** A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place that a search found. */
 export interface ConversationView extends Attributes {
   id: string;
@@ -57,7 +63,7 @@ export interface ConversationView extends Attributes {
   status: ShownStatus | null;
   waitingBelow: string[];
   queued: number;
-  match?: string;
+  match?: Match;
 }
 
 /** Conversations, the cursor of the next page, and the ids of damaged conversations that were skipped. */
@@ -335,7 +341,13 @@ export interface Lineage {
   waitingBelow: Below[];
 }
 
-/** A conversation's last messages on the chosen branch. `runs` are theirs, `steps` is by run, or by question outside runs; `run` is the branch's last run, `queue` has the questions that wait, and `before` is the cursor of the earlier messages. */
+/** Where an entry is: the message that shows it (null: none does), and whether its branch is the chosen one. */
+export interface PlaceView {
+  message: string | null;
+  chosen: boolean;
+}
+
+/** A conversation's last messages on the chosen branch, or on that of the entry that was asked for (`at`). `runs` are theirs, `steps` is by run, or by question outside runs; `run` is the branch's last run, `queue` has the questions that wait, and `before` is the cursor of the earlier messages. */
 export interface History extends Attributes, Lineage {
   thread_id: string;
   label: string;
@@ -348,6 +360,7 @@ export interface History extends Attributes, Lineage {
   run: RunView | null;
   queue: QueuedView[];
   before: string | null;
+  at: PlaceView | null;
 }
 
 /** A conversation's state, with document 000's fields. */

@@ -5,7 +5,7 @@ import { ModelChip } from "../layout/ModelChip";
 import { Welcome } from "../layout/Welcome";
 import { useChoice } from "../layout/choice";
 import { navigate, toConversation } from "../route";
-import { conversation } from "../stream/conversation";
+import { conversation } from "../stream/opened";
 import * as requests from "../stream/requests";
 import { Composer, type ComposerHandle } from "./Composer";
 import { chooseModel, modelOf, withModel } from "./model";

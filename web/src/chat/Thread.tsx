@@ -1,15 +1,16 @@
-import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { Header } from "../layout/Header";
 import { chooseSourceIn, useAsksAny, useSourceIn } from "../layout/choice";
 import { ModelChip } from "../layout/ModelChip";
-import { toConversation, toNew } from "../route";
+import { navigate, toConversation, toNew } from "../route";
+import { archive } from "../sidebar/actions";
 import type { Conversation } from "../stream/conversation";
 import * as requests from "../stream/requests";
 import type { ConversationData, Turn } from "../stream/types";
 import { useConversation } from "../stream/useConversation";
-import { Button, Icon, Skeleton } from "../ui";
+import { Button, Icon, Skeleton, say } from "../ui";
 import { Announcer } from "./Announcer";
 import { Column, type ColumnHandle } from "./Column";
 import { Composer, type ComposerHandle } from "./Composer";
@@ -18,6 +19,7 @@ import { Queue } from "./Queue";
 import styles from "./Thread.module.css";
 import { TurnView } from "./Turn";
 import * as actions from "./actions";
+import { whenLaidOut } from "./laidOut";
 import { withModel } from "./model";
 import { useThreadKeys } from "./useThreadKeys";
 
@@ -28,6 +30,7 @@ interface ThreadProps {
 
 /** A conversation: its turns, and where the next question is typed. */
 export function Thread({ threadId, at }: ThreadProps) {
+  const t = useT();
   const { load, error, data, turns, run, conversation } = useConversation(threadId);
   const [editing, setEditing] = useState<string | null>(null);
   const column = useRef<ColumnHandle>(null);
@@ -66,8 +69,21 @@ export function Thread({ threadId, at }: ThreadProps) {
             older={data.before === null ? undefined : older}
             below={<Below data={data} conversation={conversation} />}
           />
-          <Composer
-            ref={composer}
+          {data.archivedAt !== null && (
+            <Notice text={t("chat.archived")}>
+              <Button onClick={() => void archive({ id: threadId, label: data.label }, false)}>{t("chat.unarchive")}</Button>
+            </Notice>
+          )}
+          {data.aside && at !== null ? (
+            <Notice text={t("chat.aside")}>
+              <Button onClick={() => navigate(toConversation(threadId))}>{t("chat.leaveAside")}</Button>
+              <Button kind="primary" onClick={() => void goOnHere(conversation, at)}>
+                {t("chat.goOnHere")}
+              </Button>
+            </Notice>
+          ) : (
+            <Composer
+              ref={composer}
             threadId={threadId}
             onAsk={ask}
             onStop={running ? () => void actions.stop(conversation, running.id) : undefined}
@@ -77,6 +93,7 @@ export function Thread({ threadId, at }: ThreadProps) {
             {source !== null && <NextSource source={source} onLeave={() => chooseSourceIn(threadId, null)} />}
             <ModelChip threadId={threadId} agent={data.agent} />
           </Composer>
+          )}
         </>
       )}
       <Announcer conversation={conversation} run={run} />
@@ -84,18 +101,35 @@ export function Thread({ threadId, at }: ThreadProps) {
   );
 }
 
-/** Goes to the entry that the address names, once. */
+/** The conversation follows the branch of an entry from now on, and the address names the entry no more. */
+async function goOnHere(conversation: Conversation, at: string) {
+  if ((await actions.choose(conversation, at)) !== null) navigate(toConversation(conversation.threadId), { replace: true });
+}
+
+/** Goes to the entry that the address names, once, on whichever branch it is. */
 function useEntry(conversation: Conversation, column: RefObject<ColumnHandle | null>, at: string | null, ready: boolean) {
   useEffect(() => {
-    if (at === null || !ready) return;
+    if (!ready) return;
+    if (at === null) return conversation.follow();
     let gone = false;
-    void conversation.find(at).then((turn) => {
-      if (turn !== null && !gone) requestAnimationFrame(() => column.current?.toTurn(turn));
-    });
+    conversation.find(at).then(
+      (turn) => turn !== null && !gone && whenLaidOut(() => column.current?.toTurn(turn)),
+      (error: unknown) => void (gone || say({ text: sentence(error), kind: "bad" })),
+    );
     return () => {
       gone = true;
     };
   }, [conversation, column, at, ready]);
+}
+
+/** What is particular about what is shown, and what can be done about it. */
+function Notice({ text, children }: { text: string; children: ReactNode }) {
+  return (
+    <div role="status" className={styles["notice"]}>
+      <p>{text}</p>
+      <div>{children}</div>
+    </div>
+  );
 }
 
 /** The file that the next question asks, instead of the conversation's source. */

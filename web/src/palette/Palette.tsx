@@ -20,9 +20,9 @@ function useFound(text: string): Command[] {
   const talks = listed.map(({ id, label, match }): Command => ({
     id: `c-${id}`,
     label: label || t("shell.untitled"),
-    ...(match && match !== label ? { note: match } : {}),
+    ...(match && match.text !== label ? { note: match.text } : {}),
     icon: "right",
-    act: () => navigate(toConversation(id)),
+    act: () => navigate(toConversation(id, match?.message ?? undefined)),
   }));
   return words ? [...done, ...talks] : [...talks, ...done];
 }

@@ -3,7 +3,7 @@ import { useRef, useState } from "react";
 import * as api from "../api/results";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
-import { conversation } from "../stream/conversation";
+import { conversation } from "../stream/opened";
 import { Button, Icon, Kbd } from "../ui";
 import styles from "./SqlView.module.css";
 import { useScope } from "./receiptScope";

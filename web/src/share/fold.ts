@@ -55,6 +55,7 @@ const EMPTY = {
   waitingBelow: [],
   run: null,
   queue: [],
+  at: null,
 };
 
 const messageOf = (message: SharedMessage): MessageView => ({ ...message, metadata: {}, siblings: { ids: [], shown: null }, answers: null });

@@ -31,15 +31,17 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
   const [doing, setDoing] = useState<"renames" | "tags" | null>(null);
   const name = item.label || t("shell.untitled");
   const mark = markOf(item);
+  // What a search found is shown where it was said.
+  const to = toConversation(item.id, item.match?.message ?? undefined);
   if (doing === "renames") return <Rename item={item} onDone={() => setDoing(null)} />;
   return (
     <li className={styles["row"]} data-id={item.id}>
       <a
         className={classes(styles["open"], active && styles["active"])}
-        href={toConversation(item.id)}
+        href={to}
         aria-current={active ? "page" : undefined}
         title={`${name}\n${whole(item.lastActiveAt)}`}
-        onClick={(event) => follow(event, toConversation(item.id))}
+        onClick={(event) => follow(event, to)}
       >
         <span className={styles["first"]}>
           {mark && <span className={classes(styles["dot"], styles[mark.kind])} />}
@@ -48,9 +50,9 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
           </span>
         </span>
         {mark && <span className={mark.kind === "warn" ? styles["mark"] : "unseen"}>{t(mark.id)}</span>}
-        {item.match && item.match !== name && (
+        {item.match && item.match.text !== name && (
           <span className={styles["match"]} dir="auto">
-            {item.match}
+            {item.match.text}
           </span>
         )}
         <Notes item={item} />

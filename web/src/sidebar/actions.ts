@@ -56,7 +56,7 @@ export async function remove({ id, label }: { id: string; label: string }) {
 }
 
 /** Puts a conversation away, or takes it back. */
-export async function archive(item: ConversationView, archived: boolean) {
+export async function archive(item: Pick<ConversationView, "id" | "label">, archived: boolean) {
   try {
     await api.change(item.id, { archived });
   } catch (error) {

@@ -4,8 +4,8 @@ import { Problem } from "../api/problem";
 import type { ConversationList, ConversationView } from "../api/types";
 import type { StreamEvent } from "./events";
 import { conversationOf } from "./history";
-import { type Live, live } from "./live";
-import { further, isAsListed, joined, prepended, withHeard } from "./merge";
+import type { Live } from "./live";
+import { further, isAsListed, joined, prepended, turnOf, withHeard } from "./merge";
 import { START, emptyRun, reduce } from "./reducer";
 import * as requests from "./requests";
 import { mayAsk } from "./steps";
@@ -38,6 +38,8 @@ export class Conversation {
   private readonly heard = new Map<string, Run>();
   private readonly watches = new Map<string, () => void>();
   private asksAgain = false;
+  /** An entry whose branch is shown, instead of the one that the conversation follows. */
+  private aside: string | null = null;
   private loading: Promise<void> | null = null;
   private looks: { ms: number; timer: ReturnType<typeof setTimeout> } | null = null;
   private unlisten: (() => void) | null = null;
@@ -90,6 +92,7 @@ export class Conversation {
         this.asksAgain = false;
         data = await this.newest();
       }
+      if (data?.aside === false) this.aside = null;
       if (data !== null) this.show({ load: "ready", error: null, data });
       this.watchRunning();
     } catch (error) {
@@ -101,11 +104,12 @@ export class Conversation {
 
   /** The newest page, joined with what is loaded: as many pages as lie between. */
   private async newest(): Promise<ConversationData> {
-    let fresh = conversationOf(await requests.history(this.threadId));
+    const at = this.aside;
+    let fresh = conversationOf(await requests.history(this.threadId, { at }));
     for (;;) {
       const data = joined(this.state.data, fresh);
       if (data !== null) return data;
-      fresh = prepended(fresh, conversationOf(await requests.history(this.threadId, { limit: PAGE, before: fresh.before })));
+      fresh = prepended(fresh, conversationOf(await requests.history(this.threadId, { limit: PAGE, before: fresh.before, at })));
     }
   }
 
@@ -115,7 +119,7 @@ export class Conversation {
     if (data === null || data.before === null || loadsOlder) return;
     this.show({ loadsOlder: true });
     try {
-      const earlier = conversationOf(await requests.history(this.threadId, { limit: PAGE, before: data.before }));
+      const earlier = conversationOf(await requests.history(this.threadId, { limit: PAGE, before: data.before, at: this.aside }));
       // Loaded again meanwhile, it may begin elsewhere.
       const now = this.state.data;
       if (now !== null && now.before === data.before) this.show({ data: prepended(now, earlier) });
@@ -124,16 +128,25 @@ export class Conversation {
     }
   }
 
-  /** Loads until a message is there; the id of its turn, or null. */
+  /** Loads until a message is there, on its branch; the id of its turn, or null. */
   async find(entryId: string): Promise<string | null> {
+    const { at } = await requests.history(this.threadId, { limit: 1, at: entryId });
+    this.aside = at?.chosen === false ? entryId : null;
     await this.refresh();
     for (;;) {
-      const found = this.state.turns.find((turn) => turn.id === entryId || turn.said.some((each) => each.id === entryId) || turn.answers?.ids.includes(entryId));
+      const found = turnOf(this.state.turns, at?.message ?? entryId);
       const before = this.state.data?.before ?? null;
       if (found !== undefined || before === null) return found?.id ?? null;
       await this.older();
       if (this.state.data?.before === before) return null;
     }
+  }
+
+  /** Shows the branch that the conversation follows again. */
+  follow(): void {
+    if (this.aside === null) return;
+    this.aside = null;
+    void this.refresh();
   }
 
   /** Remembers that a run was begun in this tab. */
@@ -154,6 +167,7 @@ export class Conversation {
       if (typeof run === "string") this.begins(run);
       return answer;
     } finally {
+      this.aside = null;
       await this.refresh();
     }
   }
@@ -169,7 +183,7 @@ export class Conversation {
   }
 
   private hearList(name: string, data: unknown): void {
-    if (name === "deleted" && (data as { id: string }).id === this.threadId) void this.refresh();
+    if ((name === "deleted" || name === "archived") && (data as { id: string }).id === this.threadId) void this.refresh();
     if (name === "conversation" && (data as ConversationView).id === this.threadId) void this.refresh();
     // Somebody may have decided about some of its calls.
     if (name === "approvals" && this.state.run?.status === "waiting") void this.refresh();
@@ -227,20 +241,4 @@ export class Conversation {
     };
     look(300);
   }
-}
-
-const opened = new Map<string, Conversation>();
-/** Conversations that are kept as they were left. */
-const MOST_KEPT = 8;
-
-/** The conversation with this id, the same object while it is kept. */
-export function conversation(threadId: string): Conversation {
-  const found = opened.get(threadId) ?? new Conversation(threadId, live());
-  opened.delete(threadId);
-  opened.set(threadId, found);
-  for (const id of opened.keys()) {
-    if (opened.size <= MOST_KEPT) break;
-    opened.delete(id);
-  }
-  return found;
 }

@@ -24,6 +24,8 @@ const data = (ids: string[], before: string | null): ConversationData => ({
   turns: ids.map((id) => turn(id)),
   run: null,
   queue: [],
+  archivedAt: null,
+  aside: false,
   before,
 });
 const idsOf = (made: ConversationData | null) => made?.turns.map((each) => each.id);

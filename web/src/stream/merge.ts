@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../api/types";
 import { isBehind } from "./reducer";
-import type { ConversationData, Run, Step, Turn } from "./types";
+import type { ConversationData, Run, Siblings, Step, Turn } from "./types";
 
 /**
  * What is loaded, with a fresh page at its end. Turns are the same by the ids of their first entries, never by place, so
@@ -60,3 +60,9 @@ export function isAsListed({ lastActiveAt, label, run, queue, waitingBelow }: Co
   const waits = listed.queued > 0 || queue.length > 0;
   return !waits && listed.status === (run?.status ?? null) && listed.waitingBelow.join() === waitingBelow.map(({ id }) => id).join();
 }
+
+/** The turn that shows a message. */
+export const turnOf = (turns: readonly Turn[], entryId: string): Turn | undefined =>
+  turns.find(({ id, said, answers }) => id === entryId || said.some((each) => each.id === entryId) || isShown(answers, entryId));
+
+const isShown = (answers: Siblings | null, entryId: string): boolean => answers !== null && answers.shown !== null && answers.ids[answers.shown] === entryId;

@@ -18,8 +18,9 @@ export type DecisionBody =
 const message = (threadId: string, id: string, rest: string) => at(threadId, `/messages/${encodeURIComponent(id)}/${rest}`);
 const once = (key: string) => ({ "Idempotency-Key": key });
 
-export const history = (threadId: string, { limit = 40, before = null as string | null } = {}) =>
-  get<History>(`/api/chat/history${query({ thread_id: threadId, limit, before })}`);
+/** With the id of an entry (`at`), of the branch with that entry, whichever is the chosen one. */
+export const history = (threadId: string, { limit = 40, before = null as string | null, at = null as string | null } = {}) =>
+  get<History>(`/api/chat/history${query({ thread_id: threadId, limit, before, at })}`);
 
 /** Without a thread it begins a conversation. Sent again under its key, it is not asked again. */
 export const ask = (asked: Question, threadId: string | null, key: string) =>

@@ -194,8 +194,11 @@ export interface ConversationData {
   parent: Place | null;
   waitingBelow: readonly Below[];
   turns: readonly Turn[];
-  /** The run at the end of the chosen branch. */
+  /** The run at the end of the branch. */
   run: Run | null;
   queue: readonly Queued[];
   before: string | null;
+  archivedAt: string | null;
+  /** Another branch than the one that the conversation follows. */
+  aside: boolean;
 }

@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
-import { type Conversation, type ConversationState, conversation } from "./conversation";
+import type { Conversation, ConversationState } from "./conversation";
 import { live } from "./live";
+import { conversation } from "./opened";
 
 /** A conversation as it is now, and what can be done with it. */
 export function useConversation(threadId: string): ConversationState & { conversation: Conversation } {

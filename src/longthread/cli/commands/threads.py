@@ -106,7 +106,7 @@ def search(
             found = await listing.search_threads(
                 tx, text, user_id=user, limit=limit, archived=among, unreadable=damaged
             )
-            hits = [(thread, _around(hit, text)) for thread, hit in found]
+            hits = [(thread, _around(hit.text, text)) for thread, hit in found]
             return await _listed(tx, hits, user)
 
     _print_threads(_with(database, read, read_only=read_only), as_json=as_json)

@@ -138,7 +138,7 @@ class ThreadTools:
             listed = await self._listed(tx, [thread for thread, _ in hits])
         wanted = set(terms(query))
         for item, (_, hit) in zip(listed, hits, strict=True):
-            item["match"] = excerpt(" ".join(hit.split()), wanted, _HIT_CHARS)
+            item["match"] = excerpt(" ".join(hit.text.split()), wanted, _HIT_CHARS)
         return ToolAnswer(
             {"threads": listed} | ({"damaged": list(damaged)} if damaged else {}), _lines(listed, None, damaged)
         )

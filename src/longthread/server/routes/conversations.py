@@ -19,6 +19,7 @@ from longthread.errors import (
     RowDamaged,
     ThreadNotFound,
 )
+from longthread.model.markdown import plain
 from longthread.model.memory import ANALYST
 from longthread.model.run import ShownStatus
 from longthread.model.thread import Archived, Thread
@@ -48,6 +49,8 @@ router = APIRouter(prefix="/api", tags=["conversations"])
 
 EXCERPT = 160
 """Characters of the text that a search found."""
+_NEAR = 1_000
+"""Characters before the place, and behind it, that may be told."""
 
 
 Tag = Annotated[Name, Field(max_length=attributes.TAG_LENGTH)]
@@ -114,7 +117,7 @@ async def list_conversations(
             )
             items = await _items(tx, [thread for thread, _ in hits], user)
             for item, (_, hit) in zip(items, hits, strict=True):
-                item["match"] = _excerpt(hit, q)
+                item["match"] = {"text": _excerpt(hit, q), "message": hit.entry}
         else:
             threads, more = await thread_page(tx, user, limit, cursor, damaged, below=children, archived=archived)
             items = await _items(tx, threads, user)
@@ -211,10 +214,12 @@ async def chat_history(
     thread_id: PlainText,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     before: str | None = None,
+    at: PlainText | None = None,
 ) -> History:
-    """A conversation's last messages with their runs and steps; `before` of an answer gives the page before."""
+    """A conversation's last messages with their runs and steps; `before` of an answer gives the page before. With the
+    id of an entry (`at`) they are those of the branch with that entry; the chosen branch stays."""
     async with served.analyst.store.reading() as tx:
-        return await history(tx, thread_id, user_id=user, limit=limit, before=before)
+        return await history(tx, thread_id, user_id=user, limit=limit, before=before, at=at)
 
 
 @router.get("/state", responses=problems(ThreadNotFound, reads=True))
@@ -264,8 +269,11 @@ def _item(
     }
 
 
-def _excerpt(text: str, wanted: str) -> str:
-    """The part of a text around the first match."""
-    line = " ".join(text.split())
-    at = max(0, line.lower().find(wanted.strip().lower()) - EXCERPT // 4)
+def _excerpt(hit: listing.FoundText, wanted: str) -> str:
+    """The part of a text around the first match, in plain words: an answer is Markdown."""
+    wanted = " ".join(wanted.lower().split())
+    near = max(0, hit.text.lower().find(wanted) - _NEAR)
+    part = hit.text[near : near + 2 * _NEAR]
+    line = " ".join((plain(part) if hit.role == "assistant" else part).split())
+    at = max(0, line.lower().find(wanted) - EXCERPT // 4)
     return f"{'…' if at else ''}{line[at : at + EXCERPT]}{'…' if at + EXCERPT < len(line) else ''}"

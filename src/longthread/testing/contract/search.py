@@ -43,10 +43,10 @@ class SearchContract(Contract):
         await extend(store, draft("a", "old rocket"), draft("b", "new rocket"), draft("c", "nothing"))
         async with store.writing() as tx:
             await log.create_thread(tx, "titled", user_id=USER, title="A rocket")
-            found = {thread.id: hit for thread, hit in await listing.search_threads(tx, "ROCKET", user_id=USER)}
+            found = {thread.id: hit[:3] for thread, hit in await listing.search_threads(tx, "ROCKET", user_id=USER)}
             titled = [thread.id for thread in await listing.titled(tx, "ROCKET", user_id=USER)]
             assert await listing.titled(tx, "rocket", user_id="other") == []
-        assert found == {"t": "new rocket", "titled": "A rocket"}
+        assert found == {"t": ("new rocket", "b", "user"), "titled": ("A rocket", None, None)}
         assert titled == ["titled"]
 
     async def test_only_questions_and_answers_are_searched(self, store: Driver) -> None:

@@ -92,7 +92,12 @@ export const chat = {
   "chat.tokens": "{input} tokens in, {output} out",
   "chat.agentWaits": "{agent} waits for approval: {label}",
   "chat.decideThere": "Go there to decide",
-  "chat.modelDropped": "{model} is no longer chosen here. Send again: the default model answers.",
+  "chat.modelDropped": "Nothing was asked: {model} is not offered any more. It is no longer chosen here; try again, and the default model answers.",
+  "chat.archived": "This conversation is archived.",
+  "chat.unarchive": "Move back to the list",
+  "chat.aside": "This is another version of the conversation. The conversation goes on with a different one.",
+  "chat.leaveAside": "Back to the conversation",
+  "chat.goOnHere": "Go on from here",
   "chat.gone": "This conversation no longer exists.",
   "chat.empty": "Nothing was said here yet.",
 };

@@ -3,6 +3,7 @@
 export const problems = {
   "problem.agent_off": "The agent {name} is switched off. Choose another one.",
   "problem.crashed": "The server's process ended {count} times in a row while it worked on this answer. Whoever runs it can look into its log. Continue tries again.",
+  "problem.entry_not_found": "This message is no longer there.",
   "problem.extra_missing": "{what} is not installed on this server. Whoever runs it can install the package {package}.",
   "problem.internal_error": "Something went wrong in the server. Nothing that was answered before is lost; try again.",
   "problem.invalid_request": "The server did not understand this page. Reload the page and try again.",

@@ -92,7 +92,12 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.tokens": "输入 {input} 个 token，输出 {output} 个",
   "chat.agentWaits": "{agent} 正在等待批准：{label}",
   "chat.decideThere": "前往批准",
-  "chat.modelDropped": "已取消选择 {model}。请重新发送，由默认模型回答。",
+  "chat.modelDropped": "没有提问：{model} 已不再提供，已取消选择。请再试一次，由默认模型回答。",
+  "chat.archived": "这个会话已归档。",
+  "chat.unarchive": "移回列表",
+  "chat.aside": "这是会话的另一个版本，会话目前沿着别的版本继续。",
+  "chat.leaveAside": "回到当前会话",
+  "chat.goOnHere": "从这里继续",
   "chat.gone": "这个会话已不存在。",
   "chat.empty": "这里还没有内容。",
 };

@@ -3,6 +3,7 @@ import type { problems as en } from "../en/problems";
 export const problems: Record<keyof typeof en, string> = {
   "problem.agent_off": "智能体 {name} 已停用，请选择别的智能体。",
   "problem.crashed": "服务器进程在处理这个回答时连续 {count} 次意外退出，运行者可以查看日志。点“继续”重试。",
+  "problem.entry_not_found": "这条消息已不存在。",
   "problem.extra_missing": "这台服务器没有安装{what}，运行者可以安装软件包 {package}。",
   "problem.internal_error": "服务器自身出错。之前的回答都没有丢失，请重试。",
   "problem.invalid_request": "服务器没有看懂这个页面的请求。请刷新页面后再试。",

@@ -43,7 +43,7 @@ WITH RECURSIVE above (parent, depth) AS (
 SELECT max(depth) AS depth FROM above;
 
 -- name: search_threads
-SELECT t.*, e.text AS hit
+SELECT t.*, e.text AS hit, e.id AS hit_id, e.role AS hit_role
 FROM threads t
 LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
     SELECT max(x.seq) FROM entries x

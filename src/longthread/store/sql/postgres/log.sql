@@ -2,7 +2,7 @@
 SELECT tip, entry_count FROM threads WHERE id = :id FOR NO KEY UPDATE;
 
 -- name: search_threads
-SELECT t.*, e.text AS hit
+SELECT t.*, e.text AS hit, e.id AS hit_id, e.role AS hit_role
 FROM threads t
 LEFT JOIN entries e ON e.thread_id = t.id AND e.seq = (
     SELECT max(x.seq) FROM entries x
