@@ -81,15 +81,18 @@ class Endpoint:
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
-    async def events(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    def events(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the data of each event of a streamed reply, until the provider's `[DONE]` or the end.
 
         A server that does not stream sends one object: it comes as one event, under `whole`. Raises ProviderError: the
         provider refuses, cannot be reached, or breaks off.
         """
+        return self._events(_Content(body))
+
+    async def _events(self, content: _Content) -> AsyncGenerator[dict[str, Any]]:
         began = False
         try:
-            async with self._post(self._client(), body) as response:
+            async with self._post(self._client(), content) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
                     yield {"whole": _told(self._read(await response.aread()))}
                     return
@@ -112,7 +115,7 @@ class Endpoint:
         The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
         """
         try:
-            async with self._new_client() as client, self._post(client, body) as response:
+            async with self._new_client() as client, self._post(client, _Content(body)) as response:
                 return self._read(await response.aread())
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
@@ -126,9 +129,9 @@ class Endpoint:
         self._shared = None
 
     @asynccontextmanager
-    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
-        headers = {"content-type": "application/json", **self.headers}
-        async with client.stream("POST", self.url, content=_encoded(body), headers=headers) as response:
+    async def _post(self, client: httpx.AsyncClient, content: _Content) -> AsyncIterator[httpx.Response]:
+        headers = {"content-type": "application/json", "content-length": str(content.length), **self.headers}
+        async with client.stream("POST", self.url, content=content, headers=headers) as response:
             if not response.is_success:
                 said = (await response.aread()).decode("utf-8", "replace")
                 raise refusal(response.status_code, hidden(said, self._secrets), response.headers)
@@ -188,8 +191,16 @@ def decoding() -> Iterator[None]:
         raise ServerFailed(f"The server's reply is not in the form of its protocol: {error}") from error
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+class _Content(httpx.AsyncByteStream):
+    """The JSON of a request. Nobody holds it once it is sent: the reply may stream for minutes."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self._content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        self.length = len(self._content)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        content, self._content = self._content, b""
+        yield content
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from typing import Any, Generic, TypeVar
 
 from longthread.errors import (
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Source:
-    """An open database, with threads for its blocking work. `spec` is what it was opened from, without secrets. Use it
+    """An open database. Its blocking work has a thread a job, `workers` at a time: an idle source has none. `spec` is what it was opened from, without secrets. Use it
     as `async with await open_source(…) as source`, or `await source.close()`."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Source:
         self.dialect = engine.dialect
         self.limits = limits
         self._engine = engine
-        self._executors = [_executor(limits.workers)]
+        self._slots = asyncio.Semaphore(limits.workers)
         self._lock = threading.Lock()
         self._idle: list[SourceConnection] = []
         self._schema: tuple[str, Schema] | None = None
@@ -102,58 +102,55 @@ class Source:
 
         Raises SourceTimeout, SqlTimeout, and what `action` raises.
         """
-        if self._closed:
-            raise _closed(self.label)
-        job = _Job(self, action, self.limits.seconds if seconds is None else seconds)
-        future = self._executors[-1].submit(job.run)
-        future.add_done_callback(lambda done: done.cancelled() and job.outcome.cancel())
-        waiting = asyncio.wrap_future(job.outcome)
-        self._jobs.add(job)
-        try:
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            if self._closed and waiting.cancelled():
-                raise _closed(self.label) from None
-            if not future.cancel():
+        async with self._slots:
+            if self._closed:
+                raise _closed(self.label)
+            job = _Job(self, action, self.limits.seconds if seconds is None else seconds)
+            waiting = asyncio.wrap_future(job.outcome)
+            job.start()
+            try:
+                return await asyncio.shield(waiting)
+            except asyncio.CancelledError:
                 job.stop()
                 await _ended(waiting)
-            raise
-        finally:
-            self._jobs.discard(job)
+                raise
 
     async def close(self) -> None:
         """Kills running statements, and ends threads and connections, even if the awaiting task is cancelled."""
         if self._closed:
             return
         self._closed = True
-        jobs = list(self._jobs)
+        with self._lock:
+            jobs = list(self._jobs)
         for job in jobs:
             job.stop()
         await to_the_end(asyncio.to_thread(self._close, jobs))
 
     def _close(self, jobs: list[_Job[Any]]) -> None:
-        for executor in self._executors:
-            executor.shutdown(wait=False, cancel_futures=True)
         wait([job.outcome for job in jobs], timeout=2 * GRACE)
         with self._lock:
             ended = not self._left
         if ended:
-            for executor in self._executors:
-                executor.shutdown()
+            for job in jobs:
+                job.join()
         self.drop_idle()
         if ended:
             self._engine.close()
 
+    def begun(self, job: _Job[Any]) -> None:
+        """Notes work whose thread `close` waits for."""
+        with self._lock:
+            self._jobs.add(job)
+
     def leave(self, job: _Job[Any]) -> None:
-        """Abandons work and replaces its threads."""
+        """Abandons work: nobody waits for its thread any more."""
         with self._lock:
             self._left.add(job)
-            self._executors[-1].shutdown(wait=False)  # its queue is still worked off
-            self._executors.append(_executor(self.limits.workers))
 
     def arrived(self, job: _Job[Any]) -> None:
         """Notes the end of work. The last abandoned work of a closed source frees the engine."""
         with self._lock:
+            self._jobs.discard(job)
             late = job in self._left
             self._left.discard(job)
             last = late and self._closed and not self._left
@@ -261,6 +258,20 @@ class _Job(Generic[T]):
         self._stopped = False
         self.outcome: Future[T] = Future()
         """The result of the work, or that it was abandoned."""
+        self._thread = threading.Thread(target=self._work, name="longthread-source")
+
+    def start(self) -> None:
+        """Does the work in a thread of its own."""
+        self._source.begun(self)
+        try:
+            self._thread.start()
+        except RuntimeError:  # the system has no more threads
+            self._source.arrived(self)
+            raise
+
+    def join(self) -> None:
+        """Waits for the end of the thread."""
+        self._thread.join()
 
     def stop(self) -> None:
         """Kills the running statement or the opening, or cancels the work before it starts."""
@@ -269,13 +280,11 @@ class _Job(Generic[T]):
             if self._watch is not None:
                 self._watch.stop()
 
-    def run(self) -> None:
-        """Does the work in this thread."""
+    def _work(self) -> None:
         try:
             result = self._run()
         except BaseException as error:  # the task that waits for the outcome is told, whatever ended this thread
             self._settle(error)
-            raise
         else:
             self._settle(None, result)
         finally:
@@ -390,10 +399,6 @@ async def _ended(waiting: asyncio.Future[T]) -> None:
             continue
     if not waiting.cancelled():
         waiting.exception()  # the killed statement's error: retrieved, not raised
-
-
-def _executor(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="longthread-source")
 
 
 def _closed(spec: str) -> SourceError:
