@@ -149,7 +149,7 @@ async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, An
         "reconnected": sum(each.connections - 1 for each in watchers),
         "first_event_p50_ms": _at(firsts, 50),
         "first_event_p95_ms": _at(firsts, 95),
-        "kb_per_conversation": round(1000 * (load.rss_mb() - rss) / count, 1),
+        "kb_ended": round(1000 * (load.rss_mb() - rss) / count, 1),
         **await steady,
         "server_cores": round(server / seconds, 2),
         "postgres_cores": round(postgres / seconds, 2),
@@ -173,7 +173,7 @@ async def _steady(
     await asyncio.sleep(max(1.0, first_end - time.monotonic()))
     server, postgres, clients, _ = costs.taken()
     chunks = sum(each.pieces for each in watchers) - before
-    memory = {"live": running, "kb_live": round(1000 * (load.rss_mb() - rss) / max(1, running), 1)}
+    memory = {"live": running, "kb_per_conversation": round(1000 * (load.rss_mb() - rss) / max(1, running), 1)}
     spent = {"us": server, "postgres_us": postgres, "clients_us": clients}
     return memory | {f"{name}_per_chunk": round(1e6 * each / max(1, chunks)) for name, each in spent.items()}
 
