@@ -35,8 +35,9 @@ _log = logging.getLogger(__name__)
 
 
 class Source:
-    """An open database. Its blocking work has a thread a job, `workers` at a time: an idle source has none. `spec` is what it was opened from, without secrets. Use it
-    as `async with await open_source(…) as source`, or `await source.close()`."""
+    """An open database. Its blocking work has a thread a job, `workers` at a time: an idle source has none. `spec` is
+    what it was opened from, without secrets. Use it as `async with await open_source(…) as source`, or
+    `await source.close()`."""
 
     def __init__(
         self,
@@ -283,7 +284,7 @@ class _Job(Generic[T]):
     def _work(self) -> None:
         try:
             result = self._run()
-        except BaseException as error:  # the task that waits for the outcome is told, whatever ended this thread
+        except BaseException as error:  # noqa: BLE001 - whatever ended this thread, the task is told
             self._settle(error)
         else:
             self._settle(None, result)
