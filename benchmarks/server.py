@@ -5,6 +5,7 @@ the emulator's lean mode in a process of its own; this process is the clients. A
 
     python benchmarks/server.py                  # both backends, one and two processes, 1, 100 and 1,000 live: an hour
     python benchmarks/server.py --backend postgres --processes 2 --live 1000
+    python benchmarks/server.py --peer           # what the `openai` client alone computes for a chunk, of 300 streams
     python benchmarks/server.py --quick --json   # 300 live on PostgreSQL and two processes; the last line sums it up
 
 CPU is that of the servers and of the processes that they start. That of PostgreSQL and of the clients is told beside.
@@ -28,7 +29,7 @@ from typing import Any
 from agent import make_source
 from databases import Database, Databases, databases
 from processes import Server, started
-from server_load import Load, idle, live, takeover, turns
+from server_load import Load, idle, live, peer, takeover, turns
 
 EMULATOR = (sys.executable, "-m", "longthread.testing.emulator", "--lean")
 COMMAND = "from longthread.cli.start import main; main()"
@@ -142,6 +143,7 @@ def main() -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="300 live runs on PostgreSQL and two processes, 150 s")
     size.add_argument("--tiny", action="store_true", help="only to see that everything runs: its numbers say nothing")
+    size.add_argument("--peer", action="store_true", help="the openai client in the place of the server")
     parser.add_argument("--json", action="store_true", help="JSON lines alone")
     parser.add_argument("--backend", choices=("sqlite", "postgres"), help="this one alone")
     parser.add_argument("--processes", type=int, choices=(1, 2), help="so many alone")
@@ -151,6 +153,10 @@ def main() -> None:
     def tell(row: Mapping[str, Any]) -> None:
         print(json.dumps(row) if args.json else "  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
 
+    if args.peer:
+        with started(EMULATOR, os.environ) as emulator, asyncio.Runner(loop_factory=_loop) as runner:
+            print(json.dumps(runner.run(peer(emulator.url))))
+        return
     short = args.quick or args.tiny
     counts = [args.processes] if args.processes else [2] if short else [1, 2]
     sizes = [TINY] if args.tiny else [QUICK] if args.quick else [full(n) for n in ([args.live] if args.live else LIVE)]

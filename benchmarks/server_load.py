@@ -257,3 +257,42 @@ def _at(values: Sequence[float], percent: int) -> float | None:
     if len(values) == 1:
         return round(values[0], 2)
     return round(statistics.quantiles(values, n=100, method="inclusive")[percent - 1], 2)
+
+
+_ANSWERED: list[Any] = [
+    {"role": "user", "content": "Which names have the largest shares?"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "q", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "[]"},
+]
+"""The second call of a turn: the answer in pieces."""
+
+
+async def peer(url: str, streams: int = 300, seconds: float = 25) -> dict[str, Any]:
+    """Read so many streams with the `openai` client, a chunk a second each, and count chunks and CPU once all have
+    begun."""
+    import openai
+
+    client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+    chunks = [0] * streams
+    arrivals = streams / 60
+    model = f"lean-{round(arrivals + seconds) + 10}x1000"
+
+    async def read(number: int) -> None:
+        async for _ in await client.chat.completions.create(model=model, messages=_ANSWERED, stream=True):
+            chunks[number] += 1
+
+    tasks = []
+    for number in range(streams):
+        tasks.append(asyncio.create_task(read(number)))
+        await asyncio.sleep(arrivals / streams)
+    await asyncio.sleep(2)  # the first chunk comes at once
+    before, cpu = sum(chunks), time.process_time()
+    await asyncio.sleep(seconds)
+    spent, came = time.process_time() - cpu, sum(chunks) - before
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return {"streams": streams, "chunks": came, "openai": openai.__version__, "us_per_chunk": round(1e6 * spent / came)}
