@@ -145,9 +145,12 @@ async def test_a_failing_store_delivers_and_says_so(
     assert ": not kept:" in streamed.text
     monkeypatch.setattr(type(store), "reading", lambda self: failing())
     assert (await post(lenient, body("hello"))).status_code == 200
-    refused = await post(strict, body("hello"))
-    assert (refused.status_code, refused.headers["x-should-retry"]) == (503, "true")
-    assert refused.json()["error"]["type"] == "api_error"
+    rest = body("and then?", thread={"type": "continue", "previous_message_id": answer.json()["id"]})
+    asked = len(provider.requests)
+    for refused in (await post(strict, body("hello")), await post(lenient, rest)):
+        assert (refused.status_code, refused.headers["x-should-retry"]) == (503, "true")
+        assert refused.json()["error"]["type"] == "api_error"
+    assert len(provider.requests) == asked, "without the log, the provider would answer half a conversation"
 
 
 async def test_without_the_catalog_nobody_is_asked(

@@ -53,7 +53,8 @@ def turn(role: str, content: Any) -> dict[str, Any]:
         ("Cursor/1.7", "cursor", "cursor"),
         ("augment.cli/0.5", "augment", "augment"),
         ("codex_cli_rs/0.169.0 (Linux)", "unknown", "codex"),
-        ("Anthropic/Python 2.14.0", "unknown", "sdk"),
+        ("AsyncOpenAI/Python 3.57.0", "unknown", "sdk"),
+        ("ai/7.0.173 ai-sdk/provider-utils/4", "unknown", "ai_sdk"),
         ("curl/8", "unknown", "unknown"),
     ],
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from longthread.gateway.http import Incoming
 from longthread.gateway.tree import NamedThread
@@ -55,9 +57,14 @@ class Client:
 
 
 def client_of(asked: Incoming) -> Client:
-    agent = (asked.header("user-agent") or "").lower()
-    label = next((label for mark, label in _LABELS if mark in agent), "unknown")
+    label = _label(asked.header("user-agent") or "")
     return Client(label if label in _TYPES else "unknown", label, _is_aside(asked))
+
+
+@lru_cache(64)
+def _label(agent: str) -> str:
+    begins = (label for mark, label in _LABELS if re.search(rf"\b(?:async)?{mark}", agent, re.IGNORECASE))
+    return next(begins, "unknown")
 
 
 def named_thread(asked: Incoming) -> NamedThread | None:

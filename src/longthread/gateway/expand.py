@@ -9,6 +9,15 @@ from longthread.gateway.state import Expanded, expanded_thread
 from longthread.store.driver import Transaction
 
 
+def names_state(asked: Asked) -> bool:
+    """Whether a request leaves out what it names by ids of the provider's."""
+    if asked.dialect.name == "anthropic":
+        thread = asked.value("thread")
+        return isinstance(thread, dict) and thread.get("type") == "continue"
+    named = (asked.value(name) for name in ("previous_response_id", "conversation"))
+    return asked.dialect.name == "responses" and (any(named) or any(part.kind == "reference" for part in asked.parts))
+
+
 async def expanded(tx: Transaction, asked: Asked, upstream: str, family: str) -> Expanded:
     """Return a request with what it names by ids put in, and the ids taken out; itself, if it names nothing.
 

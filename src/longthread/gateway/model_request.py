@@ -18,7 +18,7 @@ from longthread.errors import LongthreadError
 from longthread.gateway.asked import Asked
 from longthread.gateway.clients import client_of, named_thread
 from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
-from longthread.gateway.expand import expanded
+from longthread.gateway.expand import expanded, names_state
 from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored
@@ -123,7 +123,8 @@ class GatewayRequest:
                 await self._find()
         except LongthreadError as error:
             self._not_kept(error)
-            if self._shared.strict:
+            is_half = names_state(self._original) and not self._upstream.holds_state
+            if self._shared.strict or is_half:
                 raise StoreFailed(str(error)) from error
         response, refused = await self._first()
         if refused is None and response.status in _REFUSALS and (self._is_changed or self._sent.asked.hidden):

@@ -23,7 +23,9 @@ class FinalEvent:
         self._final = final
         self._marks = [name.encode() for name in final]
         self._is_encoded = is_encoded
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self._last = b""
+        """The end of the rest: an end of an event may lie across two pieces."""
         self._held: list[bytes] = []
 
     @property
@@ -45,18 +47,21 @@ class FinalEvent:
         return piece
 
     def _take(self, data: bytes) -> bytes:
-        seen = max(0, len(self._rest) - 3)  # an end may lie across two pieces
-        data = self._rest + data
-        ends = _ends(data, seen)
+        self._rest.append(data)
+        near = self._last + data
+        ends = _ends(near)
+        self._last = near[-3:]
         if not ends:
-            self._rest = data
             return b""
-        whole, self._rest = data[: ends[-1]], data[ends[-1] :]
+        data = b"".join(self._rest)
+        ends = [len(data) - len(near) + end for end in ends]
+        whole, rest = data[: ends[-1]], data[ends[-1] :]
+        self._rest, self._last = [rest], rest[-3:]
         if any(mark in whole for mark in self._marks):
             start = 0
             for end in ends:
                 if is_final(whole[start:end], self._final):
-                    self._held = [whole[start:] + self._rest]
+                    self._held = [whole[start:] + rest]
                     return whole[:start]
                 start = end
         return whole
@@ -65,14 +70,14 @@ class FinalEvent:
         """Return what was held back; the stream has ended."""
         if self._held:
             return b"".join(self._held)
-        return b"" if self._is_encoded else self._rest
+        return b"" if self._is_encoded else b"".join(self._rest)
 
 
-def _ends(data: bytes, seen: int) -> list[int]:
-    """Return where events end, behind the first `seen` bytes."""
-    if data.find(b"\r", seen) >= 0:
-        return [found.end() for found in _END.finditer(data, seen)]
-    ends, at = [], data.find(b"\n\n", seen)  # of what almost every provider sends, much faster
+def _ends(data: bytes) -> list[int]:
+    """Return where events end."""
+    if b"\r" in data:
+        return [found.end() for found in _END.finditer(data)]
+    ends, at = [], data.find(b"\n\n")  # of what almost every provider sends, much faster
     while at >= 0:
         ends.append(at + 2)
         at = data.find(b"\n\n", at + 2)
