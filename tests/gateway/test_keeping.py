@@ -88,6 +88,33 @@ async def test_an_expired_conversation_is_absent_and_nothing_breaks(
         assert len(await calls.calls_until(tx, left.id, 9)) == 1
 
 
+async def test_a_sub_agent_that_goes_on_keeps_its_conversation(
+    store: Driver, start: Start, provider: ProviderEmulator
+) -> None:
+    """Threads go with the one above them."""
+    url = await start(provider, ttl=3600)
+    main = {"x-claude-code-session-id": "main"}
+    below = main | {"x-claude-code-agent-id": "agent"}
+
+    async def expires_in(thread_id: str, seconds: int) -> None:
+        async with store.writing() as tx:
+            await log.position(tx, thread_id)
+            await calls.expire_after(tx, thread_id, seconds)
+
+    await post(url, body("do it"), **main)
+    await expires_in("main", 1800)
+    await post(url, body("done"), **below)
+    async with store.reading() as tx:
+        one, other = [(await log.find_thread(tx, name, user_id=USER)).expires_at for name in ("main", "main:agent")]
+    assert one == other
+    for name in ("main", "main:agent"):
+        await expires_in(name, -1)
+    await post(url, body("once more"), **below)
+    assert (await expire(store)).threads == 0, "all that had expired is gone, and the new one is below no expired one"
+    async with store.reading() as tx:
+        assert len(await calls.calls_until(tx, "main:agent", 9)) == 1
+
+
 async def test_a_deleted_conversation_leaves_no_trace(store: Driver, start: Start, provider: ProviderEmulator) -> None:
     answer = await post(
         await start(provider), body(CANARY, system=CANARY, tools=[{"name": CANARY, "input_schema": {}}])

@@ -75,7 +75,8 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
     async with store.writing() as tx:
         asked, thread_id = sent.asked, place.thread_id
         if place.branch != "main":
-            await _delete_expired(tx, thread_id, asked.user)
+            for name in filter(None, (place.parent, thread_id)):
+                await _delete_expired(tx, name, asked.user)
             await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
         tip, size = await log.position(tx, thread_id)
         frame = frame_id(sent)

@@ -165,9 +165,9 @@ async def note_client(
 
 
 async def expire_after(tx: Transaction, thread_id: str, seconds: int) -> None:
-    """Let a thread expire this long from now."""
+    """Let a thread expire this long from now, and those above it not before."""
     at = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="microseconds")
-    await tx.later("extend_expiry", id=thread_id, expires_at=at)
+    await tx.later("extend_expiry", id=thread_id, expires_at=at, now=now())
 
 
 async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:

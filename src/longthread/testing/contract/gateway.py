@@ -119,6 +119,21 @@ class GatewayContract(Contract):
                 assert len(await calls.known_replies(tx, USER, [_LAST])) == expected
                 assert len(await calls.thread_nodes(tx, "t", [_LAST])) == expected
 
+    async def test_what_is_above_expires_no_sooner(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for name, above in (("top", None), ("over", "top"), ("t", "over"), ("never", None), ("below", "never")):
+                await log.create_thread(tx, name, user_id=USER, parent=above)
+            await calls.expire_after(tx, "over", -1)
+            await calls.expire_after(tx, "top", 10)
+            first = (await log.find_thread(tx, "over", user_id=USER)).expires_at
+            await calls.expire_after(tx, "t", 3600)
+            await calls.expire_after(tx, "below", 3600)
+            await calls.expire_after(tx, "t", 60)
+            found = {each: (await log.find_thread(tx, each, user_id=USER)).expires_at for each in ("top", "over", "t")}
+            assert (await log.find_thread(tx, "never", user_id=USER)).expires_at is None
+        assert found["over"] == first, "it has expired"
+        assert found["top"] and found["t"] and found["top"] > found["t"]
+
     async def test_a_thread_says_whether_a_run_goes_on_in_it(self, store: Driver) -> None:
         await kept(store, CALL)
         await begun(store)

@@ -69,7 +69,15 @@ VALUES ((SELECT number FROM threads WHERE id = :thread_id), :seq, :place, :node,
 ON CONFLICT (thread, seq, place) DO NOTHING;
 
 -- name: extend_expiry quick
-UPDATE threads SET expires_at = :expires_at WHERE id = :id;
+-- Also of the threads above, unless they have expired: what is below goes with them.
+WITH RECURSIVE above (id, parent, user_id, depth) AS (
+    SELECT id, parent_thread_id, user_id, 0 FROM threads WHERE id = :id
+    UNION ALL
+    SELECT t.id, t.parent_thread_id, t.user_id, a.depth + 1
+    FROM above a JOIN threads t ON t.id = a.parent AND t.user_id = a.user_id WHERE a.depth < 100
+)
+UPDATE threads SET expires_at = :expires_at
+WHERE id IN (SELECT id FROM above) AND (id = :id OR (expires_at > :now AND expires_at < :expires_at));
 
 -- name: put_thread_client quick
 INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client)
