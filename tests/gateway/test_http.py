@@ -10,7 +10,7 @@ import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -385,6 +385,30 @@ async def test_a_client_that_leaves_before_the_last_event_has_its_reply_kept(sto
         await asyncio.wait_for(left.wait(), 30)
     async with store.reading() as tx:
         assert [entry.text for entry in await log.entries_between(tx, thread_id, 1, 9)] == ["when?", "noon"]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_only_a_stream_is_broken_by_a_silence(
+    store: Driver, monkeypatch: pytest.MonkeyPatch, streams: bool
+) -> None:
+    """A client that does not stream knows for itself how long it waits."""
+    monkeypatch.setattr(upstream, "_TIMEOUT", aiohttp.ClientTimeout(total=None, sock_read=0.1))
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(reader.read(), 30 if streams else 0.5)  # up to the end of the connection
+            gone.set()
+        writer.write(OK)
+        writer.close()
+
+    body = {"model": "claude-x", "stream": streams, "messages": [{"role": "user", "content": "hello"}]}
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    provider = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, before(store, provider) as url, httpx.AsyncClient(timeout=30) as client:
+        answer = await client.post(f"{url}/v1/messages", json=body)
+    assert (answer.status_code, gone.is_set()) == ((504, True) if streams else (200, False))
 
 
 @pytest.mark.parametrize(

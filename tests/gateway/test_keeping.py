@@ -303,12 +303,15 @@ async def test_web_pages_and_other_paths_are_refused(store: Driver, provider: Pr
 
 async def test_credentials_of_servers_are_not_kept(store: Driver, start: Start, provider: ProviderEmulator) -> None:
     server = {"type": "url", "url": "https://mcp.example", "name": "x", "authorization_token": CANARY}
-    answer = await post(await start(provider), body("hello", mcp_servers=[server]))
+    answer = await post(await start(provider), body("hello", mcp_servers=[server], api_key=CANARY))
     assert provider.requests[-1].body["mcp_servers"] == [server]
+    assert provider.requests[-1].body["api_key"] == CANARY
     async with store.reading() as tx:
         [call] = (await calls.calls_until(tx, answer.headers["x-conversation-id"], 9)).values()
         frame = await calls.find_frame(tx, call.thread_id, call.frame)
+        assert CANARY not in repr(await everything(tx, derived=True))
     assert json.loads(frame["mcp_servers"]) == [server | {"authorization_token": "***"}]
+    assert json.loads(frame["api_key"]) == "***"
 
 
 async def test_a_compressed_request_is_read_and_goes_up_as_it_came(

@@ -12,6 +12,8 @@ from longthread.gateway.raw_json import Value, members, without_credentials
 
 _WITH_TOOLS = frozenset({"tools", "mcp_servers"})
 """Fields that may hold the credentials of servers."""
+_CREDENTIALS = frozenset({"api_key", "apikey", "authorization", "access_token", "headers", "extra_headers"})
+"""Fields in which proxies take the client's own."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,11 @@ class Frame:
         if head and fields[dialect.items].start != len(head):
             raise ValueError(f"It has more than one list of {dialect.items}.")
         texts = {name: text[value.start : value.end] for name, value in found.items() if name != dialect.items}
-        for name in _WITH_TOOLS & texts.keys():
-            texts[name] = without_credentials(texts[name])
+        for name in texts:
+            if name in _WITH_TOOLS:
+                texts[name] = without_credentials(texts[name])
+            elif name.lower() in _CREDENTIALS:
+                texts[name] = '"***"'
         return cls(fields, texts, _hash_of(dialect.tool_names(fields)))
 
     def with_instructions(self, dialect: Dialect, texts: list[str]) -> Frame:

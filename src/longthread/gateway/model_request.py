@@ -254,7 +254,8 @@ class GatewayRequest:
         return await self._send(self._sent.asked), None
 
     async def _send(self, asked: Asked) -> UpstreamResponse:
-        return await self._shared.connections.send(self._upstream, self._dialect.name, self._incoming, asked.body)
+        send, is_patient = self._shared.connections.send, not asked.streams
+        return await send(self._upstream, self._dialect.name, self._incoming, asked.body, is_patient=is_patient)
 
     async def _again(self, first: UpstreamResponse) -> tuple[UpstreamResponse, bytes | None]:
         """Ask once more without the hidden parts that the provider refused, or else without what was put in.

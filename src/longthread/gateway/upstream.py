@@ -22,7 +22,9 @@ from longthread.gateway.http import Incoming, for_upstream, header_of
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=600)
-"""Seconds. Providers think for minutes before the first byte of a reply that is not streamed."""
+"""Seconds. A stream that is silent for longer is broken: its client, who gets pings, does not see it."""
+_PATIENT = aiohttp.ClientTimeout(total=None, sock_connect=15)
+"""Of a reply that is not streamed. Models think for as long as they like; the client knows how long it waits."""
 _IDLE_SECONDS = 60
 _HEADER_LIMIT = 64 * 1024
 """Bytes of a header of a response."""
@@ -145,21 +147,32 @@ class Connections:
         self._session: aiohttp.ClientSession | None = None
         self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
-    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
-        """Send a request up; the response's body is not read. Raises aiohttp.ClientError, also for a setting with which
-        nothing can be sent: a name that is none, a missing file of certificates, a line break in a key."""
+    async def send(
+        self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes, *, is_patient: bool = False
+    ) -> UpstreamResponse:
+        """Send a request up; the response's body is not read. `is_patient`: wait for it as long as the client does.
+        Raises aiohttp.ClientError, also for a setting with which nothing can be sent: a name that is none, a missing
+        file of certificates, a line break in a key."""
         try:
             url = _parsed(upstream.url(dialect, asked.path, asked.query))
         except ValueError as error:
             raise aiohttp.InvalidURL(upstream.base_url, str(error)) from error
         try:
-            return await self._sent(url, upstream, dialect, asked, body)
+            return await self._sent(url, upstream, dialect, asked, body, _PATIENT if is_patient else _TIMEOUT)
         except aiohttp.ClientError:
             raise
         except (ValueError, OSError) as error:
             raise aiohttp.ClientConnectionError(str(error)) from error
 
-    async def _sent(self, url: URL, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
+    async def _sent(
+        self,
+        url: URL,
+        upstream: Upstream,
+        dialect: str,
+        asked: Incoming,
+        body: bytes,
+        limits: aiohttp.ClientTimeout,
+    ) -> UpstreamResponse:
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
         if asked.encoded is not None and body == asked.body:
             body = asked.encoded
@@ -173,6 +186,7 @@ class Connections:
             headers=[(name.decode(), _text(value)) for name, value in headers],
             data=_slices(body) if len(body) > _AT_ONCE else body or None,
             allow_redirects=False,
+            timeout=limits,
             **self._way(url.scheme, url.host or "", url.port),
         )
         return UpstreamResponse(found)
@@ -181,7 +195,6 @@ class Connections:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
-                timeout=_TIMEOUT,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
