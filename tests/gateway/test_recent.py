@@ -213,7 +213,9 @@ class Provider(Connections):
         self.count = 0
         self.got = b""
 
-    async def send(self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes) -> UpstreamResponse:
+    async def send(
+        self, upstream: Upstream, dialect: str, asked: Incoming, body: bytes, *, is_patient: bool = False
+    ) -> UpstreamResponse:
         self.got = body
         self.count += 1
         return Answer(json.dumps(self._reply(self.count), ensure_ascii=False).encode())
