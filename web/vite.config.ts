@@ -82,7 +82,7 @@ function early(): Plugin {
             chunk.imports.forEach(take);
           };
           for (const each of Object.values(bundle)) {
-            if (each.type === "chunk" && names.some((name) => each.facadeModuleId?.endsWith(`/src${name}`))) take(each.fileName);
+            if (each.type === "chunk" && names.some((name) => each.moduleIds.some((id) => id.endsWith(`/src${name}`)))) take(each.fileName);
           }
           return [...found].map((file) => `/${file}`).join(" ");
         };
@@ -122,8 +122,18 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1000,
     modulePreload: { polyfill: false },
-    // What the first view needs is one file. Else whatever another part shares becomes a file of its own: 40 more.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "base", tags: ["$initial"] }] } } },
+    // What the first view needs is one file, and what a conversation needs besides is another. Else whatever another part
+    // shares becomes a file of its own: 50 more.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "base", tags: ["$initial"], priority: 2 },
+            { name: "conversation", test: /\/src\/(chat\/Thread|results\/ResultCardView)\.tsx$/, priority: 1 },
+          ],
+        },
+      },
+    },
   },
   server: { proxy: { "/api": { target: server, changeOrigin: false } } },
   test: { include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },
