@@ -258,7 +258,9 @@ def guarded_url(postgres_server: str, postgres_url: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def warmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which need not import anything any more."""
-    with warm(tmp_path_factory.mktemp("warm"), LANGGRAPH_STRICT_MSGPACK="false") as commands:
+    folder = common_folder(tmp_path_factory) / "warm"
+    folder.mkdir(exist_ok=True)
+    with warm(folder, LANGGRAPH_STRICT_MSGPACK="false") as commands:
         yield commands
 
 
@@ -270,9 +272,7 @@ def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with mysqlserver.server(shared, tmp_path_factory.mktemp("mysql")) as url:
+    with mysqlserver.server(common_folder(tmp_path_factory), tmp_path_factory.mktemp("mysql")) as url:
         yield url
 
 
@@ -290,6 +290,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared/data is not there")
     return folder.resolve()
+
+
+def common_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all processes of a run."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 def _migrate(address: str) -> None:

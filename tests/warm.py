@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import ast
 import atexit
+import fcntl
 import gc
 import importlib
 import io
@@ -18,7 +19,6 @@ import runpy
 import selectors
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -46,30 +46,61 @@ for number in (_signal.SIGINT, _signal.SIGTERM):
     _signal.signal(number, lambda number, _: os.kill(pid, number))
 sys.exit(int(told.readline() or 70))
 """
+READY = b"ready\n"
 
 
 @contextmanager
-def warm(folder: Path, **environment: str) -> Iterator[Path]:
+def warm(folder: Path, *modules: str, **environment: str) -> Iterator[Path]:
     """A folder with the commands `longthread` and `python`, which a warm process carries out.
 
-    `environment` is what there is besides while modules are imported: some read it then and never again. A command
-    that is killed takes along what it started, and hands on SIGINT and SIGTERM; other signals go to that process
-    itself.
+    Other processes may share the folder: the first starts the warm process, which ends with the last. It imports
+    `modules`, or else all of Longthread. `environment` is what there is besides while modules are imported: some read
+    it then and never again. A command that is killed takes along what it started, and hands on SIGINT and SIGTERM;
+    other signals go to that process itself.
     """
     place = folder / "warm"
-    for name, first in (("longthread", '"longthread"'), ("python", '"python"')):
-        command = folder / "bin" / name
-        command.parent.mkdir(exist_ok=True)
-        command.write_text(CLIENT.format(python=sys.executable, first=first, place=str(place)))
-        command.chmod(0o755)
-    command_line = [sys.executable, "-m", "tests.warm", str(place)]
-    with subprocess.Popen(
-        command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONUTF8": "1"} | environment
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        needs = _needing(place)
+        if needs is None:
+            _write_commands(folder / "bin", place)
+            needs = _started(place, modules, os.environ | {"PYTHONUTF8": "1"} | environment)
+    with needs:
         yield folder / "bin"
-        process.communicate()  # it ends with its standard input
+
+
+def _write_commands(folder: Path, place: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name in ("longthread", "python"):
+        command = folder / name
+        command.write_text(CLIENT.format(python=sys.executable, first=f'"{name}"', place=str(place)))
+        command.chmod(0o755)
+
+
+def _needing(place: Path) -> socket.socket | None:
+    """A connection that keeps the warm process at work; None if there is no such process."""
+    there = socket.socket(socket.AF_UNIX)
+    try:
+        there.connect(str(place))
+        there.sendall(bytes(8))
+        if there.recv(len(READY)) == READY:
+            return there
+    except OSError:
+        pass  # it never was, or has ended
+    there.close()
+    return None
+
+
+def _started(place: Path, modules: Sequence[str], environment: Mapping[str, str]) -> socket.socket:
+    """Start the warm process, with a connection that keeps it at work as its standard input."""
+    place.unlink(missing_ok=True)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, "-m", "tests.warm", str(place), *modules]
+        # Whoever starts it may end before it does, and does not wait for it.
+        os.posix_spawn(command[0], command, environment, file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)])
+    assert ours.recv(len(READY)) == READY
+    return ours
 
 
 @dataclass(frozen=True)
@@ -87,32 +118,42 @@ class _Command:
 
 def main() -> None:
     """Import everything, then fork for each who asks; in the child, do what was asked."""
-    _import_all()
+    place, *modules = sys.argv[1:]
+    _import_all(modules)
     commands: dict[int, _Command] = {}
+    needed = {socket.socket(fileno=0)}
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as waiting:
-        listener.bind(sys.argv[1])
+        listener.bind(place)
         listener.listen()
         woken, wakes = os.pipe()
         os.set_blocking(wakes, False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(wakes)  # a child has ended
-        for readable in (listener, woken, 0):
+        for readable in (listener, woken, *needed):
             waiting.register(readable, selectors.EVENT_READ)
         gc.freeze()  # a collection in a child would copy every page
-        os.write(1, b"ready\n")
+        for each in needed:
+            each.sendall(READY)
         asked = None
         while asked is None:
             for key, _ in waiting.select():
-                if key.fileobj == 0:
-                    os._exit(0)
-                elif key.fileobj == woken:
+                there: Any = key.fileobj
+                if there is listener:
+                    asked = _forked(listener, commands, needed, waiting)
+                    if asked is not None:
+                        break
+                elif there == woken:
                     os.read(woken, 4096)
                     _reap(commands, waiting)
-                elif key.fileobj is not listener:  # whoever asked was killed
-                    waiting.unregister(key.fileobj)
+                elif there in needed:
+                    waiting.unregister(there)
+                    needed.remove(there)
+                    there.close()
+                    if not needed:
+                        os._exit(0)
+                else:  # whoever asked was killed
+                    waiting.unregister(there)
                     os.kill(key.data, signal.SIGKILL)
-                elif (asked := _forked(listener, commands, waiting)) is not None:
-                    break
     os._exit(_code_of(*asked))
 
 
@@ -151,11 +192,17 @@ def _code_of(*asked: Any) -> int:
 
 
 def _forked(
-    listener: socket.socket, commands: dict[int, _Command], waiting: selectors.BaseSelector
+    listener: socket.socket, commands: dict[int, _Command], needed: set[socket.socket], waiting: selectors.BaseSelector
 ) -> tuple[list[str], str, dict[str, str], list[int]] | None:
-    """What is asked, in a child; None in this process."""
+    """What is asked, in a child; None in this process, and for who asks nothing but needs it later."""
     there, _ = listener.accept()
     size, handed, _, _ = there.recvmsg(8, socket.CMSG_SPACE(12))
+    if not handed:
+        needed.add(there)
+        waiting.register(there, selectors.EVENT_READ)
+        with suppress(BrokenPipeError):
+            there.sendall(READY)
+        return None
     fds = array.array("i", handed[0][2])
     with there.makefile("rb") as question:
         asked = ast.literal_eval(question.read(int.from_bytes(size, "big")).decode("utf-8"))
@@ -163,7 +210,7 @@ def _forked(
     if pid == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for each in (there, *(command.there for command in commands.values())):
+        for each in (there, *needed, *(command.there for command in commands.values())):
             each.close()
         return *asked, list(fds)
     for fd in fds:
@@ -208,8 +255,12 @@ def _opened(number: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(plain, encoding="utf-8", line_buffering=number == 2)
 
 
-def _import_all() -> None:
-    """All of Longthread, with what it and its tests' servers stand on."""
+def _import_all(modules: Sequence[str]) -> None:
+    """These modules, or all of Longthread, with what it and its tests' servers stand on."""
+    for name in modules:
+        importlib.import_module(name)
+    if modules:
+        return
     longthread = importlib.import_module("longthread")
     for module in pkgutil.walk_packages(longthread.__path__, "longthread."):
         if not module.name.endswith("__main__"):

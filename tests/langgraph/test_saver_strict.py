@@ -30,7 +30,8 @@ class Strictly(Protocol):
 @pytest.fixture(scope="module")
 def strict_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The warmed commands where LangGraph was told to be strict."""
-    with warm(tmp_path_factory.mktemp("strict"), LANGGRAPH_STRICT_MSGPACK="true") as commands:
+    folder = tmp_path_factory.mktemp("strict")
+    with warm(folder, "longthread.langgraph", LANGGRAPH_STRICT_MSGPACK="true") as commands:
         yield commands
 
 
