@@ -1,4 +1,7 @@
-"""Frameworks through the gateway: LangChain and pydantic-ai, with their own messages and their own tool loops."""
+"""Frameworks through the gateway: LangChain and pydantic-ai, with their own messages and their own tool loops.
+
+What takes seconds to import is imported by the tests: each process that collects them would do it.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from typing import Any
 
-import anthropic
 import openai
 import pytest
-from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from pydantic_ai import Agent
-from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.profiles.openai import OpenAIModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
 from tests.gateway.conftest import Start
 
 from longthread.testing import ProviderEmulator, ProviderRules
@@ -93,6 +87,8 @@ async def test_langchain_drops_reasoning_and_signatures_and_gets_its_answers(
 
 async def test_langchain_speaks_with_claude(start: Start, clients: list[Any]) -> None:
     """It sends all thinking back, and is left alone."""
+    from langchain_anthropic import ChatAnthropic
+
     with ProviderEmulator(None, rules=STRICT) as provider:
         given: Any = {"max_tokens": 2000, "max_retries": 0, "thinking": {"type": "adaptive"}}
         made = ChatAnthropic(model=CLAUDE, base_url=await start(provider), api_key="k", **given)
@@ -107,6 +103,12 @@ async def test_langchain_speaks_with_claude(start: Start, clients: list[Any]) ->
 @pytest.mark.parametrize("sends_back", [False, True])
 async def test_pydantic_ai_speaks_chat_completions(start: Start, clients: list[Any], sends_back: bool) -> None:
     """It sends all back, unless its profile of the model says otherwise."""
+    from pydantic_ai import Agent
+    from pydantic_ai.exceptions import ModelHTTPError
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     rules = ProviderRules(reasoning_content="deepseek", thought_signatures=True)
     with ProviderEmulator(None, rules=rules) as provider:
 
@@ -126,6 +128,11 @@ async def test_pydantic_ai_speaks_chat_completions(start: Start, clients: list[A
 
 
 async def test_pydantic_ai_speaks_with_claude(start: Start, clients: list[Any]) -> None:
+    import anthropic
+    from pydantic_ai import Agent
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
     with ProviderEmulator(None, rules=STRICT) as provider:
         client = anthropic.AsyncAnthropic(base_url=await start(provider), api_key="k", max_retries=0)
         clients.append(client)

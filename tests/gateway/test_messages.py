@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
 import pytest
 from tests.gateway.conftest import OPENED, USER, Start
@@ -18,6 +17,9 @@ from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
+
+if TYPE_CHECKING:
+    import anthropic
 
 pytestmark = pytest.mark.one_backend
 
@@ -80,6 +82,8 @@ class Talk:
     """A client that keeps its conversation, and sends it with `change`."""
 
     def __init__(self, url: str, change: Change = exact, *, streams: bool = False, **given: Any) -> None:
+        import anthropic  # it takes seconds, and each process that collects these tests would do it
+
         self.client = anthropic.AsyncAnthropic(api_key="key", base_url=url, max_retries=0)
         OPENED.append(self.client)
         self.messages: list[dict[str, Any]] = []
@@ -128,6 +132,8 @@ def went_up(emulator: ProviderEmulator) -> dict[str, Any]:
 async def test_what_a_client_drops_comes_back(
     start: Start, provider: ProviderEmulator, change: Change, streams: bool
 ) -> None:
+    import anthropic
+
     with pytest.raises(anthropic.BadRequestError):
         await Talk(provider.anthropic_url, change, streams=streams).ask_the_time("direct")
     talk = Talk(await start(provider), change, streams=streams)
@@ -371,6 +377,8 @@ async def test_message_threads_of_the_sdk_survive_a_restart(
 async def test_the_tool_runner_of_the_sdk_keeps_its_conversation(
     store: Driver, provider: ProviderEmulator, start: Start
 ) -> None:
+    import anthropic
+
     asked: list[str] = []
 
     @anthropic.beta_async_tool
