@@ -215,7 +215,7 @@ def test_a_link_shows_a_run_that_did_not_end_well_as_it_was(serve: Any) -> None:
         return answers.pop(0)
 
     answers: list[Any] = []
-    running = serve(play)
+    running = serve(play, retry_attempts=0)
     asked = running.answer("How many rockets?", max_steps=1)
     thread = asked["thread_id"]
     path, question = f"/api/conversations/{thread}", running.history(thread)["messages"][0]["id"]
