@@ -37,7 +37,8 @@ def test_a_tool_is_tried_before_it_is_stored_then_given_to_a_skill_and_deleted(
     page.get_by_text("This is not valid JSON.").wait_for()
     assert page.get_by_role("button", name="Create").is_disabled()
     page.get_by_label("Arguments, as JSON Schema").fill(PARAMETERS)
-    page.get_by_label("Source", exact=True).select_option("space")
+    source = page.get_by_label("Source", exact=True)
+    source.select_option(label="space")
     page.get_by_label("SQL").fill("DROP TABLE rockets")
     page.get_by_role("button", name="Create").click()
     alert = page.get_by_role("alert")
@@ -77,6 +78,25 @@ def test_a_tool_is_tried_before_it_is_stored_then_given_to_a_skill_and_deleted(
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url("**/settings/tools")
     assert running.client.get("/api/catalog/skills/rocketry").json()["definition"]["tools"] == []
+
+
+def test_the_sample_data_is_offered_to_a_tool_and_an_agent(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/settings/tools?new")
+    source = page.get_by_label("Source", exact=True)
+    source.select_option(label="demo data: is added to the sources")
+    page.wait_for_function("() => [...document.querySelectorAll('select')].some((each) => each.value === 'sample')")
+    assert "demo" in [each["address"] for each in running.client.get("/api/sources").json()["sources"]]
+    page.get_by_label("Name", exact=True).fill("all")
+    page.get_by_label("Name for the model").fill("all_rockets")
+    page.get_by_label("SQL").fill("SELECT name FROM rockets LIMIT 1")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/settings/tools/all")
+    assert running.client.get("/api/catalog/tools/all").json()["definition"]["implementation"]["database"] == "sample"
+    page.goto(f"{running.url}/settings/agents?new")
+    source = page.get_by_label("Source", exact=True)
+    source.locator("option", has_text="sample").wait_for(state="attached")
+    assert source.locator("option").all_inner_texts() == ["Chosen with the question", "sample"]
 
 
 def test_what_is_not_saved_is_not_left_unasked_and_a_wrong_field_is_named(

@@ -35,6 +35,24 @@ def choose(page: Any, name: str, item: str) -> None:
     page.get_by_role("menuitem", name=item, exact=True).click()
 
 
+def covered(page: Any, what: str) -> list[str]:
+    """The elements that a message at the edge of the page covers."""
+    page.wait_for_function("() => document.getAnimations().every((each) => each.playState !== 'running')")
+    found: list[str] = page.evaluate(
+        """(what) => {
+            const said = [...document.querySelectorAll('[role=status]')].filter((each) => each.innerText.includes('Deleted'))
+            if (said.length !== 1) throw new Error(`${said.length} messages`)
+            const top = said[0].getBoundingClientRect()
+            const meets = (box) => box.height && box.top < top.bottom && box.bottom > top.top
+                && box.left < top.right && box.right > top.left
+            return [...document.querySelectorAll(what)].filter((each) => meets(each.getBoundingClientRect()))
+                .map((each) => each.outerHTML.slice(0, 200))
+        }""",
+        what,
+    )
+    return found
+
+
 def test_a_conversation_is_found_renamed_and_tagged(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     for question in QUESTIONS:
@@ -124,6 +142,14 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     choose(page, QUESTIONS[0], "Delete")
     listed(page, QUESTIONS[1])
     page.get_by_role("heading", name="Ask your data.").wait_for()
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert covered(page, "form") == []
+        page.keyboard.press("Control+k")
+        page.get_by_role("dialog").get_by_role("option").first.wait_for()
+        assert covered(page, "[role=dialog] :is(input, button, [role=option])") == []
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
     page.get_by_role("button", name="Undo").click()
     listed(page, *reversed(QUESTIONS))
     page.locator("main strong").wait_for()

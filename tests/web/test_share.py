@@ -37,6 +37,16 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     assert link.startswith(f"{running.url}/s/")
     page.get_by_role("button", name="Revoke the link").wait_for()
     running.answer("Thank you", thread_id=thread)
+    for question in ("And more?", "And the last?"):
+        running.answer(question, thread_id=thread)
+    whole = running.client.post(f"/api/conversations/{thread}/shares", json={}).json()["path"]
+    last = [each["id"] for each in running.history(thread)["messages"] if each["role"] == "user"][-1]
+    document = open_page(running, whole, viewport={"width": 1280, "height": 500})
+    drawn(document)
+    top = "(text) => [...document.querySelectorAll('article')].some((each) => each.innerText.includes(text) && %s)"
+    document.wait_for_function(top % "Math.abs(each.getBoundingClientRect().top - 115) < 60", arg=QUESTION)
+    document.goto(f"{running.url}{whole}?at={last}")
+    document.wait_for_function(top % "each.getBoundingClientRect().top < 500", arg="And the last?")
 
     reader = open_page(running, link.removeprefix(running.url), quiet=False)
     drawn(reader)

@@ -24,7 +24,7 @@ export function App() {
   return (
     <Boundary>
       <Suspense>
-        <SharedPage token={route.token} />
+        <SharedPage token={route.token} at={route.at} />
       </Suspense>
     </Boundary>
   );

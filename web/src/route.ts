@@ -14,7 +14,7 @@ export type Route =
   | { page: "new" }
   /** `at` is the id of an entry to show first. */
   | { page: "conversation"; id: string; at: string | null }
-  | { page: "shared"; token: string }
+  | { page: "shared"; token: string; at: string | null }
   /** `name` is a definition of the catalog that is edited; empty: a new one. */
   | { page: "settings"; section: SettingsPage; name?: string }
   | { page: "unknown" };
@@ -24,7 +24,7 @@ export function parse(path: string, query = ""): Route {
   const tail = rest.join("/");
   if (first === "" && tail === "") return { page: "new" };
   if (first === "c" && tail) return { page: "conversation", id: decoded(tail), at: new URLSearchParams(query).get("at") };
-  if (first === "s" && tail) return { page: "shared", token: decoded(tail) };
+  if (first === "s" && tail) return { page: "shared", token: decoded(tail), at: new URLSearchParams(query).get("at") };
   if (first === "settings") {
     const [named = "", ...below] = rest;
     const section = SETTINGS.find((each) => each === (named || "appearance"));

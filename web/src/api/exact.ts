@@ -17,27 +17,65 @@ export function parseExact(text: string): unknown {
 
 const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON;
 
+/** A number that would be sent as another one. */
+export class NumberTooLarge extends Error {}
+
+/** Digits that every number keeps. */
+const KEPT = 15;
+
 function toSend(_key: string, value: unknown, context?: Source): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const source = context?.source;
-  const isWhole = source === undefined ? Number.isInteger(value) : /^-?\d+$/.test(source);
-  if (isWhole && raw && source !== undefined) return raw(source);
-  if (isWhole || !Number.isFinite(value)) throw new SyntaxError("A number that this browser cannot keep.");
-  return value;
+  const digits = source?.replace(/[eE].*$/, "").replace(/\D/g, "").replace(/^0+/, "").length ?? Infinity;
+  if (Number.isFinite(value) && digits <= KEPT) return value;
+  if (!Number.isFinite(value) || !raw || source === undefined) throw new NumberTooLarge();
+  return raw(source);
 }
 
 /**
- * Reads JSON that a person wrote. A whole number that JavaScript would round is sent as it is written. Raises SyntaxError
- * for what is no JSON, and for a number that the browser cannot keep.
+ * Reads JSON that a person wrote. A number that JavaScript would round is sent as it is written. Raises SyntaxError for
+ * what is no JSON, and NumberTooLarge for a number that the browser cannot keep.
  */
 export const parseToSend = (text: string): Json => JSON.parse(text, toSend as (key: string, value: unknown) => unknown) as Json;
 
-/** Arguments as the server has them: a whole number that came as its text (`parseExact`) is a number again. */
-export function asArguments(args: JsonObject, parameters: JsonObject): JsonObject {
-  const properties = (parameters["properties"] ?? {}) as Record<string, { type?: unknown } | undefined>;
-  const exact = ([name, value]: [string, Json]): [string, Json] => {
-    const isNumber = ["integer", "number"].includes(String(properties[name]?.type));
-    return [name, isNumber && typeof value === "string" && /^-?[1-9]\d{15,}$/.test(value) && raw ? (raw(value) as Json) : value];
-  };
-  return Object.fromEntries(Object.entries(args).map(exact));
+/**
+ * Arguments as the server has them: a whole number that came as its text (`parseExact`) is a number again, at every depth.
+ * Where a schema takes texts too, a text stays one.
+ */
+export const asArguments = (args: JsonObject, parameters: JsonObject): JsonObject => asTaken(args, [parameters], parameters) as JsonObject;
+
+const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A value as one of the schemas takes it. */
+function asTaken(value: Json, schemas: readonly Json[], root: JsonObject): Json {
+  const taken = schemas.flatMap((schema) => meant(schema, root, 0));
+  if (typeof value === "string") {
+    const types = taken.flatMap(({ type }) => type ?? []);
+    const isNumber = types.some((type) => type === "integer" || type === "number") && !types.includes("string");
+    return isNumber && raw && /^-?[1-9]\d{15,}$/.test(value) ? (raw(value) as Json) : value;
+  }
+  if (Array.isArray(value)) return value.map((each, place) => asTaken(each, taken.map((schema) => itemOf(schema, place)), root));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, asTaken(each, taken.map((schema) => propertyOf(schema, name)), root)]));
+}
+
+/** Levels of alternatives and references: one may refer to itself. */
+const DEEPEST = 8;
+
+/** A schema with what stands in its place: its alternatives, and what it refers to. */
+function meant(schema: Json, root: JsonObject, level: number): JsonObject[] {
+  if (!isObject(schema) || level > DEEPEST) return [];
+  const reference = schema["$ref"];
+  const path = typeof reference === "string" && reference.startsWith("#/") ? reference.slice(2).split("/") : null;
+  const named = path === null ? [] : [path.reduce<Json>((at, key) => (isObject(at) ? (at[key] ?? null) : null), root)];
+  const others = ["anyOf", "oneOf", "allOf"].flatMap((key) => schema[key] ?? []);
+  return [schema, ...[...named, ...others].flatMap((each) => meant(each, root, level + 1))];
+}
+
+function itemOf({ prefixItems, items = null }: JsonObject, place: number): Json {
+  return (Array.isArray(prefixItems) ? prefixItems[place] : undefined) ?? items;
+}
+
+function propertyOf({ properties, additionalProperties = null }: JsonObject, name: string): Json {
+  return (isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined) ?? additionalProperties;
 }

@@ -46,4 +46,4 @@ export const shares = (thread: string, signal?: AbortSignal) => get<{ shares: Sh
 export const share = (thread: string, body: { ttl_seconds?: number }) => post<ShareMade>(at(thread, "/shares"), body);
 export const revoke = (thread: string, id: string) => request<void>("DELETE", at(thread, `/shares/${encodeURIComponent(id)}`));
 export const shared = (token: string, before: string | null, signal?: AbortSignal) =>
-  get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before })}`, signal);
+  get<SharedConversation>(`/api/shared/${encodeURIComponent(token)}${query({ before, limit: 200 })}`, signal);

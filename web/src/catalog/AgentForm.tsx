@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import * as catalog from "../api/catalog";
-import { models, sources } from "../api/sources";
+import { models } from "../api/sources";
 import { useT } from "../i18n";
 import styles from "./Catalog.module.css";
 import { textAt, textsAt, useForm } from "./draft";
-import { Amount, Flag, OneOf, Picks, Text } from "./fields";
+import { SourceField } from "./SourceField";
+import { Amount, Flag, Picks, Text } from "./fields";
 
 /** The fields of an agent. `self` is its name: it does not ask itself. */
 export function AgentForm({ self }: { self: string }) {
@@ -27,10 +28,8 @@ function Abilities({ self }: { self: string }) {
   const { definition } = useForm();
   const skills = useQuery({ queryKey: ["catalog", "skills"], queryFn: ({ signal }) => catalog.definitions("skills", signal) });
   const agents = useQuery({ queryKey: ["catalog", "agents"], queryFn: ({ signal }) => catalog.definitions("agents", signal) });
-  const found = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
   const chosen = new Set(textsAt(definition, "skills"));
   const tools = (skills.data?.items ?? []).filter((each) => chosen.has(each.name)).flatMap((each) => toolsOf(each));
-  const named = (found.data?.sources ?? []).filter((each) => each.origin === "catalog");
   return (
     <fieldset className={styles["group"]}>
       <legend className={styles["legend"]}>{t("catalog.can")}</legend>
@@ -42,7 +41,7 @@ function Abilities({ self }: { self: string }) {
         none={t("catalog.noOthers")}
         options={(agents.data?.items ?? []).filter((each) => each.name !== self).map((each) => ({ name: each.name, note: noteOf(each) }))}
       />
-      <OneOf path="config.source" label={t("catalog.source")} hint={t("catalog.sourceHint")} none={t("catalog.sourceAny")} options={named.map(({ name }) => ({ value: name, label: name }))} />
+      <SourceField path="config.source" label={t("catalog.source")} hint={t("catalog.sourceHint")} none={t("catalog.sourceAny")} />
     </fieldset>
   );
 }

@@ -1,10 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
 import type { CatalogItem } from "../api/catalog";
-import { sources } from "../api/sources";
 import type { JsonObject } from "../api/types";
 import { type MessageId, useT } from "../i18n";
 import { Note } from "../settings/parts";
 import styles from "./Catalog.module.css";
+import { SourceField } from "./SourceField";
 import { objectAt, textAt, useForm, wrongAt } from "./draft";
 import { Flag, ObjectText, OneOf, Text } from "./fields";
 import type { ToolType } from "./words";
@@ -123,11 +122,9 @@ function Parts({ type }: { type: Made }) {
 
 function Query() {
   const t = useT();
-  const found = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
-  const named = (found.data?.sources ?? []).filter((each) => each.origin === "catalog");
   return (
     <>
-      <OneOf path="implementation.database" label={t("catalog.database")} {...(found.data && !named.length ? { hint: t("catalog.noSources") } : {})} none={t("catalog.chooseSource")} options={named.map(({ name }) => ({ value: name, label: name }))} />
+      <SourceField path="implementation.database" label={t("catalog.database")} hint={t("catalog.noSources")} none={t("catalog.chooseSource")} />
       <Text path="implementation.sql_template" label={t("catalog.sql")} hint={t("catalog.sqlHint")} rows={6} code />
     </>
   );

@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from "react";
-import { parseToSend } from "../api/exact";
+import { NumberTooLarge, parseToSend } from "../api/exact";
 import type { Json, JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { classes } from "../ui";
@@ -94,7 +94,7 @@ interface OneOfProps extends FieldProps {
   options: readonly { value: string; label: string }[];
   none?: string;
   /** What else changes with it. */
-  onChange?: () => void;
+  onChange?: (value: string) => void;
 }
 
 export function OneOf({ options, none, onChange, ...field }: OneOfProps) {
@@ -104,7 +104,7 @@ export function OneOf({ options, none, onChange, ...field }: OneOfProps) {
   return (
     <Field {...field}>
       {(given) => (
-        <select {...given} className={styles["input"]} value={value} onChange={(event) => (set(field.path, event.target.value || undefined), onChange?.())}>
+        <select {...given} className={styles["input"]} value={value} onChange={(event) => (set(field.path, event.target.value || undefined), onChange?.(event.target.value))}>
           {none !== undefined && <option value="">{none}</option>}
           {!known && <option value={value}>{value}</option>}
           {options.map((each) => (
@@ -194,8 +194,8 @@ export function ObjectText({ rows, value, onChange, ...field }: ObjectProps) {
       if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new SyntaxError();
       unreadable(field.path, undefined);
       onChange(parsed as JsonObject);
-    } catch {
-      unreadable(field.path, t("catalog.noJson"));
+    } catch (error) {
+      unreadable(field.path, t(error instanceof NumberTooLarge ? "chat.noNumber" : "catalog.noJson"));
     }
   };
   return (

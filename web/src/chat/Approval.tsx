@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useRef, useState } from "react";
-import { asArguments, parseToSend } from "../api/exact";
+import { NumberTooLarge, asArguments, parseToSend } from "../api/exact";
 import type { JsonObject } from "../api/types";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
@@ -90,6 +90,13 @@ export function Approval({ conversation, call }: ApprovalProps) {
 
 class NoObject extends Error {}
 
+/** What a person wrote that are no arguments. */
+const KINDS = [
+  [SyntaxError, "chat.noJson"],
+  [NumberTooLarge, "chat.noNumber"],
+  [NoObject, "chat.noObject"],
+] as const;
+
 function objectOf(text: string): JsonObject {
   const value = parseToSend(text);
   if (value === null || typeof value !== "object" || Array.isArray(value)) throw new NoObject();
@@ -106,7 +113,8 @@ function useDecision(conversation: Conversation, call: string) {
     try {
       await actions.decide(conversation, call, made());
     } catch (error) {
-      setWrong(error instanceof SyntaxError ? t("chat.noJson") : error instanceof NoObject ? t("chat.noObject") : sentence(error));
+      const kind = KINDS.find(([each]) => error instanceof each);
+      setWrong(kind ? t(kind[1]) : sentence(error));
     } finally {
       setSending(false);
     }

@@ -19,7 +19,7 @@ import { Queue } from "./Queue";
 import styles from "./Thread.module.css";
 import { TurnView } from "./Turn";
 import * as actions from "./actions";
-import { whenLaidOut } from "./laidOut";
+import { whenLaidOut } from "./inTurn";
 import { withModel } from "./model";
 import { useThreadKeys } from "./useThreadKeys";
 

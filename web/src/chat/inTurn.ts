@@ -30,3 +30,6 @@ export function inTurn(work: () => void): () => void {
     if (place !== -1) waiting.splice(place, 1);
   };
 }
+
+/** Calls `act` when a column that has just come stands at its end, where it begins. */
+export const whenLaidOut = (act: () => void) => void requestAnimationFrame(() => requestAnimationFrame(act));

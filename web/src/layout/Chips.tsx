@@ -40,6 +40,9 @@ export function Chips({ choice }: { choice: Choice }) {
 /** A source as it is called: the sample database has the same name as the model of the demo. */
 export const sourceName = (source: string) => (source === "demo" ? t("shell.demoData") : source);
 
+/** A model as it is called. */
+export const modelName = (model: string) => (model === "demo" ? t("shell.demo") : model);
+
 function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();
   const chip = { icon: "data", label: t("shell.source"), value: source === null ? t("shell.noSource") : sourceName(source) } as const;

@@ -14,6 +14,7 @@ import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
 import { sourceName } from "./Chips";
 import styles from "./Header.module.css";
+import { useAsksSource } from "./choice";
 import { useDocumentTitle } from "./documentTitle";
 import { openDrawer } from "./drawer";
 import { useWidth } from "./width";
@@ -45,6 +46,7 @@ function Title({ threadId }: { threadId: string }) {
   const name = known && (known.label || t("shell.untitled"));
   useDocumentTitle(name);
   const agent = data?.agent ?? listed?.agent?.name;
+  const asks = useAsksSource(agent);
   const { parent } = data ?? {};
   return (
     <>
@@ -58,7 +60,7 @@ function Title({ threadId }: { threadId: string }) {
           {name}
         </h1>
       </div>
-      {known?.source && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
+      {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
     </>
   );

@@ -3,7 +3,7 @@ import { useAgents, useInfo } from "../api/server";
 import { useModel } from "../chat/model";
 import { useT } from "../i18n";
 import { Menu } from "../ui";
-import { Chip } from "./Chips";
+import { Chip, modelName } from "./Chips";
 
 const ModelChoices = lazy(() => import("./ModelChoices").then(({ ModelChoices }) => ({ default: ModelChoices })));
 
@@ -17,7 +17,7 @@ export function ModelChip({ threadId, agent }: { threadId: string | null; agent:
   if (own === undefined) return null;
   const asked = chosen ?? own;
   return (
-    <Menu align="start" trigger={<Chip icon="model" label={t("shell.model")} value={asked === "demo" ? t("shell.demo") : asked} />}>
+    <Menu align="start" trigger={<Chip icon="model" label={t("shell.model")} value={modelName(asked)} />}>
       <Suspense>
         <ModelChoices threadId={threadId} chosen={chosen} own={own} />
       </Suspense>

@@ -4,6 +4,7 @@ import { chooseModel } from "../chat/model";
 import { useT } from "../i18n";
 import { providerName } from "../settings/providers";
 import { MenuChoices } from "../ui";
+import { modelName } from "./Chips";
 import styles from "./Chips.module.css";
 
 /** What can be asked is looked for when the menu opens. */
@@ -13,9 +14,9 @@ export function ModelChoices({ threadId, chosen, own }: { threadId: string | nul
   const found = (data?.models ?? []).filter((each) => each.name !== own);
   const known = chosen === null || chosen === own || found.some((each) => each.name === chosen);
   const options = [
-    { value: "", label: own, note: t(own === "demo" ? "settings.model.demo" : "shell.modelOwn") },
-    ...(known ? [] : [{ value: chosen, label: chosen }]),
-    ...found.map(({ name, origin, provider }) => ({ value: name, label: name, note: t(`settings.model.${origin}`, { provider: providerName(provider) }) })),
+    { value: "", label: modelName(own), note: t(own === "demo" ? "settings.model.demo" : "shell.modelOwn") },
+    ...(known ? [] : [{ value: chosen, label: modelName(chosen) }]),
+    ...found.map(({ name, origin, provider }) => ({ value: name, label: modelName(name), note: t(`settings.model.${origin}`, { provider: providerName(provider) }) })),
   ];
   return (
     <>

@@ -30,6 +30,11 @@ export function useAsksAny(name: string | null | undefined): boolean {
   return agents.some((each) => each.name === name && each.asksSource && each.source === null);
 }
 
+/** Whether an agent asks a source at all: one may name a source, and have no skill for it. */
+export function useAsksSource(name: string | null | undefined): boolean {
+  return (useAgents().data ?? []).find((each) => each.name === name)?.asksSource ?? true;
+}
+
 const ANALYST: AgentInfo = { id: "", name: "analyst", description: "", asksSource: true, source: null, model: null };
 
 export interface Choice {
@@ -50,7 +55,7 @@ export function useChoice(): Choice {
   const first = agents[0] ?? ANALYST;
   const agent = agents.find((each) => each.id === id) ?? first;
   const isFree = agent.asksSource && agent.source === null;
-  const asked = isFree ? (source ?? info?.source ?? null) : agent.source;
+  const asked = !agent.asksSource ? null : isFree ? (source ?? info?.source ?? null) : agent.source;
   const fields = {
     ...(agent === first ? {} : { agent: agent.id }),
     ...(isFree && asked !== null ? { source: asked } : {}),

@@ -1,21 +1,23 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useCallback, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Problem } from "../api/problem";
 import * as api from "../api/shares";
-import { Column } from "../chat/Column";
+import { Column, type ColumnHandle } from "../chat/Column";
+import { whenLaidOut } from "../chat/inTurn";
 import { TurnView } from "../chat/Turn";
 import { useT } from "../i18n";
 import { dayAndTime } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
 import { useDocumentTitle } from "../layout/documentTitle";
+import { turnOf } from "../stream/merge";
 import type { Turn } from "../stream/types";
 import { Button, Skeleton } from "../ui";
 import styles from "./SharedPage.module.css";
 import { partOf } from "./fold";
 
-/** A conversation as it was when it was shared. Nothing can be done in it. */
-export function SharedPage({ token }: { token: string }) {
-  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+/** A conversation as it was when it was shared, read from its start as a document is. Nothing can be done in it. */
+export function SharedPage({ token, at }: { token: string; at: string | null }) {
+  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = useInfiniteQuery({
     queryKey: ["shared", token],
     queryFn: async ({ pageParam, signal }) => partOf(await api.shared(token, pageParam, signal)),
     initialPageParam: null as string | null,
@@ -24,11 +26,15 @@ export function SharedPage({ token }: { token: string }) {
   });
   const parts = data?.pages;
   const turns = useMemo(() => parts?.toReversed().flatMap((part) => part.turns) ?? [], [parts]);
-  const older = useCallback(() => void (isFetchingNextPage || fetchNextPage()), [isFetchingNextPage, fetchNextPage]);
+  // The pages lead from the end to the start.
+  useEffect(() => {
+    if (hasNextPage && !isFetching && error === null) void fetchNextPage();
+  }, [hasNextPage, isFetching, error, fetchNextPage]);
+  const isWhole = parts !== undefined && !hasNextPage;
   return (
     <main className={styles["page"]}>
       <Head label={parts?.[0]?.label} sharedAt={parts?.[0]?.sharedAt} />
-      {parts ? <Turns token={token} turns={turns} older={hasNextPage ? older : undefined} /> : <Absent error={error} onRetry={() => void refetch()} />}
+      {isWhole ? <Turns token={token} turns={turns} at={at} /> : <Absent error={error} onRetry={() => void (parts ? fetchNextPage() : refetch())} />}
     </main>
   );
 }
@@ -53,16 +59,21 @@ function Head({ label, sharedAt }: { label: string | undefined; sharedAt: string
 interface TurnsProps {
   token: string;
   turns: readonly Turn[];
-  older: (() => void) | undefined;
+  at: string | null;
 }
 
-function Turns({ token, turns, older }: TurnsProps) {
+function Turns({ token, turns, at }: TurnsProps) {
+  const column = useRef<ColumnHandle>(null);
+  useEffect(() => {
+    const first = (at === null ? undefined : turnOf(turns, at)) ?? turns[0];
+    if (first !== undefined) whenLaidOut(() => column.current?.toTurn(first.id));
+  }, [turns, at]);
   const reading = useMemo(() => ({ threadId: `s/${token}`, get: () => ({ turns }) }), [token, turns]);
   const render = useCallback(
     (turn: Turn) => <TurnView conversation={reading} turn={turn} isLast={false} editing={false} onEdit={nothing} onAsk={nothing} />,
     [reading],
   );
-  return <Column turns={turns} render={render} older={older} below={null} />;
+  return <Column ref={column} turns={turns} render={render} below={null} />;
 }
 
 const nothing = () => undefined;

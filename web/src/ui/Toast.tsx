@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useT } from "../i18n";
 import { useStore } from "../store";
 import { Button } from "./Button";
@@ -7,14 +7,24 @@ import styles from "./Toast.module.css";
 import { type Toast, toasts, unsay } from "./toasts";
 
 const STAYS_MS = 6000;
+/** So many are shown at a time, the newest. */
+const MOST = 3;
 
 /** What was said, the newest last. It stays while somebody points at it or has the focus in it. */
 export function Toasts() {
   const [held, setHeld] = useState(false);
+  const said = useStore(toasts);
+  const viewport = useRef<HTMLDivElement>(null);
+  // Dialogs begin below it.
+  useLayoutEffect(() => {
+    const end = said.length ? (viewport.current?.getBoundingClientRect().bottom ?? 0) : 0;
+    document.documentElement.style.setProperty("--toasts", `${Math.ceil(end)}px`);
+  }, [said]);
   return (
     // Pointed at, it stays: there is nothing to press.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
+      ref={viewport}
       role="status"
       className={styles["viewport"]}
       onPointerEnter={() => setHeld(true)}
@@ -22,7 +32,7 @@ export function Toasts() {
       onFocus={() => setHeld(true)}
       onBlur={() => setHeld(false)}
     >
-      {useStore(toasts).map((toast) => (
+      {said.slice(-MOST).map((toast) => (
         <One key={toast.id} toast={toast} held={held} />
       ))}
     </div>

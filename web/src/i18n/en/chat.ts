@@ -64,6 +64,7 @@ export const chat = {
   "chat.reject": "Reject",
   "chat.reason": "Why not? The model reads this.",
   "chat.noJson": "This is not valid JSON. Correct it and try again.",
+  "chat.noNumber": "A number here is too large to be sent as it is written. Give it as a text, or make it smaller.",
   "chat.noObject": "Give the arguments as one JSON object.",
   "chat.decidedApprove": "{tool} was approved{by}.",
   "chat.decidedEdit": "{tool} was approved{by}, with other arguments.",

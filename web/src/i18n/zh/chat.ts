@@ -64,6 +64,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.reject": "拒绝",
   "chat.reason": "为什么拒绝？模型会看到。",
   "chat.noJson": "这不是有效的 JSON，请改正后再试。",
+  "chat.noNumber": "有一个数太大，无法按原样发送。请改成文本，或改小。",
   "chat.noObject": "请把参数写成一个 JSON 对象。",
   "chat.decidedApprove": "{by}批准了 {tool}。",
   "chat.decidedEdit": "{by}修改参数后批准了 {tool}。",
