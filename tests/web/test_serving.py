@@ -67,7 +67,7 @@ def test_what_is_loaded_first_is_small(html: str) -> None:
     scripts = [*(each for each in files if each.endswith(".js")), max(languages(), key=packed_size)]
     styles = [each for each in files if each.endswith(".css")]
     assert len(list(languages())) == 2
-    assert any("Turn" in each for each in thread)
+    assert any("conversation" in each for each in thread)
     assert sum(map(packed_size, scripts)) <= SCRIPT, {path: packed_size(path) for path in scripts}
     assert sum(map(packed_size, styles)) <= STYLE, {path: packed_size(path) for path in styles}
 
