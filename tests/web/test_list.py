@@ -40,7 +40,8 @@ def covered(page: Any, what: str) -> list[str]:
     page.wait_for_function("() => document.getAnimations().every((each) => each.playState !== 'running')")
     found: list[str] = page.evaluate(
         """(what) => {
-            const said = [...document.querySelectorAll('[role=status]')].filter((each) => each.innerText.includes('Deleted'))
+            const said = [...document.querySelectorAll('[role=status]')]
+                .filter((each) => each.innerText.includes('Deleted'))
             if (said.length !== 1) throw new Error(`${said.length} messages`)
             const top = said[0].getBoundingClientRect()
             const meets = (box) => box.height && box.top < top.bottom && box.bottom > top.top
