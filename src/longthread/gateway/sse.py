@@ -57,14 +57,18 @@ class FinalEvent:
         ends = [len(data) - len(near) + end for end in ends]
         whole, rest = data[: ends[-1]], data[ends[-1] :]
         self._rest, self._last = [rest], rest[-3:]
-        if any(mark in whole for mark in self._marks):
+        if self._has_mark(whole):
             start = 0
             for end in ends:
-                if is_final(whole[start:end], self._final):
+                event = whole[start:end]
+                if self._has_mark(event) and is_final(event, self._final):
                     self._held = [whole[start:] + rest]
                     return whole[:start]
                 start = end
         return whole
+
+    def _has_mark(self, data: bytes) -> bool:
+        return any(mark in data for mark in self._marks)
 
     def end(self) -> bytes:
         """Return what was held back; the stream has ended."""
