@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
 from longthread.server.answers import (
+    AgentVersion,
     Attributes,
     DecidedCall,
     History,
@@ -25,13 +26,14 @@ from longthread.server.answers import (
 )
 from longthread.server.cursor import decode_cursor, encode_cursor
 from longthread.server.forks import Forks, forks_of
-from longthread.server.lineage import asked_by, lineage, ran
+from longthread.server.lineage import delegated, lineage, ran
 from longthread.server.observation import cut
 from longthread.server.paths import segment
 from longthread.store import approvals, attributes, branches, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import queue
 from longthread.store.questions.queue import QueuedQuestion
+from longthread.store.run_end import RunContent, ended_runs
 
 _CHUNK = 100
 """Entries that are read at a time."""
@@ -79,8 +81,9 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
     page = await _messages(tx, thread, tip, limit)
     forks = await forks_of(tx, thread, page.messages, page.firsts, last)
     run_ids = dict.fromkeys(run_id for entry in page.messages if (run_id := forks.run_of(entry)))
-    found = [await runs.find_run(tx, thread_id, run_id) for run_id in run_ids]
-    shown = [run for run in found if run is not None]
+    shown = await _contents(tx, thread_id, run_ids)
+    also = [] if last is None or last.id in run_ids else await _contents(tx, thread_id, [last.id])
+    views = {view["id"]: view for view in await _views(tx, thread_id, [*shown, *also])}
     seqs = [entry.seq for entry in page.messages] or [0]
     noted = await attributes.message_metadata(tx, thread_id, first=min(seqs), last=max(seqs))
     return {
@@ -92,9 +95,9 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
         "lastActiveAt": thread.updated_at.isoformat(),
         **attributes_json(thread),
         "messages": [_message(entry, noted.get(entry.seq, {}), forks) for entry in page.messages],
-        "runs": [await run_json(tx, run) for run in shown],
-        "steps": {run.id: _steps(await runs.steps_of(tx, run)) for run in shown} | _calls(page),
-        "run": await run_json(tx, last) if last else None,
+        "runs": [views[each.run.id] for each in shown],
+        "steps": {each.run.id: _steps(each.steps) for each in shown} | _calls(page),
+        "run": views[last.id] if last else None,
         "queue": [queued_view(each) for each in await queue.of_thread(tx, thread_id)],
         "before": encode_cursor(page.before) if page.before else None,
         "at": None,
@@ -123,18 +126,52 @@ def decided_call(call: Approval) -> DecidedCall:
 
 async def run_json(tx: Transaction, run: Run) -> RunView:
     """A run as JSON. An unfinished run that no process executes is `interrupted`."""
+    [view] = await _views(tx, run.thread_id, await _contents(tx, run.thread_id, [run.id]))
+    return view
+
+
+async def _contents(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> list[RunContent]:
+    """Those of a thread's runs that are there, in the order of their ids."""
+    ids = list(run_ids)
+    found = await ended_runs(tx, thread_id, ids)
+    for each in ids:
+        if each not in found and (run := await runs.find_run(tx, thread_id, each)) is not None:
+            steps, last = await runs.steps_of(tx, run), await runs.last_event(tx, thread_id, each)
+            found[each] = RunContent(run, steps, await runs.events_of_type(tx, thread_id, each, "warning"), last)
+    return [found[each] for each in ids if each in found]
+
+
+async def _views(tx: Transaction, thread_id: str, contents: Sequence[RunContent]) -> list[RunView]:
+    """Runs of one thread as JSON. What they have in common is read together."""
+    ids = [each.run.id for each in contents]
+    asked = await approvals.of_runs(tx, thread_id, ids)
+    answered = await runs.answers_of_runs(tx, thread_id, ids)
+    agents = {_agent_of(each.run): each.run for each in contents}
+    names = {agent: await ran(tx, run) for agent, run in agents.items()}
+    return [
+        await _run_view(tx, content, names[_agent_of(content.run)], calls, below)
+        for content, calls, below in zip(contents, asked, answered, strict=True)
+    ]
+
+
+def _agent_of(run: Run) -> tuple[str, int] | None:
+    return (run.agent.id, run.agent.version) if run.agent else None
+
+
+async def _run_view(
+    tx: Transaction, content: RunContent, agent: AgentVersion | None, asked: Sequence[Approval], below: Sequence[Run]
+) -> RunView:
+    run = content.run
     status = await runs.current_status(tx, run, alive=may_be_alive)
-    asked = await approvals.of_run(tx, run.thread_id, run.id)
     calls = [call for call in asked if call.decision is None]
-    warnings = await runs.events_of_type(tx, run.thread_id, run.id, "warning")
     return {
         "id": run.id,
         "status": status,
         "question": run.question,
         "source": run.source,
         "model": run.model,
-        "agent": await ran(tx, run),
-        "asked": await asked_by(tx, run),
+        "agent": agent,
+        "asked": [await delegated(tx, each) for each in below],
         "protocol": run.protocol,
         "max_steps": run.max_steps,
         "continues": run.continues,
@@ -144,8 +181,8 @@ async def run_json(tx: Transaction, run: Run) -> RunView:
         "unfinished": run.outcome.get("unfinished", ""),
         "edited_by": run.outcome.get("edited_by"),
         "approvals": [decided_call(call) for call in asked],
-        "warnings": [event.data.get("message", "") for event in warnings],
-        "last_event_seq": await runs.last_event(tx, run.thread_id, run.id),
+        "warnings": [event.data.get("message", "") for event in content.warnings],
+        "last_event_seq": content.last_event,
         "events": events_path(run),
     }
 

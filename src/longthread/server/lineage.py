@@ -31,12 +31,8 @@ async def lineage(tx: Transaction, thread: Thread) -> Lineage:
     }
 
 
-async def asked_by(tx: Transaction, run: Run) -> list[DelegatedRun]:
-    """The runs of other agents that a run called, each with its call and its thread."""
-    return [await _asked(tx, each) for each in await runs.answers(tx, run.thread_id, run.id)]
-
-
-async def _asked(tx: Transaction, run: Run) -> DelegatedRun:
+async def delegated(tx: Transaction, run: Run) -> DelegatedRun:
+    """A run that another agent's run asked for, with its call and its thread."""
     agent = await ran(tx, run)
     return {
         "thread_id": run.thread_id,

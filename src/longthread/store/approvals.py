@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from longthread.model.approval import Approval, Outcome
 from longthread.store.decoding import decoder
-from longthread.store.driver import Row, Transaction
+from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.store.encoding import dump
 from longthread.store.log import now
 from longthread.store.run_rows import time_of
@@ -36,6 +36,12 @@ async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]
     """Return all calls of a run that a person was asked about, oldest first."""
     rows = await tx.fetch("select_approvals", thread_id=thread_id, run_id=run_id)
     return [_approval(row) for row in rows]
+
+
+async def of_runs(tx: Transaction, thread_id: str, run_ids: Sequence[str]) -> list[list[Approval]]:
+    """Return the same for several runs of a thread, a list for each, with one request to the database."""
+    asked: list[QueryCall] = [("select_approvals", {"thread_id": thread_id, "run_id": each}) for each in run_ids]
+    return [[_approval(row) for row in rows] for rows in await tx.fetch_all(*asked)]
 
 
 async def pending(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:

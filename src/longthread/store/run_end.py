@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.entry import Entry
-from longthread.model.event import EventType, Mark
+from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Run, RunStatus, Step
-from longthread.store.driver import Transaction
+from longthread.store.driver import QueryCall, Row, Transaction
 from longthread.store.event_view import last_of, marks_of
-from longthread.store.run_blob import Packed, pack
-from longthread.store.run_rows import SAID, completed, event_of, step_of, text_of
+from longthread.store.run_blob import Packed, pack, unpack
+from longthread.store.run_rows import SAID, completed, ended, event_of, run_of, step_of, text_of
 
 _ENDLESS = 2**62
 _EVENT_OF: dict[RunStatus, EventType] = {"finished": "finished", "paused": "paused", "failed": "failed"}
@@ -69,12 +69,47 @@ def _without_call(step: Step) -> Step:
     return replace(step, call_id=None) if step.kind == "tool" and step.entry_seq else step
 
 
+@dataclass(frozen=True, slots=True)
+class RunContent:
+    """A run with its steps, its warnings, and the number of its last event."""
+
+    run: Run
+    steps: Sequence[Step]
+    warnings: Sequence[Event]
+    last_event: int
+
+
+async def ended_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> dict[str, RunContent]:
+    """Return those of a thread's runs that have ended, by id. However many they are, it asks the database twice."""
+    asked: list[QueryCall] = [("select_run", {"thread_id": thread_id, "id": each}) for each in run_ids]
+    rows = [row for [row] in filter(None, await tx.fetch_all(*asked)) if row["body"] is not None]
+    runs = [run_of(row) for row in rows]
+    bodies = [unpack(run, bytes(row["body"])) for run, row in zip(runs, rows, strict=True)]
+    said = await tx.fetch_all(*(_said_asked(packed) for packed in bodies))
+    return {
+        run.id: RunContent(
+            run=ended(run, packed.outcome, row),
+            steps=[step for step, _ in _completed(packed, its)],
+            warnings=[event for event in packed.events if event.type == "warning"],
+            last_event=row["last_event"],
+        )
+        for run, row, packed, its in zip(runs, rows, bodies, said, strict=True)
+    }
+
+
 async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:
     """Return an ended run's steps, completed from their entries."""
+    asked, values = _said_asked(packed)
+    return _completed(packed, await tx.fetch(asked, **values) if values["last"] else [])
+
+
+def _said_asked(packed: Packed) -> QueryCall:
+    """Ask for the entries of an ended run's steps."""
     seqs = [step.entry_seq for step, _ in packed.steps if step.entry_seq is not None]
-    if not seqs:
-        return list(packed.steps)
-    thread_id = packed.steps[0][0].thread_id
-    rows = await tx.fetch("select_said", thread_id=thread_id, first=min(seqs), last=max(seqs))
+    thread_id = packed.steps[0][0].thread_id if packed.steps else ""
+    return "select_said", {"thread_id": thread_id, "first": min(seqs, default=0), "last": max(seqs, default=0)}
+
+
+def _completed(packed: Packed, rows: Sequence[Row]) -> list[tuple[Step, Sequence[Mark]]]:
     said = {row["seq"]: row for row in rows}
     return [(completed(step, said.get(step.entry_seq)), marks) for step, marks in packed.steps]

@@ -14,7 +14,7 @@ from longthread.model.event import Event, EventType, Mark, unfinished_text
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
 from longthread.store import leases, log
 from longthread.store.decoding import Decoding
-from longthread.store.driver import Row, Transaction, one
+from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.encoding import dump
 from longthread.store.event_view import events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import IsAlive
@@ -200,7 +200,13 @@ async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]
 
 async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
     """Return other agents' runs that answer a run's calls, in the threads below, oldest first."""
-    return [_run(row) for row in await tx.fetch("select_answers", thread_id=thread_id, run_id=run_id)]
+    return (await answers_of_runs(tx, thread_id, [run_id]))[0]
+
+
+async def answers_of_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> list[list[Run]]:
+    """Return the same for several runs of a thread, a list for each, with one request to the database."""
+    asked: list[QueryCall] = [("select_answers", {"thread_id": thread_id, "run_id": each}) for each in run_ids]
+    return [[_run(row) for row in rows] for rows in await tx.fetch_all(*asked)]
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:

@@ -29,6 +29,7 @@ from longthread.store.maintenance.expiry import expire
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.status import status_of
+from longthread.store.run_end import RunContent, ended_runs
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
@@ -36,7 +37,7 @@ from longthread.testing.contract.base import USER, Contract, OpenStore, branch_i
 from longthread.testing.contract.graphs import at, graph_on, history, turn
 from longthread.testing.contract.graphs import logged as said
 from longthread.testing.contract.graphs import turns as graph_turns
-from longthread.testing.contract.history import run_id, seen, turns
+from longthread.testing.contract.history import KINDS, run_id, seen, turns
 from longthread.testing.contract.memories import OWNER, SOON, contents, kept
 from longthread.testing.contract.recall import found, silent
 from longthread.testing.contract.runs import alive, begun, dead
@@ -124,6 +125,25 @@ class RetentionContract(Contract):
         )
         assert [warning] in after["typed"][0]
         assert [step.index for step in after["all steps"]] == list(range(19))
+
+    async def test_ended_runs_are_read_together_as_one_by_one(self, store: Driver) -> None:
+        await turns(store, 2 * len(KINDS))
+        async with store.writing() as tx:
+            await registered(tx, "o")
+            await runs.begin(tx, "t", NewRun(run_id(2 * len(KINDS)), "q", None, "m", "auto", 5), owner="o", alive=alive)
+        async with store.reading() as tx:
+            every = await runs.list_runs(tx, "t", limit=99)
+            live, *ended = every
+            found = await ended_runs(tx, "t", [run.id for run in every] + ["none"])
+            assert live.id not in found and set(found) == {run.id for run in ended}
+            for run in ended:
+                warnings = await runs.events_of_type(tx, "t", run.id, "warning")
+                steps, last = await runs.steps_of(tx, run), await runs.last_event(tx, "t", run.id)
+                assert found[run.id] == RunContent(run, steps, warnings, last)
+            ids = [run.id for run in ended]
+            assert await approvals.of_runs(tx, "t", ids) == [await approvals.of_run(tx, "t", each) for each in ids]
+            assert await runs.answers_of_runs(tx, "t", ids) == [await runs.answers(tx, "t", each) for each in ids]
+            assert await ended_runs(tx, "t", []) == {}
 
     async def test_many_runs_go_a_few_at_once(self, store: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("longthread.store.maintenance.retention.RUNS_AT_ONCE", 3)
