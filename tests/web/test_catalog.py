@@ -118,6 +118,10 @@ def test_what_is_not_saved_is_not_left_unasked_and_a_wrong_field_is_named(
     page.get_by_role("alert").get_by_text("config.temperature").wait_for()
     page.wait_for_function("() => document.activeElement.getAttribute('aria-invalid') === 'true'")
     assert page.get_by_label("Temperature").get_attribute("aria-invalid") == "true"
+    chinese = open_page(running, "/settings/agents/clerk", quiet=False, locale="zh-CN")
+    chinese.get_by_label("温度").fill("9")
+    chinese.get_by_role("button", name="保存").click()
+    chinese.get_by_text("应为允许范围内的数字（it must be a number from 0").first.wait_for()
     page.get_by_label("Temperature").fill("")
     page.get_by_label("Name", exact=True).fill("editor")
     page.get_by_role("checkbox", name="assistant").check()

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from longthread import errors
 from longthread.errors import CatalogInvalid, InvalidInput, LongthreadError
 from longthread.server.requests import route_of
-from longthread.tools.catalog.fields import FieldProblem
+from longthread.tools.catalog.fields import FieldKind, FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -79,11 +79,34 @@ _STATUS: dict[type[LongthreadError], int] = {
 _log = logging.getLogger(__name__)
 
 
+_KINDS: dict[str, FieldKind] = {
+    "missing": "missing",
+    "string_too_short": "missing",
+    "string_too_long": "too_long",
+    "string_type": "not_text",
+    "extra_forbidden": "unknown_field",
+    "bool_type": "not_flag",
+    "bool_parsing": "not_flag",
+    "list_type": "not_list",
+    "dict_type": "not_object",
+    "model_attributes_type": "not_object",
+    "int_type": "not_number",
+    "int_parsing": "not_number",
+    "int_from_float": "not_number",
+    "float_type": "not_number",
+    "float_parsing": "not_number",
+    "greater_than_equal": "not_number",
+    "less_than_equal": "not_number",
+}
+"""By the type of a problem of Pydantic's."""
+
+
 class Wrong(TypedDict):
-    """A part of a request that is wrong, such as `body.question`, and why."""
+    """A part of a request that is wrong, such as `body.question`, and why, for people and for programs."""
 
     at: str
     message: str
+    kind: FieldKind
 
 
 class ProblemBody(TypedDict):
@@ -141,7 +164,9 @@ async def _known(request: Request, error: Exception) -> Problem:
     members: dict[str, Any] = {name: params[name] for name in ("thread", "run") if name in params}
     if isinstance(error, CatalogInvalid):
         placed = [each for each in error.problems if isinstance(each, FieldProblem)]
-        members["errors"] = [Wrong(at=f"body.definition.{each.field}", message=each.reason) for each in placed]
+        members["errors"] = [
+            Wrong(at=f"body.definition.{each.field}", message=each.reason, kind=each.kind) for each in placed
+        ]
     return Problem(status, error.code, str(error), path=request.url.path, params=params, **members)
 
 
@@ -160,6 +185,7 @@ async def _invalid(request: Request, error: Exception) -> Problem:
         {
             "at": ".".join(map(str, each["loc"])),
             "message": unknown if each["type"] == "extra_forbidden" else str(each["msg"]),
+            "kind": _KINDS.get(each["type"], "other"),
         }
         for each in found
     ]

@@ -145,10 +145,12 @@ def test_each_wrong_field_of_a_definition_is_named(serve: Any) -> None:
     wrong = running.client.put("/api/catalog/agents/x", json={"definition": {"config": config, "skils": []}}).json()
     at = [each["at"].removeprefix("body.definition.") for each in wrong["errors"]]
     assert at == ["system_prompt", "config.temperature", "config.max_steps", "skils"]
+    assert [each["kind"] for each in wrong["errors"]] == ["missing", "not_number", "not_number", "unknown_field"]
     assert (wrong["code"], wrong["errors"][0]["message"]) == ("catalog_invalid", "it is missing. Give a text.")
     names = {"system_prompt": "x", "skills": ["nope"], "config": {"source": "nowhere"}}
     wrong = running.client.put("/api/catalog/agents/x", json={"definition": names}).json()
     assert [each["at"] for each in wrong["errors"]] == ["body.definition.skills[0]", "body.definition.config.source"]
+    assert {each["kind"] for each in wrong["errors"]} == {"unknown_name"}
     query = {"type": "query", "implementation": {"database": "main", "sql_template": "DROP TABLE t"}}
     wrong = running.client.put("/api/catalog/tools/x", json={"definition": query | {"schema": {"name": "x"}}}).json()
     assert [each["at"] for each in wrong["errors"]] == ["body.definition.implementation"]

@@ -7,7 +7,7 @@ import { RowsTable } from "../chat/RowsTable";
 import { asJson } from "../chat/visible";
 import { useT } from "../i18n";
 import { duration } from "../i18n/format";
-import { sentence, told } from "../i18n/sentence";
+import { fieldsOf, sentence, told } from "../i18n/sentence";
 import { Note, Part } from "../settings/parts";
 import { Button } from "../ui";
 import { Arguments } from "./Arguments";
@@ -68,7 +68,7 @@ function useTrial({ isBuiltIn, name, definition, draft }: TrialProps) {
       const { observation } = await api.tryTool(named || name, { args, ...more });
       setOutcome({ observation, took: performance.now() - began });
     } catch (error) {
-      const fields = Object.entries((error as { fields?: Record<string, string> }).fields ?? {});
+      const fields = Object.entries(fieldsOf(error));
       setOutcome({ failure: fields.length ? fields.map(([field, text]) => `${field}: ${text}`).join("\n") : sentence(error) });
     } finally {
       setBusy(false);

@@ -1,10 +1,9 @@
 import { useCallback, useMemo, useState } from "react";
 import { queryClient } from "../api/cache";
 import * as api from "../api/catalog";
-import { Problem } from "../api/problem";
 import type { Json, JsonObject } from "../api/types";
 import { useT } from "../i18n";
-import { sentence } from "../i18n/sentence";
+import { fieldsOf, sentence } from "../i18n/sentence";
 import { type CatalogPage, navigate, toDefinition } from "../route";
 import { say } from "../ui";
 import { type Form, put } from "./draft";
@@ -72,7 +71,7 @@ export function useDraft(kind: CatalogPage, item: api.CatalogItem | null) {
       navigate(toDefinition(kind, made.name), { replace: true, saved: true });
       await refreshCatalog();
     } catch (error) {
-      const fields = error instanceof Problem ? error.fields : {};
+      const fields = fieldsOf(error);
       setWrong(fields);
       setFailure(Object.keys(fields).length ? null : sentence(error));
       setRefused((now) => now + 1);

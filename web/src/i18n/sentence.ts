@@ -1,4 +1,4 @@
-import { Offline, Problem } from "../api/problem";
+import { type FieldProblem, Offline, Problem } from "../api/problem";
 import type { JsonObject } from "../api/types";
 import { type Values, isComplete, isMessage, t } from "./index";
 
@@ -25,4 +25,15 @@ export function sentence(error: unknown): string {
   if (error instanceof Problem) return told({ type: error.code, message: error.message, params: error.params });
   if (error instanceof Offline) return t("problem.offline");
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What is wrong with the fields of a definition, by field, in the page's language; the server's words are beside it. */
+export function fieldsOf(error: unknown): Record<string, string> {
+  const fields = error instanceof Problem ? Object.entries(error.fields) : [];
+  return Object.fromEntries(fields.map(([name, wrong]) => [name, toldField(wrong)]));
+}
+
+function toldField({ kind, message }: FieldProblem): string {
+  const id = `field.${kind}`;
+  return isMessage(id) ? t(id, { detail: message } as Values) : message;
 }

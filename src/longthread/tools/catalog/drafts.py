@@ -47,7 +47,7 @@ def draft_of(document: DefinitionDocument, problems: list[str]) -> DefinitionDra
     id_ = _id(fields)
     name, body = _READERS[document.kind](fields, document)
     fields.finish()
-    problems += [FieldProblem(each.field, each.reason, document.label) for each in found]
+    problems += [FieldProblem(each.field, each.reason, document.label, each.kind) for each in found]
     return DefinitionDraft(document, name, body, id_)
 
 

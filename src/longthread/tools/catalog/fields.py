@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 LONGEST_NAME = 100
 """Characters of a name (document 002)."""
+
+
+FieldKind = Literal[
+    "missing",
+    "too_long",
+    "not_text",
+    "not_number",
+    "not_flag",
+    "not_object",
+    "not_list",
+    "twice",
+    "unknown_field",
+    "unknown_name",
+    "other",
+]
+"""What is wrong with a field, for programs. `not_number` is also a number out of its range."""
 
 
 class FieldProblem(str):
@@ -15,11 +31,12 @@ class FieldProblem(str):
 
     field: str
     reason: str
+    kind: FieldKind
 
-    def __new__(cls, field: str, reason: str, where: str = "") -> FieldProblem:
+    def __new__(cls, field: str, reason: str, where: str = "", kind: FieldKind = "other") -> FieldProblem:
         """A problem of the definition at `where`."""
         self = super().__new__(cls, f"{where}, {field}: {reason}" if where else f"{field}: {reason}")
-        self.field, self.reason = field, reason
+        self.field, self.reason, self.kind = field, reason, kind
         return self
 
 
@@ -32,9 +49,9 @@ class FieldReader:
         self._path = path
         self._known: list[str] = []
 
-    def problem(self, name: str, text: str) -> None:
+    def problem(self, name: str, text: str, kind: FieldKind = "other") -> None:
         """Adds a problem of a field."""
-        self.problems.append(FieldProblem(self._at(name), text))
+        self.problems.append(FieldProblem(self._at(name), text, kind=kind))
 
     def has(self, name: str) -> bool:
         """Whether a field is given."""
@@ -45,14 +62,14 @@ class FieldReader:
         value = self._get(name)
         if value is None or value == "":
             if required:
-                self.problem(name, "it is missing. Give a text.")
+                self.problem(name, "it is missing. Give a text.", "missing")
             return None
         if not isinstance(value, str):
-            self.problem(name, f"it must be a text, and is {short(value)}.{_quotes(value)}")
+            self.problem(name, f"it must be a text, and is {short(value)}.{_quotes(value)}", "not_text")
         elif not value.strip():
-            self.problem(name, "it is blank. Give a text.")
+            self.problem(name, "it is blank. Give a text.", "missing")
         elif len(value) > longest:
-            self.problem(name, f"it has {len(value):,} characters, and the limit is {longest:,}.")
+            self.problem(name, f"it has {len(value):,} characters, and the limit is {longest:,}.", "too_long")
         else:
             return value
         return None
@@ -63,7 +80,7 @@ class FieldReader:
         if value is None:
             return default
         if not isinstance(value, bool):
-            self.problem(name, f"it must be true or false, and is {short(value)}.")
+            self.problem(name, f"it must be true or false, and is {short(value)}.", "not_flag")
             return default
         return value
 
@@ -77,17 +94,17 @@ class FieldReader:
         if not fits or (above and value <= least):
             kind = "a whole number" if whole else "a number"
             begins = f"above {least:g}" if above else f"from {least:g}"
-            self.problem(name, f"it must be {kind} {begins}, at most {most:g}, and is {short(value)}.")
+            self.problem(name, f"it must be {kind} {begins}, at most {most:g}, and is {short(value)}.", "not_number")
 
     def object(self, name: str, *, required: bool = False) -> dict[str, Any]:
         """An object, by default empty."""
         value = self._get(name)
         if value is None:
             if required:
-                self.problem(name, "it is missing. Give an object.")
+                self.problem(name, "it is missing. Give an object.", "missing")
             return {}
         if not isinstance(value, Mapping):
-            self.problem(name, f"it must be an object, and is {short(value)}.")
+            self.problem(name, f"it must be an object, and is {short(value)}.", "not_object")
             return {}
         return dict(value)
 
@@ -97,7 +114,7 @@ class FieldReader:
         if value is None:
             return []
         if not isinstance(value, Sequence) or isinstance(value, str):
-            self.problem(name, f"it must be a list, and is {short(value)}.")
+            self.problem(name, f"it must be a list, and is {short(value)}.", "not_list")
             return []
         return list(value)
 
@@ -106,9 +123,11 @@ class FieldReader:
         found: list[str] = []
         for place, value in enumerate(self.items(name)):
             if not isinstance(value, str) or not value.strip():
-                self.problem(f"{name}[{place}]", f"it must be a text, and is {short(value)}.{_quotes(value)}")
+                self.problem(
+                    f"{name}[{place}]", f"it must be a text, and is {short(value)}.{_quotes(value)}", "not_text"
+                )
             elif value in found:
-                self.problem(f"{name}[{place}]", f"{value} stands there twice.")
+                self.problem(f"{name}[{place}]", f"{value} stands there twice.", "twice")
             else:
                 found.append(value)
         return found
@@ -121,7 +140,7 @@ class FieldReader:
         """Adds a problem for each unknown field."""
         for name in self._data:
             if name not in self._known:
-                self.problem(name, f"there is no such field.{near(name, self._known)}")
+                self.problem(name, f"there is no such field.{near(name, self._known)}", "unknown_field")
 
     def _get(self, name: str) -> Any:
         if name not in self._known:

@@ -14,7 +14,7 @@ from longthread.store.catalog import StoredDefinition
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.changes import Change, compared
 from longthread.tools.catalog.drafts import DefinitionDraft
-from longthread.tools.catalog.fields import FieldProblem, near
+from longthread.tools.catalog.fields import FieldKind, FieldProblem, near
 from longthread.tools.catalog.names import DefinitionKey, Names
 
 _RESERVED = {tool_of(each).function for (kind, _), each in BUILTIN.items() if kind == "tool"}
@@ -53,9 +53,14 @@ def planned(known: KnownCatalog, drafts: Sequence[DefinitionDraft], problems: li
     labels = {(each.kind, each.id): draft.document.label for each, draft in zip(made, drafts, strict=True)}
     _expect_names_free(after, labels, problems)
     problems += [
-        FieldProblem(field, text, labels.get((each.kind, each.id), f"{each.kind} {each.name}, which is there"))
+        FieldProblem(
+            wrong.field,
+            wrong.reason,
+            labels.get((each.kind, each.id), f"{each.kind} {each.name}, which is there"),
+            wrong.kind,
+        )
         for each in _affected(before, after, labels)
-        for field, text in _wrong(after, each)
+        for wrong in _wrong(after, each)
     ]
     return [_change(before, after, each, labels) for each in made]
 
@@ -99,11 +104,12 @@ def _resolved(after: Names, made: Definition, draft: DefinitionDraft, problems: 
         found = after.named(kind, reference)
         if len(found) == 1:
             return found[0].id
+        what: FieldKind = "other" if found else "unknown_name"
         if found:
             problem = f"several {kind}s are called {reference} ({', '.join(each.id for each in found)}). Give an id."
         else:
             problem = f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
-        problems.append(FieldProblem(field, problem, draft.document.label))
+        problems.append(FieldProblem(field, problem, draft.document.label, what))
         return reference
 
     if made.kind == "agent":
@@ -143,18 +149,19 @@ def _affected(before: Names, after: Names, labels: Mapping[DefinitionKey, str]) 
     return list(found.values())
 
 
-def _wrong(after: Names, each: Definition) -> Iterator[tuple[str, str]]:
-    """The problems of a definition in its catalog: each a field, and why."""
+def _wrong(after: Names, each: Definition) -> Iterator[FieldProblem]:
+    """The problems of a definition in its catalog: each a field and why."""
     for kind, reference in references(each.kind, each.body):
         if kind in BY_NAME and after.target(kind, reference) is None:
-            yield _REFERRING[each.kind], f"there is no {kind} {reference}.{near(reference, after.names(kind))}"
+            there = near(reference, after.names(kind))
+            yield FieldProblem(_REFERRING[each.kind], f"there is no {kind} {reference}.{there}", kind="unknown_name")
     if each.kind == "agent":
-        yield from _cycle(after, each)
-        yield from _calls_twice(after, each)
+        yield from (FieldProblem(*wrong) for wrong in _cycle(after, each))
+        yield from (FieldProblem(*wrong) for wrong in _calls_twice(after, each))
     elif each.kind == "skill":
-        yield from _wrong_params(after, each)
+        yield from (FieldProblem(*wrong) for wrong in _wrong_params(after, each))
     elif each.kind == "tool" and not each.is_builtin and tool_of(each).function in _RESERVED:
-        yield "schema.name", f"{tool_of(each).function} is a name of Longthread's own. Give another."
+        yield FieldProblem("schema.name", f"{tool_of(each).function} is a name of Longthread's own. Give another.")
 
 
 def _cycle(after: Names, agent: Definition) -> Iterator[tuple[str, str]]:

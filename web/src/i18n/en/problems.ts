@@ -47,4 +47,16 @@ export const problems = {
   "problem.model_not_allowed": "The model {model} may not be asked from here. You may ask: {allowed}.",
   "problem.tool_on_command_line": "The tool {tool} acts with the rights of the server's user: it runs code or a program, sends a secret, or asks addresses inside your network. Whoever runs this server defines it there. All but its implementation can be changed here.",
   "problem.upload_too_large": "The file has more than {limit} MB. Put it where the server runs, and add it by its path.",
+  // In English, the server's own words are enough.
+  "field.missing": "{detail}",
+  "field.too_long": "{detail}",
+  "field.not_text": "{detail}",
+  "field.not_number": "{detail}",
+  "field.not_flag": "{detail}",
+  "field.not_object": "{detail}",
+  "field.not_list": "{detail}",
+  "field.twice": "{detail}",
+  "field.unknown_field": "{detail}",
+  "field.unknown_name": "{detail}",
+  "field.other": "{detail}",
 };
