@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from longthread.model.run import Step
 from longthread.settings import Price
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
-
-_RUNS = 1_000_000
+from longthread.store.run_end import bare_steps
 
 
 @dataclass(slots=True)
@@ -49,22 +48,23 @@ class ThreadUsage:
     fallbacks: dict[str, ModelUsage] = field(default_factory=dict)
     """What other models answered in place of those, by the run's model."""
 
-    def add(self, steps: Iterable[Step], models: Mapping[str, str]) -> None:
-        """Add a thread's steps. `models` are the models of its runs."""
+    def add(self, model: str, steps: Iterable[Step]) -> None:
+        """Add a run of a model by its steps."""
+        self.runs += 1
         for step in steps:
             if step.kind == "tool":
                 self.tool_calls += 1
             elif step.status != "running":
                 kind = self.fallbacks if step.usage.get("fallback") else self.models
-                kind.setdefault(models.get(step.run_id, ""), ModelUsage()).add(step)
+                kind.setdefault(model, ModelUsage()).add(step)
 
 
 async def usage_of(tx: Transaction, thread_id: str, *, user_id: str) -> ThreadUsage:
-    """Return what a user's thread has used, with those below it. It reads all steps. Raises ThreadNotFound."""
+    """Return what a user's thread has used, with those below it. It reads all runs, without their messages. Raises
+    ThreadNotFound."""
     await log.find_thread(tx, thread_id, user_id=user_id)
     found = ThreadUsage()
     for each in (thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)):
-        its_runs = await runs.list_runs(tx, each, limit=_RUNS)
-        found.runs += len(its_runs)
-        found.add(await runs.steps_from(tx, each, 0), {run.id: run.model for run in its_runs})
+        for run, steps in await bare_steps(tx, each):
+            found.add(run.model, await runs.steps_of(tx, run) if steps is None else steps)
     return found

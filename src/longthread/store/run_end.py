@@ -97,6 +97,17 @@ async def ended_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) ->
     }
 
 
+async def bare_steps(tx: Transaction, thread_id: str) -> list[tuple[Run, Sequence[Step] | None]]:
+    """Return all of a thread's runs, newest first, with their steps as they are stored: without what entries hold. A
+    run that has not ended has None."""
+    found: list[tuple[Run, Sequence[Step] | None]] = []
+    for row in await tx.fetch("select_runs", thread_id=thread_id, limit=_ENDLESS):
+        run = run_of(row)
+        has_ended = row["body"] is not None
+        found.append((run, [step for step, _ in unpack(run, bytes(row["body"])).steps] if has_ended else None))
+    return found
+
+
 async def completed_steps(tx: Transaction, packed: Packed) -> list[tuple[Step, Sequence[Mark]]]:
     """Return an ended run's steps, completed from their entries."""
     asked, values = _said_asked(packed)

@@ -29,7 +29,7 @@ from longthread.store.maintenance.expiry import expire
 from longthread.store.maintenance.prune import Pruned, prune
 from longthread.store.maintenance.retention import Retention, RetentionPolicy
 from longthread.store.maintenance.status import status_of
-from longthread.store.run_end import RunContent, ended_runs
+from longthread.store.run_end import RunContent, bare_steps, ended_runs
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
@@ -140,6 +140,11 @@ class RetentionContract(Contract):
                 warnings = await runs.events_of_type(tx, "t", run.id, "warning")
                 steps, last = await runs.steps_of(tx, run), await runs.last_event(tx, "t", run.id)
                 assert found[run.id] == RunContent(run, steps, warnings, last)
+            [(first, none), *bare] = await bare_steps(tx, "t")
+            assert (first.id, none) == (live.id, None)
+            assert [(run.id, [step.usage for step in steps or ()]) for run, steps in bare] == [
+                (run.id, [step.usage for step in found[run.id].steps]) for run in ended
+            ]
             ids = [run.id for run in ended]
             assert await approvals.of_runs(tx, "t", ids) == [await approvals.of_run(tx, "t", each) for each in ids]
             assert await runs.answers_of_runs(tx, "t", ids) == [await runs.answers(tx, "t", each) for each in ids]
