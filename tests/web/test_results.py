@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.server.apps import played
+from tests.web.conftest import SHOTS
 from tests.web.looking import ask
 
 pytestmark = pytest.mark.browser
@@ -43,6 +44,18 @@ def test_rows_come_page_by_page_and_sorted_and_keep_all_digits(serve: Any, open_
     assert cells(result, 1) == ["2", "9,007,199,254,740,000,002", ""]
     assert result.locator("tbody tr").count() == 20
     assert result.get_by_text("1–20 of 150").is_visible()
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    result.get_by_text("100 of 150 rows are printed.").wait_for()
+    assert result.locator("tbody tr").count() == 100
+    assert not result.get_by_role("button", name="More about this result").is_visible()
+    assert not result.get_by_role("tab", name="Table").is_visible()
+    assert result.locator("th", has_text="said").is_visible()
+    SHOTS.mkdir(exist_ok=True)
+    tab.screenshot(path=SHOTS / "printed.png")
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    tab.emulate_media(media="screen")
+    result.get_by_text("1–20 of 150").wait_for()
     result.get_by_role("button", name="said", exact=True).click()
     result.locator("tbody tr:first-child td:first-child", has_text="2").wait_for()
     assert "run again" in result.inner_text()

@@ -1,7 +1,10 @@
 /* oxlint-disable react/no-array-index-key -- rows and columns are known by their places alone: columns may share a name */
 import { useEffect, useRef } from "react";
+import { printing } from "../chat/printing";
 import { locale, useT } from "../i18n";
+import { number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
+import { useStore } from "../store";
 import { Button, classes } from "../ui";
 import { Pager } from "./Pager";
 import styles from "./ResultTable.module.css";
@@ -20,19 +23,29 @@ interface ResultTableProps {
 }
 
 const NONE: readonly number[] = [];
+/** Rows on paper, of those that the page holds. */
+const MOST_PRINTED = 100;
 
 /** The rows of a result, page by page, in a box that scrolls by itself. */
 export function ResultTable({ threadId, result, size = 20, marked = NONE }: ResultTableProps) {
   const t = useT();
   const rows = useRows(threadId, result, size, marked[0]);
+  const prints = useStore(printing) && rows.sort.column === null;
   if (rows.total === 0) return <p className={styles["empty"]}>{t("results.noRows")}</p>;
   return (
     <>
-      <Box result={result} rows={rows} marked={rows.sort.column === null ? marked : []} />
+      <Box result={result} rows={prints ? { ...rows, rows: result.rows.slice(0, MOST_PRINTED), offset: 0 } : rows} marked={rows.sort.column === null ? marked : []} />
       <Notes rows={rows} />
-      <Pager rows={rows} size={size} />
+      {prints ? <Printed rows={Math.min(result.rows.length, MOST_PRINTED)} total={rows.total} /> : <Pager rows={rows} size={size} />}
     </>
   );
+}
+
+/** How many of the rows are on paper. */
+function Printed({ rows, total }: { rows: number; total: number | null }) {
+  const t = useT();
+  if (total === rows) return null;
+  return <p className={styles["note"]}>{total === null ? t("results.printedOfMany", { n: number(rows) }) : t("results.printed", { n: number(rows), total: number(total) })}</p>;
 }
 
 function Box({ result, rows, marked }: { result: QueryResult; rows: Rows; marked: readonly number[] }) {

@@ -13,6 +13,8 @@ export const results = {
   "results.rerun": "The query was run again for these rows: the data may have changed since.",
   "results.notWhole": "The database has more rows. They cannot be loaded here.",
   "results.cut": "{n, plural, one {A long value is shortened. The files have it whole.} other {{n} long values are shortened. The files have them whole.}}",
+  "results.printed": "{n} of {total} rows are printed. Export has them all.",
+  "results.printedOfMany": "The first {n} rows are printed. Export has more.",
   "results.place": "{from}–{to} of {total}",
   "results.placeOfMany": "{from}–{to} of very many",
   "results.before": "Rows before",

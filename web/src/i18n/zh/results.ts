@@ -13,6 +13,8 @@ export const results: Record<keyof typeof en, string> = {
   "results.rerun": "为了这些行重新执行了查询：数据可能已有变化。",
   "results.notWhole": "数据库中还有更多行，但这里无法加载。",
   "results.cut": "{n, plural, other {有 {n} 个长值被截短，文件中是完整的。}}",
+  "results.printed": "打印了 {total} 行中的 {n} 行，导出可得到全部。",
+  "results.printedOfMany": "打印了前 {n} 行，导出可得到更多。",
   "results.place": "第 {from}–{to} 行，共 {total} 行",
   "results.placeOfMany": "第 {from}–{to} 行，总数很多",
   "results.before": "前面的行",
