@@ -80,15 +80,20 @@ def dead_worker() -> str:
 async def left_by_a_dead_process(analyst: Analyst, shop: str) -> Run:
     """A run whose worker has died in its first model call, with its row."""
     handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await leave(analyst)
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    return handle.run
+
+
+async def leave(analyst: Analyst) -> None:
+    """Whoever executes the run has died."""
     gone = dead_worker()
     async with analyst.store.writing() as tx:
         await log.position(tx, "t")
         await leases.register(tx, gone)
         await tx.run(Sql("UPDATE runs SET owner = :owner WHERE thread_id = 't'"), owner=gone)
     analyst.worker.wake()
-    with pytest.raises(LeaseLost):
-        await handle.wait()
-    return handle.run
 
 
 async def test_a_dead_workers_run_goes_on_elsewhere_by_itself(
@@ -109,12 +114,14 @@ async def test_a_dead_workers_run_goes_on_elsewhere_by_itself(
 
 
 async def test_a_run_that_killed_three_processes_fails(open_analyst: OpenAnalyst, store: Driver, shop: str) -> None:
-    first, model = await open_analyst(Gated([])), ScriptedChatModel([])
+    first, model = await open_analyst(Gated([])), Gated([])
     run = await left_by_a_dead_process(first, shop)
-    async with store.writing() as tx:
-        await tx.run(Sql("UPDATE runs SET crashes = 2 WHERE thread_id = 't'"))
     second = await open_analyst(model)
     second.claims.start()
+    for _ in range(2):
+        await model.asked.wait()
+        model.asked.clear()
+        await leave(second)
     last = await ended(store)
     assert (last.id, last.status, last.outcome["reason"]) == (run.id, "failed", "crashed")
     assert "3 times" in last.outcome["error"]["message"]
