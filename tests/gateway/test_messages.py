@@ -413,6 +413,28 @@ async def test_the_client_is_told_apart(store: Driver, provider: ProviderEmulato
     assert [call.status for call in first.values()] == [200]
 
 
+async def test_a_conversation_whose_tools_change_goes_on(
+    store: Driver, provider: ProviderEmulator, start: Start
+) -> None:
+    """Not with the first request that has others, which may be one beside it, but with the next question."""
+    talk = Talk(await start(provider), stripped, thinking={"type": "disabled"})
+    await talk.say("one")
+    thread_id = talk.headers["x-conversation-id"]
+    talk._given["tools"] = [CLOCK, CLOCK | {"name": "late"}]
+    found = []
+    for zone in ("UTC", "CET", "PST"):
+        await talk.ask_the_time(zone)
+        found.append(talk.headers["x-longthread-branch"])
+    assert found == ["side", "main", "main"]
+    said = await _texts(store, thread_id)
+    assert said[:2] == ["one", "You said: one"]
+    assert len([text for text in said if text.startswith("Please use the tool")]) == 3
+    talk._given["tools"] = [CLOCK | {"name": "title"}]
+    await talk.say("Make a title")
+    assert talk.headers["x-longthread-branch"] == "side"
+    assert await _texts(store, thread_id) == said
+
+
 async def test_a_title_s_request_gives_no_title(store: Driver, provider: ProviderEmulator, start: Start) -> None:
     url = await start(provider)
     headers = {"user-agent": "opencode/1.18", "x-session-id": "session-2"}

@@ -15,7 +15,7 @@ from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, digests, name_node, node_of, visible_parts
-from longthread.gateway.tree import Place, find_last, hidden_part, is_aside
+from longthread.gateway.tree import Place, find_last, hidden_part, is_aside, is_reminder
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
@@ -247,5 +247,5 @@ def _last_signature(reply: Reply | None) -> str | None:
 def _title(asked: Asked) -> str | None:
     """Return the first text of the user's that is no reminder of the client's to the model."""
     texts = (part.value for part in asked.parts if part.kind == "text" and part.role == "user")
-    said = next((text for text in texts if not text.lstrip().startswith("<")), "")
+    said = next((text for text in texts if not is_reminder(text)), "")
     return storable(" ".join(said.split())[:_TITLE]) or None

@@ -48,7 +48,8 @@ class Place:
         joined: the number of the thread's call whose reply the request goes on from, or 0.
         last: the deepest entry of the thread that the request goes on from.
         calls: the number of the thread's last call when that was looked for, or 0.
-        is_chosen: the request itself names the conversation, so it is part of it, whatever its tools.
+        is_chosen: the request names the conversation, or asks the next question with the tools that it has by now. So
+            it is part of it, whatever its tools.
     """
 
     thread_id: str
@@ -81,7 +82,10 @@ async def find_place(
         last = await find_last(tx, asked, thread_id, 0)
     there = await calls.position(tx, thread_id) if named or last else None
     is_chosen = named is not None and named.is_conversation
-    if aside or (not is_chosen and last and there and is_aside(asked.tools, there.tools)):
+    has_others = last is not None and there is not None and is_aside(asked.tools, there.tools)
+    if has_others and not is_chosen and n and last is not None:
+        is_chosen = await _has_changed_tools(tx, asked, last)
+    if aside or (has_others and not is_chosen):
         branch = "side"
     else:
         branch = "new" if last is None else "main" if last.seq == last.tip else "fork"
@@ -115,10 +119,28 @@ def _reply_of(node: KnownNode) -> tuple[str, int]:
     return node.thread_id, node.call
 
 
+def is_reminder(text: str) -> bool:
+    """Whether a text among the user's is the client's own to the model."""
+    return text.lstrip().startswith("<")
+
+
 def is_aside(tools: int, first: int) -> bool:
     """Whether a request is no part of the conversation, for its tools are others than those of the `first` that had
     any."""
     return first not in (0, tools)
+
+
+async def _has_changed_tools(tx: Transaction, asked: Asked, last: KnownNode) -> bool:
+    """Whether a request goes on from a reply that was made with the same tools, and that is the conversation's last one
+    or gets a question of the user's: they have changed for good. What runs beside a conversation asks once, or sends
+    results of tools."""
+    call = await calls.find_call(tx, last.thread_id, last.call)
+    if call is None or call.tools != asked.tools:
+        return False
+    if last.seq == last.tip:
+        return True
+    new = asked.parts[asked.indexed.behind(call.ends) :]
+    return any(each.kind == "text" and each.role == "user" and not is_reminder(each.value) for each in new)
 
 
 async def _replies(tx: Transaction, asked: Asked, own: str | None) -> list[KnownNode]:
