@@ -17,7 +17,7 @@ from longthread.langgraph.saver.message_list import SeqRange, count_of
 from longthread.messages.fields import Fields, alike
 
 _SCALARS = frozenset((str, int, float, bool, type(None), bytes))
-_ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", DeltaSnapshot: "value"}
+ATTRIBUTES: dict[type, str] = {Send: "arg", Overwrite: "value", DeltaSnapshot: "value"}
 """What is looked into besides lists, tuples and objects."""
 _NOTHING = "null"
 MESSAGES, _LIST, _TUPLE, _OBJECT, _ATTRIBUTE = "m", "l", "t", "d", "a"
@@ -153,9 +153,9 @@ def _split(value: Any, finder: SeqFinder, serde: SerializerProtocol) -> tuple[An
         gap = MessageGap(_OBJECT)
         items = zip(value, _each(value.items(), gap, finder, serde), strict=True)
         return dict(items), _if_any(gap)
-    if kind in _ATTRIBUTES:
+    if kind in ATTRIBUTES:
         gap = MessageGap(_ATTRIBUTE)
-        name = _ATTRIBUTES[kind]
+        name = ATTRIBUTES[kind]
         [inner] = _each([(name, getattr(value, name))], gap, finder, serde)
         return (with_attribute(value, name, inner), gap) if gap.inner else (value, None)
     return value, None

@@ -6,13 +6,15 @@ is taken out.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.types import Interrupt, Send
+from pydantic import BaseModel
 
 from longthread.langgraph.saver.channel_values import with_attribute
 from longthread.model.entry import Entry
@@ -76,7 +78,11 @@ def _parts(value: Any) -> Iterable[Any]:
         return [value.arg if isinstance(value, Send) else value.value]
     if isinstance(value, Mapping):
         return value.values()
-    return value if isinstance(value, list | tuple) else ()
+    if isinstance(value, BaseModel):
+        return () if isinstance(value, BaseMessage) else value.__dict__.values()  # another message may quote one
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, each.name, None) for each in fields(value)]
+    return value if isinstance(value, list | tuple | deque | set | frozenset) else ()
 
 
 def _texts(value: Any) -> Iterable[str]:

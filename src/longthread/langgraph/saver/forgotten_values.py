@@ -6,10 +6,12 @@ A value refers to messages of the log, holds others whole, and may hold what bec
 
 from __future__ import annotations
 
+import copy
 import json
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from operator import is_
 from typing import Any
 
@@ -18,10 +20,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.constants import START
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from longthread.errors import InvalidInput, LongthreadError
-from longthread.langgraph.message_codec import draft_of, message_of, unpack
+from longthread.langgraph.message_codec import draft_of, is_own, message_of, unpack
 from longthread.langgraph.saver.channel_values import (
+    ATTRIBUTES,
     MESSAGES,
     ChannelValue,
     Hole,
@@ -58,6 +62,8 @@ class ForgottenMessages:
     calls: frozenset[str] = field(init=False)
     _said: frozenset[tuple[str, str]] = field(init=False)
     _texts: ForgottenTexts = field(init=False)
+    _inside: MessageCutter = field(init=False)
+    _marks: frozenset[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         self.seqs = frozenset(entry.seq for entry in self.entries)
@@ -65,6 +71,9 @@ class ForgottenMessages:
         said = ((entry.role, _content(_stored(entry, self.serde), entry.text)) for entry in self.entries)
         self._said = frozenset((role, content) for role, content in said if content)
         self._texts = ForgottenTexts(self.entries, self.ids)
+        self._inside = MessageCutter(self._is_gone, self.ids)
+        words = {*self.ids, *(entry.text for entry in self.entries)} - {""}
+        self._marks = frozenset(word.encode("utf-8", "surrogatepass") for word in words)
 
     def note_list(self, channel: str, cell: ChannelValue) -> None:
         """Note a channel that has messages in a list: what is written to it may become messages."""
@@ -98,16 +107,25 @@ class ForgottenMessages:
         if isinstance(hole, MessageGap) and hole.kind == MESSAGES:
             runs = self._runs(hole)
             return cell if runs == hole.runs else replace(cell, hole=MessageGap(MESSAGES, runs))
-        if drops is None and (hole is None or not self._concerns(hole)):
+        if drops is None and (hole is None or not self._concerns(hole)) and not self._may_name(cell):
             return cell
-        bare = self.serde.loads_typed((cell.kind, cell.body))
+        stored = self.serde.loads_typed((cell.kind, cell.body))
+        bare = self._inside.cut(stored)
+        if bare is not stored and drops == self._refuses:
+            _refuse()
         made, left = self._cut(bare, hole, drops)
         if made is _GONE:
             return None
-        if made is bare and left is hole:
+        if made is stored and left is hole:
             return cell
         kind, body = self.serde.dumps_typed(made)
         return replace(cell, kind=kind, body=body, hole=left)
+
+    def _may_name(self, cell: ChannelValue) -> bool:
+        """Whether a message may be inside what is stored whole, such as an object of the application's."""
+        if cell.kind == "msgpack" and not is_own(self.serde):
+            return any(mark in cell.body for mark in self._marks)
+        return cell.kind != "null"
 
     def _control(self, cell: ChannelValue, *, waits: bool) -> ChannelValue:
         bare = self.serde.loads_typed((cell.kind, cell.body))
@@ -140,7 +158,9 @@ class ForgottenMessages:
         return any(self._concerns(inner) for _, inner in hole.inner)
 
     def _is_inline(self, hole: InlineMessage) -> bool:
-        message = unpack(hole.body, self.serde)
+        return self._is_gone(unpack(hole.body, self.serde))
+
+    def _is_gone(self, message: BaseMessage) -> bool:
         return message.id in self.ids if message.id else self._is_said(message)
 
     def _is_said(self, message: BaseMessage) -> bool:
@@ -280,7 +300,7 @@ class ForgottenMessages:
     def _became(self, value: Any) -> bool:
         """Whether an input, such as a role with a text, became one of the messages."""
         message = as_message(value)
-        return message is not None and (message.id in self.ids if message.id else self._is_said(message))
+        return message is not None and self._is_gone(message)
 
     def _is_task(self, value: Any) -> bool:
         """Whether a task, or an item of what it is given, is one of the calls, or an input that became a message."""
@@ -293,6 +313,76 @@ class ForgottenMessages:
         if self._is_task(value):
             _refuse()
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCutter:
+    """Takes messages out of what is stored whole with them: objects of the application's, named tuples, objects with
+    keys that are no text. Lists lose them, and None takes their place elsewhere. What holds none is returned itself."""
+
+    is_gone: Callable[[BaseMessage], bool]
+    ids: Set[str]
+
+    def cut(self, value: Any) -> Any:
+        made = self._made(value, dumped=False)
+        return None if made is _GONE else made
+
+    def _made(self, value: Any, *, dumped: bool) -> Any:
+        """`dumped`: it is in a model of Pydantic's, whose messages may come back as objects of their fields."""
+        if isinstance(value, BaseMessage):
+            return _GONE if self.is_gone(value) else value
+        if isinstance(value, dict):
+            if dumped and "content" in value and value.get("id") in self.ids:
+                return _GONE
+            return self._replaced(value, value, dumped, lambda changes: {**value, **changes})
+        if isinstance(value, list | deque):
+            return self._list(value, dumped)
+        if isinstance(value, tuple):
+            return self._tuple(value, dumped)
+        if isinstance(value, BaseModel):
+            return self._replaced(value, value.__dict__, True, lambda changes: value.model_copy(update=changes))
+        if type(value) in ATTRIBUTES or (is_dataclass(value) and not isinstance(value, type)):
+            parts = {name: getattr(value, name) for name in _names(value) if hasattr(value, name)}
+            return self._replaced(value, parts, dumped, lambda changes: _with_attributes(value, changes))
+        return value
+
+    def _replaced(
+        self, value: Any, parts: Mapping[Any, Any], dumped: bool, make: Callable[[dict[Any, Any]], Any]
+    ) -> Any:
+        changes = {}
+        for name, part in parts.items():
+            made = self._made(part, dumped=dumped)
+            if made is not part:
+                changes[name] = None if made is _GONE else made
+        return make(changes) if changes else value
+
+    def _list(self, value: list[Any] | deque[Any], dumped: bool) -> Any:
+        items = [self._made(item, dumped=dumped) for item in value]
+        if all(map(is_, items, value)):
+            return value
+        left = [item for item in items if item is not _GONE]
+        return deque(left, value.maxlen) if isinstance(value, deque) else left
+
+    def _tuple(self, value: tuple[Any, ...], dumped: bool) -> Any:
+        items = [self._made(item, dumped=dumped) for item in value]
+        if all(map(is_, items, value)):
+            return value
+        left = (None if item is _GONE else item for item in items)
+        return value._make(left) if hasattr(value, "_make") else tuple(left)
+
+
+def _names(value: Any) -> list[str]:
+    return [ATTRIBUTES[type(value)]] if type(value) in ATTRIBUTES else [each.name for each in fields(value)]
+
+
+def _with_attributes(value: Any, changes: Mapping[str, Any]) -> Any:
+    if type(value) in ATTRIBUTES:
+        [(name, inner)] = changes.items()
+        return with_attribute(value, name, inner)
+    made = copy.copy(value)
+    for name, inner in changes.items():
+        object.__setattr__(made, name, inner)  # it may be frozen
+    return made
 
 
 def _refuse() -> None:
