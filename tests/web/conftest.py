@@ -29,6 +29,13 @@ AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 WATCH = """document.addEventListener('securitypolicyviolation', (event) =>
     console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"""
+STILL = """(name) => {
+    if (window.still?.name !== name) window.still = { name, frames: 0 };
+    const moves = document.getAnimations().some((each) => each.playState === 'running');
+    window.still.frames = moves ? 0 : window.still.frames + 1;
+    return window.still.frames > 4;
+}"""
+"""Whether nothing has moved for some frames: what fades in begins to a frame or two after it is there."""
 
 OpenPage = Callable[..., Any]
 
@@ -121,8 +128,7 @@ def open_page(built: None, browser: Any) -> Iterator[OpenPage]:
 def looked_at(page: Any, name: str) -> None:
     """Keep a picture, and let axe-core find what keeps people from using what is shown."""
     SHOTS.mkdir(exist_ok=True)
-    # What fades in is measured when it is there.
-    page.wait_for_function("() => document.getAnimations().every((each) => each.playState !== 'running')")
+    page.wait_for_function(STILL, arg=name)
     page.screenshot(path=SHOTS / f"{name}.png")
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.read_text("utf-8"))
