@@ -445,11 +445,15 @@ async def test_what_cannot_be_is_refused(items: LongthreadStore) -> None:
         ({"deep": {"on": True}}, {"a"}),
         ({"deep.on": True}, {"a"}),
         ({"n": {"$ne": 9}, "deep": None}, {"b"}),
+        ({"big": {"$gt": 2**53}}, {"a", "b"}),
+        ({"big": {"$lte": 2**53 + 1}}, {"b"}),
     ],
 )
 async def test_filters(items: LongthreadStore, wanted: dict[str, Any], found: set[str]) -> None:
-    await items.aput(("n",), "a", {"n": 9, "day": "2026-01-31", "tags": ["x", "y"], "deep": {"on": True}})
-    await items.aput(("n",), "b", {"n": 10, "day": "2026-02-28", "tags": ["x"]})
+    await items.aput(
+        ("n",), "a", {"n": 9, "day": "2026-01-31", "tags": ["x", "y"], "deep": {"on": True}, "big": 10**400}
+    )
+    await items.aput(("n",), "b", {"n": 10, "day": "2026-02-28", "tags": ["x"], "big": 2**53 + 1})
     assert {hit.key for hit in await items.asearch(("n",), filter=wanted)} == found
 
 

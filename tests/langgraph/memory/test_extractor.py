@@ -196,14 +196,20 @@ def test_claims_without_a_message_of_the_user_s_are_left_out(store_address: str)
             {"content": "Of no message", "messages": [99, "1", True]},
             {"content": "   ", "messages": [1]},
             {"content": "Good", "type": "nonsense", "importance": 7, "messages": [1, 99], "replaces": "another's"},
+            {"content": "Too long " * 300, "messages": [1]},
+            {"content": "!", "messages": [1]},
+            {"content": "Great", "messages": [1], "importance": 10**400, "replaces": ["another's"]},
             "no object",
         ],
-        "forget": ["another's", 5],
+        "forget": ["another's", 5, {"id": "another's"}],
     }
     with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
         _say(saver, "Hello")
         stored = MemoryExtractor(ScriptedChatModel([f"```json\n{json.dumps(reply)}\n```"]), saver).extract("t")
-        assert [(each.content, each.type, each.importance) for each in stored] == [("Good", "semantic", 1.0)]
+        assert [(each.content, each.type, each.importance) for each in stored] == [
+            ("Good", "semantic", 1.0),
+            ("Great", "semantic", 1.0),
+        ]
 
 
 def _graph(saver: Any, extractor: Any, model: Any) -> Any:

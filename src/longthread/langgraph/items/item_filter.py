@@ -55,7 +55,9 @@ def _holds(value: Any, name: str, wanted: Any) -> bool:
     return isinstance(value, str) and isinstance(wanted, str) and _ORDERS[name](value, wanted)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, int | float):
+        return value  # a large one is no float, or another one
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+from longthread.memory.index.terms import terms
+from longthread.memory.memories import LONGEST as MOST_CHARACTERS
 from longthread.model.entry import Entry
 from longthread.model.memory import Memory, MemoryType
 
@@ -64,7 +66,8 @@ def asked(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
 
 
 def read(reply: str, entries: Sequence[Entry], known: Sequence[Memory]) -> Extracted:
-    """Read a reply. What names no message of the user's, or no known memory, is left out.
+    """Read a reply. What names no message of the user's, or no known memory, is left out, and so is what is too long
+    to be a memory: the thread would be read again and again.
 
     Raises:
         ReplyUnreadable: it is no such JSON.
@@ -82,19 +85,24 @@ def read(reply: str, entries: Sequence[Entry], known: Sequence[Memory]) -> Extra
     memories = [_memory(each, seqs, ids) for each in data.get("memories", [])[:MOST] if isinstance(each, dict)]
     forget = data.get("forget") if isinstance(data.get("forget"), list) else []
     return Extracted(
-        [each for each in memories if each.content and users.intersection(each.seqs)],
-        [each for each in cast(list[Any], forget) if each in ids],
+        [each for each in memories if _is_storable(each.content) and users.intersection(each.seqs)],
+        [each for each in cast(list[Any], forget) if isinstance(each, str) and each in ids],
     )
 
 
 def _memory(data: Mapping[str, Any], seqs: set[int], ids: set[str]) -> ExtractedMemory:
     kind, importance, messages = data.get("type"), data.get("importance"), data.get("messages")
     is_number = isinstance(importance, int | float) and not isinstance(importance, bool)
+    replaces = data.get("replaces")
     cited = messages if isinstance(messages, list) else []
     return ExtractedMemory(
         content=str(data.get("content") or "").strip(),
         type=cast(MemoryType, kind) if kind in get_args(MemoryType) else "semantic",
-        importance=min(1.0, max(0.0, float(cast(float, importance)))) if is_number else 0.5,
+        importance=min(1.0, max(0.0, cast(float, importance))) if is_number else 0.5,
         seqs=sorted({each for each in cited if type(each) is int and each in seqs}),
-        replaces=data.get("replaces") if data.get("replaces") in ids else None,
+        replaces=replaces if isinstance(replaces, str) and replaces in ids else None,
     )
+
+
+def _is_storable(content: str) -> bool:
+    return len(content) <= MOST_CHARACTERS and bool(terms(content))
