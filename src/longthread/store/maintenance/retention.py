@@ -180,7 +180,8 @@ class _Planning:
             needed = await self.checkpoints.first_entry(self.tx, self.thread_id, staying)
         limit = limit if needed is None else min(limit, needed)
         if tip:
-            window = await log.branch(self.tx, self.thread_id, tip, limit=self.policy.window)
+            # Its last entry stays anyway: a conversation is never without its last question.
+            window = await log.branch(self.tx, self.thread_id, tip, limit=max(1, self.policy.window))
             return await self._question_at_or_before(min(limit, window[0].seq), tip) or first
         return limit
 
