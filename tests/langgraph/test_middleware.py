@@ -254,6 +254,17 @@ async def test_instructions_that_a_conversation_begins_with_are_always_shown_fir
     assert spy.over == []
 
 
+@pytest.mark.parametrize("given", [[], [SystemMessage("Greet the user.", id="instructions")]])
+async def test_a_model_that_begins_the_conversation(store_address: str, given: list[BaseMessage]) -> None:
+    model = ScriptedChatModel(lambda messages: "Hello. How can I help?")
+    async with LongthreadSaver.from_conn_string(store_address) as saver:
+        memory = MemoryMiddleware(saver, context_window=WINDOW)
+        agent = create_agent(model, [], system_prompt="Be kind.", checkpointer=saver, middleware=[memory])
+        await agent.ainvoke({"messages": given}, on())
+        state = await agent.ainvoke(asked("Where were we?"), on())
+        assert [each.type for each in state["messages"]] == [*(each.type for each in given), "ai", "human", "ai"]
+
+
 async def test_what_had_no_room_is_summarised_and_leaves_the_state_too(store_address: str) -> None:
     spy = Spy(window=2_500)
     async with LongthreadSaver.from_conn_string(store_address) as saver:

@@ -316,13 +316,14 @@ def note_messages(notes: Mapping[How, str]) -> list[Message]:
 def _digests(spots: Sequence[WindowMessage], view: View, ways: list[Segment], wanted: ViewRequest) -> list[Segment]:
     """Add the segments of the summary's text. A summary that stays covers the same messages, also when the window
     has moved past it."""
-    past, start = wanted.past.segments if view.grown and wanted.past else [], spots[0].entry.seq
+    past = wanted.past.segments if view.grown and wanted.past else []
+    start = spots[0].entry.seq if spots else wanted.mark + 1  # a model may be asked to begin
     first = [each for each in past if each.how == "summary"]
     digested = [replace(each, last=min(each.last, start - 1)) for each in past if each.why == "digest"]
     behind = [each for each in digested if 0 < each.first <= each.last]
     if view.summary.text and not first:
         # Without a summary the text is the digest alone, which covers nothing before the window.
-        mark = wanted.mark or (spots[0].entry.seq - 1 if wanted.summary else 0)
+        mark = wanted.mark or (start - 1 if wanted.summary else 0)
         first = [Segment(0, mark, "summary", view.summary.tokens)]
     return [*first, *behind, *ways]
 
