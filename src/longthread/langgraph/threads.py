@@ -16,6 +16,7 @@ from longthread.langgraph.items.item_validation import expect_minutes
 from longthread.langgraph.saver.retention import CheckpointKeeper
 from longthread.memory.index.terms import terms
 from longthread.memory.search.excerpt import excerpt
+from longthread.messages.sanitize import storable
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.store import attributes, listing, log
@@ -176,6 +177,7 @@ class SaverThreads:
 
     async def _search(self, text: str, limit: int) -> HitList:
         _expect_limit(limit)
+        text = storable(text)
         wanted = terms(text)
         if not wanted:
             return []

@@ -435,6 +435,10 @@ async def test_what_is_not_there_or_is_anothers(store: Driver) -> None:
     await talk.ask("hello")
     with pytest.raises(EntryNotFound, match="nothing"):
         await talk.saver.aforget_message("t", "nothing")
+    none: Any = None
+    for message_id in (none, ""):
+        with pytest.raises(InvalidInput, match="id"):
+            await talk.saver.aforget_message("t", message_id)
     [message_id] = await talk.ids("hello")
     for saver, thread_id in ((talk.saver.for_user("ada"), "t"), (talk.saver, "none")):
         with pytest.raises(ThreadNotFound):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Set
 from dataclasses import replace
+from typing import Any
 
 from longthread.errors import EntryNotFound, InvalidInput, ThreadNotFound
 from longthread.langgraph.message_codec import MessageForm
@@ -60,11 +61,14 @@ async def forget_message(
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
         EntryNotFound: the thread has no such message.
-        InvalidInput: the thread is not a LangGraph application's alone, or a step of it is not finished and goes on
-            with the message, or what messages say is not stored in plain: then nobody can tell which calls and results
-            are one.
+        InvalidInput: the id is none, or the thread is not a LangGraph application's alone, or a step of it is not
+            finished and goes on with the message, or what messages say is not stored in plain: then nobody can tell
+            which calls and results are one.
         StoreError: the database failed. Nothing was changed.
     """
+    given: Any = message_id  # not every program is type-checked
+    if not isinstance(given, str) or not given:
+        raise InvalidInput(reason=f"The message's id is {given!r}. Give the id that it has in the graph's state.")
     async with store.writing() as tx:
         thread = await checkpoints.lock(tx, thread_id, user_id=user_id)
         if thread is None:
