@@ -63,6 +63,12 @@ async def last_run_of(tx: Transaction, thread: Thread) -> Run | None:
     return await run_of_branch(tx, await runs.last_run(tx, thread.id), end)
 
 
+async def ended_with(tx: Transaction, thread: Thread) -> Run | None:
+    """Return the run of the entry `thread.tip`, which ends a branch that is not the active one."""
+    end = (await log.entries_at(tx, thread.id, [thread.tip])).get(thread.tip)
+    return await runs.find_run(tx, thread.id, end.run_id) if end is not None and end.run_id is not None else None
+
+
 async def run_of_branch(tx: Transaction, last: Run | None, end: Entry | None) -> Run | None:
     """Return the run that the branch up to `end` ends with. The thread's `last` run may be on another branch."""
     if last is None or end is None or end.run_id in {None, last.id}:

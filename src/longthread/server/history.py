@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from longthread.context.forks import last_run_of
+from longthread.context.forks import ended_with, last_run_of
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
@@ -68,7 +68,9 @@ async def history(
         return await history_of(tx, thread, await last_run_of(tx, thread), limit=limit, before=before)
     entry = await log.find_entry(tx, thread_id, at)
     shown = replace(thread, tip=await branches.end_of(tx, thread, entry.seq))
-    found = await history_of(tx, shown, await last_run_of(tx, shown), limit=limit, before=before)
+    # What runs now is on the active branch.
+    last = await (last_run_of(tx, thread) if shown.tip == thread.tip else ended_with(tx, shown))
+    found = await history_of(tx, shown, last, limit=limit, before=before)
     upto = (await _messages(tx, shown, entry.seq, 1)).messages
     found["at"] = {"message": upto[-1].id if upto else None, "chosen": shown.tip == thread.tip}
     return found

@@ -192,3 +192,10 @@ async def test_a_connection_that_was_busy_when_the_data_moved_is_not_used_again(
     gate.set()
     await task
     assert tuple(await source.work(read)) == (22,)
+
+
+async def test_work_that_raises_what_no_task_may_end_with_ends(opened: Opened, engine: str) -> None:
+    source = await opened(engine)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await source.work(lambda connection: next(iter(())))
+    assert await source.fingerprint()

@@ -8,7 +8,9 @@ test("a whole number that a person writes is sent as it is written", () => {
   }
   expect(() => parseToSend("{")).toThrow(SyntaxError);
   for (const text of ["12345678901234567890.0", "0.12345678901234567890", "1.5", "-9007199254740993e2"]) expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
-  expect(() => parseToSend('{"a":1e400}')).toThrow(NumberTooLarge);
+  for (const text of ["1000000000000000.99", "0.99999999999999999999", "100.00000000000000001"]) expect(JSON.stringify(parseToSend(`[${text}]`))).toBe(`[${text}]`);
+  for (const text of ["1e400", "1e-400"]) expect(() => parseToSend(`{"a":${text}}`)).toThrow(NumberTooLarge);
+  expect(parseToSend("[0, 0.0, -0, 1e3, 9007199254740991]")).toEqual([0, 0, -0, 1000, 9007199254740991]);
 });
 
 test("arguments of every depth are shown as the server has them", () => {

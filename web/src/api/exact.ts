@@ -24,11 +24,13 @@ export class NumberTooLarge extends Error {}
 const KEPT = 15;
 
 function toSend(_key: string, value: unknown, context?: Source): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  if (typeof value !== "number") return value;
   const source = context?.source;
+  if (Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "0")) return value;
   const digits = source?.replace(/[eE].*$/, "").replace(/\D/g, "").replace(/^0+/, "").length ?? Infinity;
-  if (Number.isFinite(value) && digits <= KEPT) return value;
-  if (!Number.isFinite(value) || !raw || source === undefined) throw new NumberTooLarge();
+  const isGone = value === 0 && digits > 0;
+  if (Number.isFinite(value) && digits <= KEPT && !isGone) return value;
+  if (!Number.isFinite(value) || isGone || !raw || source === undefined) throw new NumberTooLarge();
   return raw(source);
 }
 

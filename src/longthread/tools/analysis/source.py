@@ -355,6 +355,8 @@ class _Job(Generic[T]):
 
     def _settle(self, error: BaseException | None, *result: T, leaving: bool = False) -> bool:
         """Sets the outcome, once."""
+        if isinstance(error, StopIteration):  # no task can end with it: nobody would hear of the end
+            error = RuntimeError(f"The work raised {error!r}.")
         with self._lock:
             first = not self.outcome.done()
             if first and leaving:
