@@ -38,6 +38,18 @@ def test_the_inspector_shows_what_each_call_saw(serve: Any, open_page: Any) -> N
     inspector.get_by_text("run 2/2").wait_for()
     inspector.get_by_role("button", name="run_sql").click()
     inspector.get_by_role("columnheader", name="launches").wait_for()
+    # The last call of all is another branch's: what is shown is the last one of this branch.
+    messages = running.history(thread)["messages"]
+    first, second = [each for each in messages if each["role"] == "user"]
+    edited = f"/api/conversations/{thread}/messages/{first['id']}/edit"
+    running.client.get(running.client.post(edited, json={"question": "Another?"}).json()["events"])
+    assert running.client.put(f"/api/conversations/{thread}/branch", json={"message": second["id"]}).status_code == 200
+    tab.goto(f"{running.url}/c/{thread}")
+    tab.get_by_role("button", name="Inspector").click()
+    inspector.get_by_text("call 2/2").wait_for()
+    inspector.get_by_role("button", name="Copy JSON").click()
+    tab.get_by_text("Copied what the call saw.").wait_for()
+    assert json.loads(tab.evaluate("navigator.clipboard.readText()"))["run_id"] == messages[-1]["run_id"]
 
 
 def test_memories_are_pinned_edited_and_forgotten(serve: Any, open_page: Any) -> None:

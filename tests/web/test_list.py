@@ -163,6 +163,13 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     page.get_by_role("heading", name="Archive").wait_for()
     page.get_by_role("button", name="Back to the list").click()
     listed(page, *reversed(QUESTIONS))
+    # On a phone the list lies over the page: what is said, and can be undone, lies over the list.
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_role("button", name="Open the list of conversations").click()
+    choose(page, QUESTIONS[1], "Delete")
+    page.get_by_role("button", name="Undo").last.click()
+    page.get_by_text(QUESTIONS[1]).first.wait_for()
+    assert len(running.client.get("/api/conversations").json()["conversations"]) == 2
 
 
 def test_what_others_do_is_seen_without_a_reload(serve: Any, open_page: Any) -> None:

@@ -45,6 +45,8 @@ def test_a_link_is_made_read_and_revoked(serve: Any, open_page: Any) -> None:
     drawn(document)
     top = "(text) => [...document.querySelectorAll('article')].some((each) => each.innerText.includes(text) && %s)"
     document.wait_for_function(top % "Math.abs(each.getBoundingClientRect().top - 115) < 60", arg=QUESTION)
+    box = document.get_by_role("region", name="Conversation")
+    assert box.evaluate("(box) => box.scrollTop") == 0
     document.goto(f"{running.url}{whole}?at={last}")
     document.wait_for_function(top % "each.getBoundingClientRect().top < 500", arg="And the last?")
 

@@ -231,6 +231,19 @@ def test_another_process_goes_on_with_a_second_answer(
     assert shown["messages"][0]["answers"]["shown"] == 1
 
 
+def test_a_branch_that_is_looked_at_has_its_own_last_run(
+    serve: Any, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = serve(echo)
+    asked = [running.answer(question, thread_id="t1")["run_id"] for question in ("a", "b")]
+    second = running.history("t1")["messages"][2]["id"]
+    live = orphaned(store_address, monkeypatch, claimable=False, place=Fork(second))
+    assert running.history("t1")["run"]["id"] == live
+    looked = running.client.get("/api/chat/history", params={"thread_id": "t1", "at": second}).json()
+    assert [run["id"] for run in looked["runs"]] == asked
+    assert looked["run"]["id"] == asked[1]
+
+
 def test_an_applications_thread_is_left_as_it_is(serve: Any, store_address: str) -> None:
     talked(store_address, "app")
     running = serve(echo)

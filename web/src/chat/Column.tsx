@@ -24,6 +24,8 @@ interface ColumnProps {
   below: ReactNode;
   /** Loads earlier turns; undefined: there are none. */
   older?: (() => void) | undefined;
+  /** It opens at its start, as a document does, and does not follow its end. */
+  fromStart?: boolean;
   ref?: Ref<ColumnHandle>;
 }
 
@@ -35,7 +37,7 @@ const GUESSED = 320;
 const AHEAD = 1500;
 
 /** The turns, of which only those in sight and the next ones are drawn. It stays where the reader is. */
-export function Column({ turns, render, below, older, ref }: ColumnProps) {
+export function Column({ turns, render, below, older, fromStart = false, ref }: ColumnProps) {
   const t = useT();
   const scroller = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
@@ -56,12 +58,12 @@ export function Column({ turns, render, below, older, ref }: ColumnProps) {
     gap: GAP,
     // Rows are light until it is their turn: what is scrolled need not wait for them.
     useFlushSync: false,
-    anchorTo: "end",
-    followOnAppend: true,
+    anchorTo: fromStart ? "start" : "end",
+    followOnAppend: !fromStart,
     // A fold that the reader opens at the end must not push itself away.
     scrollEndThreshold: held.current ? -1 : NEAR,
   });
-  useEnd(scroller, end, left === null);
+  useEnd(scroller, end, left === null && !fromStart);
   useImperativeHandle(ref, () => ({
     toEnd: () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight }),
     toTurn: (id) => virtual.scrollToIndex(turns.findIndex((turn) => turn.id === id), { align: "start" }),

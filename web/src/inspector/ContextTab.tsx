@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import * as api from "../api/calls";
 import type { CallView } from "../api/types";
 import { useT } from "../i18n";
@@ -14,15 +14,22 @@ import { Segments } from "./Segments";
 import { openInspector } from "./selection";
 import { useCalls } from "./useCalls";
 
-/** What a call of the model saw; the last one where none was chosen. */
+/** What a call of the model saw; where none was chosen, the last one of the branch that is shown. */
 export function ContextTab({ threadId, call }: { threadId: string; call: number | undefined }) {
   const t = useT();
   const { run } = useConversation(threadId);
   const { asked, calls } = useCalls(threadId, run ? `${run.id} ${run.status} ${run.steps.length}` : "");
-  if (!calls) return <Waiting asked={asked} />;
-  const last = calls.at(-1);
+  // The newest calls may be those of another branch.
+  const own = calls?.findLast(({ run_id }) => run_id === run?.id);
+  const { hasNextPage, isFetching, fetchNextPage } = asked;
+  const looks = call === undefined && run !== null && !run.editedBy && calls !== undefined && !own && hasNextPage;
+  useEffect(() => {
+    if (looks && !isFetching) void fetchNextPage();
+  }, [looks, isFetching, fetchNextPage]);
+  if (!calls || looks) return <Waiting asked={asked} />;
+  const last = own ?? calls.at(-1);
   if (call === undefined && run?.editedBy) return <Unasked last={last && (() => openInspector({ tab: "context", call: last.step }))} />;
-  const place = call === undefined ? calls.length - 1 : calls.findIndex(({ step }) => step === call);
+  const place = calls.findIndex(({ step }) => step === (call ?? last?.step));
   const shown = calls[place];
   if (!shown) return <Empty>{t("inspector.noCalls")}</Empty>;
   const to = (at: number) => {

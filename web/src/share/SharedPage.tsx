@@ -65,15 +65,15 @@ interface TurnsProps {
 function Turns({ token, turns, at }: TurnsProps) {
   const column = useRef<ColumnHandle>(null);
   useEffect(() => {
-    const first = (at === null ? undefined : turnOf(turns, at)) ?? turns[0];
-    if (first !== undefined) whenLaidOut(() => column.current?.toTurn(first.id));
+    const turn = at === null ? undefined : turnOf(turns, at);
+    if (turn !== undefined) whenLaidOut(() => column.current?.toTurn(turn.id));
   }, [turns, at]);
   const reading = useMemo(() => ({ threadId: `s/${token}`, get: () => ({ turns }) }), [token, turns]);
   const render = useCallback(
     (turn: Turn) => <TurnView conversation={reading} turn={turn} isLast={false} editing={false} onEdit={nothing} onAsk={nothing} />,
     [reading],
   );
-  return <Column ref={column} turns={turns} render={render} below={null} />;
+  return <Column ref={column} turns={turns} render={render} below={null} fromStart />;
 }
 
 const nothing = () => undefined;

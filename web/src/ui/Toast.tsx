@@ -1,3 +1,4 @@
+import { createPortal } from "react-dom";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useT } from "../i18n";
 import { useStore } from "../store";
@@ -20,12 +21,14 @@ export function Toasts() {
     const end = said.length ? (viewport.current?.getBoundingClientRect().bottom ?? 0) : 0;
     document.documentElement.style.setProperty("--toasts", `${Math.ceil(end)}px`);
   }, [said]);
-  return (
+  // Beside the page and not in it: what lies over the page, such as the list on a phone, must not lie over «Undo».
+  return createPortal(
     // Pointed at, it stays: there is nothing to press.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
       ref={viewport}
       role="status"
+      aria-live="polite"
       className={styles["viewport"]}
       onPointerEnter={() => setHeld(true)}
       onPointerLeave={() => setHeld(false)}
@@ -35,7 +38,8 @@ export function Toasts() {
       {said.slice(-MOST).map((toast) => (
         <One key={toast.id} toast={toast} held={held} />
       ))}
-    </div>
+    </div>,
+    document.body,
   );
 }
 
