@@ -1,9 +1,10 @@
 import type { JsonObject } from "./types";
 
-/** What is wrong with a field: its kind, and the server's own words. */
-export interface FieldProblem {
-  kind: string;
+/** What is wrong with a part of a request: where, its kind, and the server's own words. */
+export interface Wrong {
+  at: string;
   message: string;
+  kind: string;
 }
 
 /** What the server answered instead (RFC 9457): `code` is for programs, `params` has the values of a sentence. */
@@ -12,7 +13,7 @@ export class Problem extends Error {
   readonly code: string;
   readonly params: JsonObject;
   /** What is wrong, by the field of a definition: `config.model`. */
-  readonly fields: Record<string, FieldProblem>;
+  readonly fields: Record<string, Wrong>;
   /** The run that is in the way, where the server names one. */
   readonly run: JsonObject | null;
 
@@ -21,7 +22,7 @@ export class Problem extends Error {
     this.status = status;
     this.code = kindOf(status, body);
     this.params = { ...(body["params"] as JsonObject | undefined), status };
-    this.fields = Object.fromEntries(wrongOf(body).map(({ at, ...wrong }) => [at.replace("body.definition.", ""), wrong]));
+    this.fields = Object.fromEntries(wrongOf(body).map((wrong) => [wrong.at.replace("body.definition.", ""), wrong]));
     this.run = (body["run"] as JsonObject | undefined) ?? null;
   }
 }
@@ -29,7 +30,7 @@ export class Problem extends Error {
 /** No answer came: the server is not running, or the network is away. */
 export class Offline extends Error {}
 
-const wrongOf = (body: JsonObject) => (Array.isArray(body["errors"]) ? body["errors"] : []) as unknown as ({ at: string } & FieldProblem)[];
+const wrongOf = (body: JsonObject) => (Array.isArray(body["errors"]) ? body["errors"] : []) as unknown as Wrong[];
 
 /** The code that tells what happened. What is no problem of ours, as of a proxy between, has only its status. */
 function kindOf(status: number, body: JsonObject): string {

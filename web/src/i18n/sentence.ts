@@ -1,4 +1,4 @@
-import { type FieldProblem, Offline, Problem } from "../api/problem";
+import { Offline, Problem, type Wrong } from "../api/problem";
 import type { JsonObject } from "../api/types";
 import { type Values, isComplete, isMessage, t } from "./index";
 
@@ -33,7 +33,7 @@ export function fieldsOf(error: unknown): Record<string, string> {
   return Object.fromEntries(fields.map(([name, wrong]) => [name, toldField(wrong)]));
 }
 
-function toldField({ kind, message }: FieldProblem): string {
+function toldField({ kind, message }: Wrong): string {
   const id = `field.${kind}`;
   return isMessage(id) ? t(id, { detail: message } as Values) : message;
 }
