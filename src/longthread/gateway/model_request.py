@@ -6,11 +6,10 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
 
 import aiohttp
 
@@ -29,6 +28,7 @@ from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
 from longthread.store import gateway as calls
 from longthread.store import log
+from longthread.store.completion import to_the_end
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall
 
@@ -137,7 +137,7 @@ class GatewayRequest:
             return Outgoing(response.status, headers, stream=self._streamed(response), ping=ping)
         body = await response.read() if refused is None else refused
         if response.is_success and self._keeps:
-            await _to_its_end(self._keep(self._read(body, response, streamed=False), response.status))
+            await to_the_end(self._keep(self._read(body, response, streamed=False), response.status))
         headers = [*for_client(response.headers), *self._notes(is_known=response.is_success)]
         return Outgoing(response.status, headers, body)
 
@@ -323,7 +323,7 @@ class GatewayRequest:
                 raise
             if self._keeps:
                 reply = self._read(b"".join(copy), response, streamed=True)
-                await _to_its_end(self._keep(reply, response.status))
+                await to_the_end(self._keep(reply, response.status))
             if self._problem and not encoding:
                 yield f": not kept: {self._problem}\n\n".encode()
             if rest := hold.end():
@@ -389,16 +389,6 @@ class GatewayRequest:
         if self._problem:
             found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
         return found
-
-
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do what goes on if the client leaves meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
 
 
 def _is_name(thread_id: str) -> bool:

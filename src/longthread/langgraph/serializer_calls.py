@@ -23,5 +23,5 @@ def calling_serializer() -> Iterator[None]:
         yield
     except LongthreadError:
         raise
-    except Exception as error:
+    except Exception as error:  # an application's classes and serializers raise what they like
         raise SerializerFailed(error) from error

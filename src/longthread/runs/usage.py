@@ -60,8 +60,8 @@ class ThreadUsage:
 
 
 async def usage_of(tx: Transaction, thread_id: str, *, user_id: str) -> ThreadUsage:
-    """Return what a user's thread has used, with those below it. It reads all runs, without their messages. Raises
-    ThreadNotFound."""
+    """Return what a user's thread has used, with those below it. It reads all runs, without the results of their
+    steps. Raises ThreadNotFound."""
     await log.find_thread(tx, thread_id, user_id=user_id)
     found = ThreadUsage()
     for each in (thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)):

@@ -34,8 +34,7 @@ async def let_wait(tx: Transaction, thread_id: str, run_id: str, calls: Sequence
 
 async def of_run(tx: Transaction, thread_id: str, run_id: str) -> list[Approval]:
     """Return all calls of a run that a person was asked about, oldest first."""
-    rows = await tx.fetch("select_approvals", thread_id=thread_id, run_id=run_id)
-    return [_approval(row) for row in rows]
+    return (await of_runs(tx, thread_id, [run_id]))[0]
 
 
 async def of_runs(tx: Transaction, thread_id: str, run_ids: Sequence[str]) -> list[list[Approval]]:

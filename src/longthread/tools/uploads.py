@@ -195,7 +195,7 @@ class Uploads:
     def _file(folder: Path) -> Path | None:
         try:
             files = [each for each in folder.iterdir() if each.name != _PART]
-        except OSError:  # it is not there, or another request has just moved it
+        except (FileNotFoundError, NotADirectoryError):  # another request may have just moved it
             return None
         return files[0] if len(files) == 1 else None
 

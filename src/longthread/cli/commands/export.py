@@ -18,13 +18,12 @@ from longthread.cli.questions import leave_questions
 from longthread.cli.screen import echo
 from longthread.cli.whole_store import existing, run
 from longthread.errors import InvalidInput, RowDamaged
-from longthread.model.markdown import markdown
 from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
-from longthread.store.index.recall import branch_points
 from longthread.store.questions import queue
 from longthread.store.transfer.archive import export_lines, why_not_whole
+from longthread.store.transfer.markdown import branch_markdown
 from longthread.store.transfer.threads import thread_ids
 
 
@@ -100,13 +99,13 @@ async def _export(
                 try:
                     thread = await log.find_thread(tx, thread_id, user_id=user)
                     entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count))
-                    has_others = bool(await branch_points(tx, thread_id))
+                    text = await branch_markdown(tx, thread, entries)
                 except RowDamaged as error:
                     if names:
                         raise
                     damaged[thread_id] = error.reason
                     continue
-                file.write(markdown(thread, entries, has_others=has_others).encode())
+                file.write(text.encode())
     return len(ids) - (len(damaged) if chosen is ExportFormat.MARKDOWN else 0)
 
 

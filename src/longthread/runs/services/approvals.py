@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -92,13 +93,16 @@ class Approvals:
         if lease is None:
             return None
         hold = self._worker.hold(lease)
-        try:
-            return await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=hold)
-        except BaseException as error:  # also a cancellation: release the lease, then re-raise
-            await to_the_end(self._worker.release(hold, claimable=False))
-            if isinstance(error, LongthreadError) and not isinstance(error, ThreadNotFound):
-                error.args = (f"{error} {_kept(thread_id, error)}",)
-            raise
+        async with AsyncExitStack() as failed:  # also when it is cancelled
+            failed.push_async_callback(lambda: to_the_end(self._worker.release(hold, claimable=False)))
+            try:
+                handle = await self._runs.resume(thread_id, model=model, source=source, user_id=user_id, claim=hold)
+            except LongthreadError as error:
+                if not isinstance(error, ThreadNotFound):
+                    error.args = (f"{error} {_kept(thread_id, error)}",)
+                raise
+            failed.pop_all()
+        return handle
 
 
 def _kept(thread_id: str, error: LongthreadError) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from urllib.parse import quote, unquote
 
 from longthread.errors import ThreadNotFound
-from longthread.model.markdown import markdown
 from longthread.model.thread import Thread
 from longthread.server.cursor import thread_page
 from longthread.store import log
 from longthread.store.driver import Driver
-from longthread.store.index.recall import branch_points
+from longthread.store.transfer.markdown import branch_markdown
 
 PREFIX = "longthread://threads/"
 TEMPLATE = f"{PREFIX}{{thread}}"
@@ -40,8 +39,7 @@ class Transcripts:
         async with self._store.reading() as tx:
             thread = await log.find_thread(tx, unquote(uri.removeprefix(PREFIX)), user_id=self._user)
             entries = await log.branch(tx, thread.id, thread.tip, limit=_ENTRIES)
-            has_others = bool(await branch_points(tx, thread.id))
-        text = markdown(thread, entries, has_others=has_others)
+            text = await branch_markdown(tx, thread, entries)
         is_cut = bool(entries and entries[0].parent_seq) or len(text) > MOST_CHARS
         return f"(Only the end; the tool read_thread reads the rest.)\n\n{text[-MOST_CHARS:]}" if is_cut else text
 

@@ -16,7 +16,6 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
 from longthread.errors import ThreadNotFound
-from longthread.model.markdown import markdown
 from longthread.server.history import history
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
@@ -24,8 +23,8 @@ from longthread.server.requests import NO_STORE
 from longthread.server.state import Caller, ServedDep
 from longthread.store import log
 from longthread.store.driver import Transaction
-from longthread.store.index.recall import branch_points
 from longthread.store.transfer.archive import export_lines
+from longthread.store.transfer.markdown import branch_markdown
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -95,8 +94,7 @@ async def _write(tx: Transaction, thread_id: str, format_: ConversationFormat, t
     thread = await log.find_thread(tx, thread_id, user_id=user)
     if format_ is ConversationFormat.MARKDOWN:
         entries = await log.branch(tx, thread_id, thread.tip, limit=max(1, thread.entry_count)) if thread.tip else []
-        has_others = bool(await branch_points(tx, thread_id))
-        to.write(markdown(thread, entries, has_others=has_others).encode())
+        to.write((await branch_markdown(tx, thread, entries)).encode())
     elif format_ is ConversationFormat.JSON:
         whole = await history(tx, thread_id, user_id=user, limit=max(1, thread.entry_count))
         to.write(json.dumps(whole, ensure_ascii=False, indent=1).encode())

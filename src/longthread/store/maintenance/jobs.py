@@ -204,7 +204,7 @@ class JobClaims:
             await to_the_end(self._end(job.give_back, owner, tries=1))
             self._raise_if_lost(job)
             raise
-        except Exception:
+        except Exception:  # whatever a job raises, it is noted as failed, and its caller hears of it
             JOBS.add(job.kind, "failed")
             await self._end(job.fail, owner, tries=_TRIES if job.subject else 1)
             raise

@@ -8,7 +8,7 @@ import pytest
 
 from longthread.errors import RowDamaged
 from longthread.store import gateway as calls
-from longthread.store import log
+from longthread.store import log, runs
 from longthread.store.driver import Driver
 from longthread.store.gateway import GatewayCall, GatewayPosition, KnownNode
 from longthread.store.queries import Sql
@@ -136,11 +136,11 @@ class GatewayContract(Contract):
 
     async def test_a_thread_says_whether_a_run_goes_on_in_it(self, store: Driver) -> None:
         await kept(store, CALL)
-        await begun(store)
+        lease = await begun(store)
         await begun(store, "r2", thread_id="another")
         async with store.writing() as tx:
             assert [(await calls.position(tx, name)).has_run for name in ("t", "nobody")] == [True, False]
-            await tx.run(Sql("UPDATE runs SET status = 'finished' WHERE id = 'r1'"))
+            await runs.end(tx, lease, "finished", {})
             assert not (await calls.position(tx, "t")).has_run
 
     async def test_what_was_refused_and_what_is_forgotten(self, store: Driver) -> None:

@@ -1,0 +1,16 @@
+"""A branch of a thread as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from longthread.model.entry import Entry
+from longthread.model.markdown import markdown
+from longthread.model.thread import Thread
+from longthread.store.driver import Transaction
+from longthread.store.index.recall import branch_points
+
+
+async def branch_markdown(tx: Transaction, thread: Thread, entries: Sequence[Entry]) -> str:
+    """Return entries of a thread's branch as Markdown; it says whether the thread has other branches."""
+    return markdown(thread, entries, has_others=bool(await branch_points(tx, thread.id)))
