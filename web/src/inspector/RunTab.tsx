@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import * as api from "../api/calls";
 import { useT } from "../i18n";
 import { duration, number, whole } from "../i18n/format";
@@ -6,7 +6,7 @@ import { type Told, told } from "../i18n/sentence";
 import type { Run } from "../stream/types";
 import { useConversation } from "../stream/useConversation";
 import styles from "./Inspector.module.css";
-import { Empty, Stepper } from "./Parts";
+import { Empty, Stepper, Waiting } from "./Parts";
 import { Timeline } from "./Timeline";
 import { openInspector } from "./selection";
 
@@ -27,7 +27,7 @@ export function RunTab({ threadId, run }: { threadId: string; run: string | unde
       {runs.length > 1 && (
         <Stepper text={t("inspector.runPlace", { at: place + 1, of: runs.length })} before={t("inspector.runBefore")} next={t("inspector.runNext")} onBefore={to(place - 1)} onNext={to(place + 1)} />
       )}
-      <Details threadId={threadId} run={shown} />
+      <Details key={shown.id} threadId={threadId} run={shown} />
     </>
   );
 }
@@ -37,6 +37,7 @@ function Details({ threadId, run }: { threadId: string; run: Run }) {
   const calls = useQuery({
     queryKey: ["calls", threadId, run.id, run.steps.length, run.status],
     queryFn: ({ signal }) => api.calls(threadId, { run: run.id }, signal),
+    placeholderData: keepPreviousData,
   });
   return (
     <div className={styles["stack"]}>
@@ -58,7 +59,8 @@ function Details({ threadId, run }: { threadId: string; run: Run }) {
           {warning}
         </p>
       ))}
-      <Timeline run={run} calls={calls.data?.calls ?? []} />
+      {/* Rows that came in between would move what somebody is about to press. */}
+      {calls.data ? <Timeline run={run} calls={calls.data.calls} /> : <Waiting asked={calls} />}
     </div>
   );
 }
