@@ -51,8 +51,10 @@ async def begun(store: Driver, hub: Hub, *, owner: str | None = None) -> EventSt
         owner = owner or new_worker()
         await registered(tx, owner)
         lease = await runs.begin(tx, "t", plan, owner=owner, alive=lambda _: True, tells=True)
-    hub.enter(*PLACE)
-    return EventStream(store, lease, hub, Teller(store), last=1)
+    stream = EventStream(store, lease, hub, Teller(store), last=1)
+    async with store.reading() as tx:
+        stream.open(await runs.run_of_user(tx, *PLACE, user_id="u"))
+    return stream
 
 
 async def read(watch: RunWatch, count: int) -> list[Event]:
@@ -73,9 +75,8 @@ async def test_watchers_of_a_run_here_are_fed_without_a_query(store: Driver) -> 
     hub = Hub(counted)
     stream = await begun(store, hub)
     with hub.watch(*PLACE) as first, hub.watch(*PLACE, after=1) as other:
-        assert numbers(await read(first, 1)) == [1]
         joined = counted.count["reading"]
-        assert joined == 1
+        assert numbers(await read(first, 1)) == [1]
         for number in range(2, 6):
             await stream.publish("warning", message=f"m{number}")
             for watch in (first, other):
@@ -88,7 +89,36 @@ async def test_watchers_of_a_run_here_are_fed_without_a_query(store: Driver) -> 
         for watch in (first, other):
             assert [event.type for event in await read(watch, 1)] == ["finished"]
             assert await watch.read() == []
-    assert counted.count["reading"] == joined + 1, "the end is read once"
+    assert counted.count["reading"] == joined
+
+
+@pytest.mark.parametrize("told", [0, 5, 40])
+async def test_a_run_keeps_its_first_events_in_memory_until_it_is_watched(store: Driver, told: int) -> None:
+    counted = Counted(store)
+    hub = Hub(counted)
+    stream = await begun(store, hub)
+    for _ in range(told):
+        await stream.publish("warning", message="m")
+    for reads in (int(told > hubs.FIRST_EVENTS), 1):
+        before = counted.count["reading"]
+        with hub.watch(*PLACE) as watch:
+            assert numbers(await read(watch, told + 1)) == list(range(1, told + 2))
+        assert counted.count["reading"] - before == reads
+    await stream.end("finished", {"answer": "x"})
+    stream.close()
+    with hub.watch(*PLACE) as watch:
+        assert [event.type for event in await read(watch, told + 2)][-1] == "finished"
+
+
+async def test_the_end_of_a_run_is_told_as_it_is_stored(store: Driver) -> None:
+    hub = Hub(store)
+    stream = await begun(store, hub)
+    outcome = {"answer": "", "n": [1, None, 1.5], "queries": {"深": "q1"}, "reason": None}
+    with hub.watch(*PLACE, after=1) as watch:
+        await stream.end("failed", outcome)
+        [told] = await read(watch, 1)
+    async with store.reading() as tx:
+        assert await runs.events_after(tx, *PLACE, 1) == [told]
 
 
 async def test_a_watcher_that_is_far_behind_reads_from_the_store(

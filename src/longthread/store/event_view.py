@@ -15,6 +15,8 @@ from longthread.model.run import Run, Step
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 
+BEGUN = (Mark(1, "started", 0),)
+"""The marks of a run that has just begun."""
 _STARTED = ("question", "source", "model", "protocol", "max_steps", "continues")
 
 

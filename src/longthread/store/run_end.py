@@ -11,7 +11,7 @@ from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Run, RunStatus, Step
 from longthread.store.driver import QueryCall, Row, Transaction
-from longthread.store.event_view import last_of, marks_of
+from longthread.store.event_view import events_of_run, last_of, marks_of
 from longthread.store.run_blob import Packed, pack, unpack
 from longthread.store.run_rows import SAID, completed, ended, event_of, run_of, step_of, text_of
 
@@ -27,12 +27,12 @@ async def end_run(
     *,
     said: Entry | None = None,
     event: int | None = None,
-) -> None:
+) -> list[Event]:
     """End a run with `run.status` and pack its outcome, steps and events. `said` is its final entry; `event` is its
-    last event's number, or None."""
+    last event's number, or None. Return that event, if there is one."""
     moment = datetime.now(UTC)
-    if event is not None:
-        marks = [*marks, Mark.at(event, _EVENT_OF[run.status], moment, since=run.started_at)]
+    ends = [] if event is None else [Mark.at(event, _EVENT_OF[run.status], moment, since=run.started_at)]
+    marks = [*marks, *ends]
     own = {"thread_id": run.thread_id, "run_id": run.id}
     rows = await tx.fetch("select_own_steps", **own, first=run.first_step)
     events = [event_of(row) for row in await tx.fetch("select_events", **own, after=0, limit=_ENDLESS)]
@@ -54,6 +54,7 @@ async def end_run(
         await tx.later("delete_own_steps", **own, first=run.first_step)
     if events:
         await tx.later("delete_own_events", **own)
+    return list(events_of_run(replace(run, outcome=outcome), ends))
 
 
 def _without(outcome: Mapping[str, Any], said: Entry | None) -> dict[str, Any]:
@@ -77,6 +78,12 @@ class RunContent:
     steps: Sequence[Step]
     warnings: Sequence[Event]
     last_event: int
+
+
+def run_from(row: Row) -> Run:
+    """Return a run, with its outcome if it has ended."""
+    run = run_of(row)
+    return run if row["body"] is None else ended(run, unpack(run, bytes(row["body"])).outcome, row)
 
 
 async def ended_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> dict[str, RunContent]:

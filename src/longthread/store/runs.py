@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from longthread.errors import LeaseLost, RunInProgress
+from longthread.errors import LeaseLost, RunInProgress, RunNotFound, ThreadNotFound
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark, unfinished_text
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
@@ -16,12 +16,12 @@ from longthread.store import leases, log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import QueryCall, Row, Transaction, one
 from longthread.store.encoding import dump
-from longthread.store.event_view import events_of_run, events_of_step, last_of, marks_json, marks_of
+from longthread.store.event_view import BEGUN, events_of_run, events_of_step, last_of, marks_json, marks_of
 from longthread.store.leases import IsAlive
 from longthread.store.leases import Lease as Lease
 from longthread.store.log import now
 from longthread.store.run_blob import unpack
-from longthread.store.run_end import completed_steps, end_run
+from longthread.store.run_end import completed_steps, end_run, run_from
 from longthread.store.run_rows import (
     agent_values,
     completed,
@@ -78,7 +78,7 @@ async def begin(
     await log.position(tx, thread_id)
     await _clear(tx, thread_id, alive)
     first_step = await next_step(tx, thread_id)
-    marks = [Mark(1, "started", 0)] if tells else []
+    marks = BEGUN if tells else ()
     await tx.run(
         "insert_run",
         thread_id=thread_id,
@@ -162,8 +162,8 @@ async def end(
     said: Entry | None = None,
     event: int | None = None,
     held: LeaseCheck | None = None,
-) -> None:
-    """End a run and release its lease. Raises `LeaseLost`.
+) -> list[Event]:
+    """End a run and release its lease. Return the event that reports the end, if one does. Raises `LeaseLost`.
 
     Args:
         said: the final entry; its text is not stored again in the outcome.
@@ -171,7 +171,8 @@ async def end(
     """
     held = held or await check(tx, lease)
     about = Run(lease.thread_id, lease.run_id, status, "", None, "", "auto", 0, held.started_at)
-    await end_run(tx, replace(about, first_step=held.first_step), outcome, held.marks, said=said, event=event)
+    about = replace(about, first_step=held.first_step)
+    return await end_run(tx, about, outcome, held.marks, said=said, event=event)
 
 
 async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> None:
@@ -184,18 +185,30 @@ async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> Non
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
     """Return a run by id."""
     row = await one(tx, "select_run", thread_id=thread_id, id=run_id)
-    return _run(row) if row else None
+    return run_from(row) if row else None
+
+
+async def run_of_user(tx: Transaction, thread_id: str, run_id: str, *, user_id: str) -> Run:
+    """Return a run of a user's thread with one request to the database, the transaction's last. Raises `ThreadNotFound`
+    or `RunNotFound`."""
+    thread: QueryCall = ("select_thread", {"id": thread_id, "user_id": user_id})
+    threads, rows = await tx.fetch_all(thread, ("select_run", {"thread_id": thread_id, "id": run_id}), last=True)
+    if not threads:
+        raise ThreadNotFound(thread=thread_id)
+    if not rows:
+        raise RunNotFound(thread=thread_id, run=run_id)
+    return run_from(rows[0])
 
 
 async def last_run(tx: Transaction, thread_id: str) -> Run | None:
     """Return the thread's newest run."""
     row = await one(tx, "select_last_run", thread_id=thread_id)
-    return _run(row) if row else None
+    return run_from(row) if row else None
 
 
 async def list_runs(tx: Transaction, thread_id: str, *, limit: int) -> list[Run]:
     """Return the thread's runs, newest first."""
-    return [_run(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
+    return [run_from(row) for row in await tx.fetch("select_runs", thread_id=thread_id, limit=limit)]
 
 
 async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
@@ -206,7 +219,7 @@ async def answers(tx: Transaction, thread_id: str, run_id: str) -> list[Run]:
 async def answers_of_runs(tx: Transaction, thread_id: str, run_ids: Iterable[str]) -> list[list[Run]]:
     """Return the same for several runs of a thread, a list for each, with one request to the database."""
     asked: list[QueryCall] = [("select_answers", {"thread_id": thread_id, "run_id": each}) for each in run_ids]
-    return [[_run(row) for row in rows] for rows in await tx.fetch_all(*asked)]
+    return [[run_from(row) for row in rows] for rows in await tx.fetch_all(*asked)]
 
 
 async def is_held(tx: Transaction, run: Run, *, alive: IsAlive) -> bool:
@@ -468,11 +481,6 @@ async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any]) -> None
         outcome = {**outcome, "unfinished": unfinished}
     last = await last_event(tx, run.thread_id, run.id)
     await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), event=last + 1)
-
-
-def _run(row: Row) -> Run:
-    run = run_of(row)
-    return run if row["body"] is None else ended(run, unpack(run, bytes(row["body"])).outcome, row)
 
 
 async def _live_steps(

@@ -12,11 +12,12 @@ from typing import Any
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry
 from longthread.model.event import Event, EventType, Mark
-from longthread.model.run import RunStatus
+from longthread.model.run import Run, RunStatus
 from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.runs.streams.teller import Teller
 from longthread.store import approvals, runs
 from longthread.store.driver import Driver, Transaction
+from longthread.store.event_view import BEGUN, events_of_run
 from longthread.store.runs import Lease, LeaseCheck
 
 CallOff = Callable[[Transaction, LeaseCheck], Awaitable[None]]
@@ -55,9 +56,10 @@ class EventStream:
         # Those that are not known to be stored, also of earlier replies.
         self._unsaved: list[_Piece] = []
 
-    def open(self) -> None:
+    def open(self, run: Run) -> None:
         """This process executes the run from now on."""
-        self._hub.enter(*self._place)
+        begun = list(events_of_run(run, BEGUN)) if self.lease.attempt == 1 else []
+        self._hub.enter(*self._place, begun)
 
     def close(self) -> None:
         """This process no longer executes the run."""
@@ -203,10 +205,9 @@ class EventStream:
         summary."""
         async with self.writing() as (tx, held):
             await self.flush_with(tx)
-            await runs.end(tx, self.lease, status, outcome, said=said, event=self.number(), held=held)
+            self.add(await runs.end(tx, self.lease, status, outcome, said=said, event=self.number(), held=held))
             if also is not None:
                 await also(tx)
-        self._hub.changed(*self._place)
 
     async def wait(self, calls: Sequence[Approval], stopped: CallOff) -> bool:
         """Let the run wait for decisions about these calls, publish them, and release its lease. If somebody has

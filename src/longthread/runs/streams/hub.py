@@ -33,6 +33,8 @@ SIGNAL_SECONDS = 0.05
 """How long changes wait, so that one signal tells of many."""
 KEPT_EVENTS = 256
 """Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
+FIRST_EVENTS = 32
+"""First events of a run that stay in memory until somebody watches it."""
 WAKE = "wake"
 """The signal that workers look for what is to be done: stops of their runs, and runs to claim."""
 _LAST_SECONDS = 2.0
@@ -95,7 +97,7 @@ class _Feed:
 
     def trim(self) -> None:
         """Drop events that every watcher has read, and the oldest of too many."""
-        read = min((watch.read_to for watch in self.watches), default=self.last)
+        read = min((watch.read_to for watch in self.watches), default=0)
         while self.events and (self.events[0].seq <= read or len(self.events) > KEPT_EVENTS):
             self.since = self.events.popleft().seq
 
@@ -135,10 +137,16 @@ class Hub:
         self._listening: asyncio.Task[None] | None = None
         self._connected = False
 
-    def enter(self, thread_id: str, run_id: str) -> None:
-        """This process executes the run from now on, and tells its events."""
-        self._here[thread_id, run_id] += 1
-        self._stale((thread_id, run_id))
+    def enter(self, thread_id: str, run_id: str, begun: Sequence[Event] = ()) -> None:
+        """This process executes the run from now on, and tells its events. `begun` are all events of one that has just
+        begun: they and the next ones stay in memory, for who watches it at once."""
+        place = thread_id, run_id
+        self._here[place] += 1
+        if begun and place not in self._feeds:
+            self._feeds[place] = _Feed(since=0, stale=False)
+            self._feeds[place].add(begun)
+        else:
+            self._stale(place)
 
     def leave(self, thread_id: str, run_id: str) -> None:
         """This process no longer executes the run."""
@@ -147,6 +155,7 @@ class Hub:
         feed = self._feeds.get((thread_id, run_id))
         if feed is not None and not feed.halts:  # it may have failed to store its end
             self.changed(thread_id, run_id)
+        self._drop_unwatched((thread_id, run_id))
 
     def tell(self, thread_id: str, run_id: str, events: Sequence[Event], *, after: int | None) -> None:
         """Tell events of a run that are committed, in order.
@@ -165,6 +174,8 @@ class Hub:
             feed.add(events)
             feed.trim()
         feed.ring()
+        if len(feed.events) > FIRST_EVENTS:
+            self._drop_unwatched((thread_id, run_id))
 
     def changed(self, thread_id: str, run_id: str) -> None:
         """Something about a run is committed that was not told."""
@@ -263,8 +274,12 @@ class Hub:
             yield feed
         finally:
             feed.watches.remove(watch)
-            if not feed.watches:
-                del self._feeds[place]
+            self._drop_unwatched(place)
+
+    def _drop_unwatched(self, place: RunPlace) -> None:
+        feed = self._feeds.get(place)
+        if feed is not None and not feed.watches:
+            del self._feeds[place]
 
     def _stale(self, place: RunPlace) -> None:
         feed = self._feeds.get(place)

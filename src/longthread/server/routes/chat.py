@@ -138,7 +138,8 @@ async def events(
     204 when all was read and the run has ended or waits for a person: a browser then stops reconnecting.
     """
     read = Position.parse(last_event_id or after)
-    run = await _run(served, user, thread_id, run_id)
+    async with served.analyst.store.reading() as tx:
+        run = await runs.run_of_user(tx, thread_id, run_id, user_id=user)
     if run.status in HALTS:
         async with served.analyst.store.reading() as tx:
             behind = await runs.events_after(tx, thread_id, run_id, read.seq)
@@ -172,15 +173,6 @@ async def chart(served: ServedDep, user: Caller, thread_id: PathSegment, index: 
     if made is None:
         raise EntryNotFound(thread=thread_id, entry=f"with a chart at step {index}")
     return made
-
-
-async def _run(served: Served, user: str, thread_id: str, run_id: str) -> Run:
-    async with served.analyst.store.reading() as tx:
-        await log.find_thread(tx, thread_id, user_id=user)
-        run = await runs.find_run(tx, thread_id, run_id)
-    if run is None:
-        raise RunNotFound(thread=thread_id, run=run_id)
-    return run
 
 
 def question_key(sent: str | None, body: BaseModel, *place: str) -> QuestionKey | None:

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from longthread.errors import PositionUnknown, ThreadNotFound
+from longthread.errors import PositionUnknown, RunNotFound, ThreadNotFound
 from longthread.runs.streams.hub import RunPlace
 from longthread.server.openapi import EVENTS, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.routes.conversations import list_conversations
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.user_stream import MOST_RUNS, RUN_PATTERN, AskedRun, Positions, UserStream
-from longthread.store import log, runs
+from longthread.store import runs
 
 router = APIRouter(prefix="/api", tags=["events"])
 
@@ -46,7 +46,7 @@ async def _is_there(served: Served, user: str, place: RunPlace) -> bool:
     """Whether the user has such a run."""
     async with served.analyst.store.reading() as tx:
         try:
-            await log.find_row(tx, place[0], user_id=user)
-        except ThreadNotFound:
+            await runs.run_of_user(tx, *place, user_id=user)
+        except (ThreadNotFound, RunNotFound):
             return False
-        return await runs.find_run(tx, *place) is not None
+        return True
