@@ -1,6 +1,6 @@
 import { useT } from "../i18n";
 import type { Run } from "../stream/types";
-import { Elapsed } from "./Elapsed";
+import { Elapsed, Pulse } from "./Elapsed";
 import styles from "./Turn.module.css";
 
 /** That a run is under way, with what the model thinks now. Text that turned out to be a thought stays until it is one. */
@@ -13,7 +13,7 @@ export function Working({ run }: { run: Run }) {
       {thought && <p className={styles["thought"]}>{thought}</p>}
       {!isStep && (
         <p className={styles["working"]}>
-          <span className={styles["pulse"]} aria-hidden="true" />
+          <Pulse />
           {t("chat.working")} {run.startedAt !== null && <Elapsed since={run.startedAt} />}
         </p>
       )}

@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { memo } from "react";
 import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
 import type { UsageView } from "../api/types";
@@ -20,7 +21,7 @@ import { openDrawer } from "./drawer";
 import { useWidth } from "./width";
 
 /** The line above the column. */
-export function Header({ threadId }: { threadId: string | null }) {
+export const Header = memo(function Header({ threadId }: { threadId: string | null }) {
   const t = useT();
   return (
     <header className={styles["header"]}>
@@ -30,7 +31,7 @@ export function Header({ threadId }: { threadId: string | null }) {
       {threadId !== null && <Tools threadId={threadId} />}
     </header>
   );
-}
+});
 
 function NewTitle() {
   const t = useT();

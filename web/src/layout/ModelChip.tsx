@@ -1,4 +1,4 @@
-import { Suspense, lazy } from "react";
+import { Suspense, lazy, memo } from "react";
 import { useAgents, useInfo } from "../api/server";
 import { useModel } from "../chat/model";
 import { useT } from "../i18n";
@@ -8,7 +8,7 @@ import { Chip, modelName } from "./Chips";
 const ModelChoices = lazy(() => import("./ModelChoices").then(({ ModelChoices }) => ({ default: ModelChoices })));
 
 /** The model of the next questions. `agent` is the name of whom they go to; null: the one asked by default. */
-export function ModelChip({ threadId, agent }: { threadId: string | null; agent: string | null }) {
+export const ModelChip = memo(function ModelChip({ threadId, agent }: { threadId: string | null; agent: string | null }) {
   const t = useT();
   const chosen = useModel(threadId);
   const agents = useAgents().data ?? [];
@@ -23,4 +23,4 @@ export function ModelChip({ threadId, agent }: { threadId: string | null; agent:
       </Suspense>
     </Menu>
   );
-}
+});

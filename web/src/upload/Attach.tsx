@@ -1,11 +1,11 @@
-import { useRef } from "react";
+import { memo, useRef } from "react";
 import { useT } from "../i18n";
 import { IconButton } from "../ui";
 import { KINDS } from "./kinds";
 import { offer } from "./offered";
 
 /** Chooses files to ask. */
-export function Attach() {
+export const Attach = memo(function Attach() {
   const t = useT();
   const field = useRef<HTMLInputElement>(null);
   return (
@@ -26,4 +26,4 @@ export function Attach() {
       />
     </>
   );
-}
+});
