@@ -167,6 +167,7 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     page.set_viewport_size({"width": 390, "height": 800})
     page.get_by_role("button", name="Open the list of conversations").click()
     choose(page, QUESTIONS[1], "Delete")
+    page.get_by_text("Deleted: ").wait_for()  # what was said before can be undone, too
     with page.expect_response(lambda answer: answer.request.method == "POST"):
         page.get_by_role("button", name="Undo").last.click()
     assert len(running.client.get("/api/conversations").json()["conversations"]) == 2

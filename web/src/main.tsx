@@ -14,7 +14,7 @@ import { begin } from "./i18n";
 import { nonce } from "./nonce";
 import { ResultCardView } from "./results/ResultCard";
 import { currentRoute } from "./route";
-import { Toasts } from "./ui";
+import { Toasts, Tooltips } from "./ui";
 
 // An address of earlier versions, such as `/#/c/ID`.
 if (location.pathname === "/" && location.hash.startsWith("#/c/")) history.replaceState(null, "", location.hash.slice(1));
@@ -59,6 +59,7 @@ Promise.all([begin(), needed])
               <Tooltip.Provider delay={500}>
                 <App />
                 <Toasts />
+                <Tooltips />
               </Tooltip.Provider>
             </QueryClientProvider>
           </I18nProvider>

@@ -1,8 +1,8 @@
-import { Tooltip } from "@base-ui/react/tooltip";
 import type { Element } from "hast";
-import type { ReactElement, ReactNode } from "react";
+import type { ReactNode } from "react";
 import { useT } from "../i18n";
 import { openInspector } from "../inspector/selection";
+import { HoverCard } from "../ui";
 import styles from "./Receipt.module.css";
 import { useScope } from "./receiptScope";
 import type { Receipt as Traced, Source } from "./receipts";
@@ -27,11 +27,11 @@ export function Receipt({ node, children }: MarkedProps) {
     onClick: () => openInspector({ tab: "query", step, rows: [...new Set(source.cells.map(({ row }) => row))] }),
   };
   return (
-    <Tells told={<Told source={source} result={result} />}>
+    <HoverCard told={<Told source={source} result={result} />}>
       <button type="button" className={styles["number"]} {...opens}>
         {children}
       </button>
-    </Tells>
+    </HoverCard>
   );
 }
 
@@ -74,24 +74,10 @@ function Cited({ label, result: { step, sql } }: { label: string; result: QueryR
   const t = useT();
   const opens = step !== null && { "aria-label": t("results.citation", { label }), onClick: () => openInspector({ tab: "query", step }) };
   return (
-    <Tells told={<pre className={styles["query"]}>{sql}</pre>}>
+    <HoverCard told={<pre className={styles["query"]}>{sql}</pre>}>
       <button type="button" className={styles["cited"]} aria-label={t("results.title", { label })} {...opens}>
         {label}
       </button>
-    </Tells>
-  );
-}
-
-/** What tells more to those who hover it. `children` is one element that takes a ref. */
-function Tells({ told, children }: { told: ReactNode; children: ReactElement }) {
-  return (
-    <Tooltip.Root>
-      <Tooltip.Trigger delay={200} render={children} />
-      <Tooltip.Portal>
-        <Tooltip.Positioner sideOffset={6} className={styles["positioner"]}>
-          <Tooltip.Popup className={styles["popup"]}>{told}</Tooltip.Popup>
-        </Tooltip.Positioner>
-      </Tooltip.Portal>
-    </Tooltip.Root>
+    </HoverCard>
   );
 }

@@ -33,6 +33,8 @@ interface Indexed {
   readonly result: QueryResult;
   readonly kinds: readonly Kind[];
   readonly numbers: readonly (readonly (CellNumber | null)[])[];
+  /** Columns of numbers. */
+  readonly measures: readonly string[];
 }
 
 interface Match {
@@ -94,7 +96,10 @@ function newTracer(results: readonly QueryResult[]): Tracer {
 }
 
 function index(result: QueryResult): Indexed {
-  return { result, kinds: kindsOf(result.columns, result.rows), numbers: result.rows.map((row) => row.map(cellNumber)) };
+  const kinds = kindsOf(result.columns, result.rows);
+  const numbers = result.rows.map((row) => row.map(cellNumber));
+  const measures = result.columns.filter((_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]));
+  return { result, kinds, numbers, measures };
 }
 
 /** Texts that hold letters and digits, such as `Falcon 9`: their digits are no numbers. */
@@ -149,19 +154,20 @@ function traced(numeral: Numeral, place: Place, indexed: Indexed): Source | null
   return at ? { step, label, kind: "cell", cells, value: cellText(result.rows[at.row]?.[at.column]) } : null;
 }
 
-function matches(numeral: Numeral, place: Place, { result, kinds, numbers }: Indexed): Match[] {
+function matches(numeral: Numeral, place: Place, { result, numbers, measures }: Indexed): Match[] {
   const { columns } = result;
   const named = columns.map((name) => place.isRow || namesColumn(place.sentence, name));
   const units = columns.map((name) => place.isRow || namesUnit(place.sentence, name));
-  const measures = columns.filter((_, column) => kinds[column] === "number" && numbers.some((cells) => cells[column]));
-  // `96.5 % successful` is a share, whatever it is called.
-  const others = columns.map((name) => !place.isRow && !numeral.percent && isOfAnother(place, name, measures));
-  return numbers.flatMap((cells, row) =>
+  const found = numbers.flatMap((cells, row) =>
     cells.flatMap((cell, column) => {
-      const found = cell && !others[column] && worth(numeral, cell, { column: columns[column] ?? "", isNamed: named[column] ?? false, isUnitTold: units[column] ?? false });
-      return found ? [{ row, column, exact: found === "same" }] : [];
+      const is = cell && worth(numeral, cell, { column: columns[column] ?? "", isNamed: named[column] ?? false, isUnitTold: units[column] ?? false });
+      return is ? [{ row, column, exact: is === "same" }] : [];
     }),
   );
+  // `96.5 % successful` is a share, whatever it is called.
+  if (!found.length || place.isRow || numeral.percent) return found;
+  const others = columns.map((name) => isOfAnother(place, name, measures));
+  return found.filter(({ column }) => !others[column]);
 }
 
 const NOUN = /^[\s*_`]*([\p{L}_]+(?:[ \u00a0][\p{L}_]+)?)/u;

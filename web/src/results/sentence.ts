@@ -61,11 +61,22 @@ const isInside = (text: string, at: number) => WORD.test(text[at - 1] ?? " ") &&
 /** Whether a text has a word of a column's name: `launch` for `launches_count`. */
 export function namesColumn(text: string, column: string): boolean {
   const told = text.toLowerCase();
-  const words = column.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase().split(/[^\p{L}]+/u);
-  return words.some((word) => {
-    if (HAN.test(word)) return word.length >= 2 && told.includes(word);
-    return word.length >= 3 && !COMMON.has(word) && new RegExp(`(?<![a-z])${stem(word)}`).test(told);
+  return wordsOf(column).some((word) => (typeof word === "string" ? told.includes(word) : word.test(told)));
+}
+
+const words = new Map<string, (string | RegExp)[]>();
+
+/** What a text has that names a column. Asked for each number, and the same for all of them. */
+function wordsOf(column: string): (string | RegExp)[] {
+  const known = words.get(column);
+  if (known) return known;
+  const all = column.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase().split(/[^\p{L}]+/u);
+  const made = all.flatMap((word): (string | RegExp)[] => {
+    if (HAN.test(word)) return word.length >= 2 ? [word] : [];
+    return word.length >= 3 && !COMMON.has(word) ? [new RegExp(`(?<![a-z])${stem(word)}`)] : [];
   });
+  words.set(column, made);
+  return made;
 }
 
 const HAN = /\p{Script=Han}/u;

@@ -7,7 +7,7 @@ export { Kbd, spell } from "./Kbd";
 export { Menu, MenuChoices, MenuItem, MenuLink, MenuSeparator } from "./Menu";
 export { Skeleton, useLate } from "./Skeleton";
 export { Toasts } from "./Toast";
-export { Tooltip } from "./Tooltip";
+export { HoverCard, Tooltip, Tooltips } from "./Tooltip";
 export { classes } from "./classes";
 export { say } from "./toasts";
 export { later } from "./later";
