@@ -29,7 +29,7 @@ from typing import Any
 from agent import make_source
 from databases import Database, Databases, databases
 from processes import Server, started
-from server_load import Load, idle, live, peer, takeover, turns
+from server_load import Load, idle, in_pairs, live, peer, takeover, turns
 
 EMULATOR = (sys.executable, "-m", "longthread.testing.emulator", "--lean")
 COMMAND = "from longthread.cli.start import main; main()"
@@ -70,7 +70,7 @@ class Sizes:
     """Runs whose process is killed."""
 
 
-QUICK = Sizes(live=300, rate=6, pieces=60, turns=64)
+QUICK = Sizes(live=300, rate=6, pieces=60, turns=128)
 TINY = Sizes(live=3, rate=6, pieces=3, turns=4, at_once=2, watchers=4, window=1.0, orphans=2)
 
 
@@ -82,9 +82,8 @@ def full(count: int) -> Sizes:
 async def measure(load: Load, sizes: Sizes, tell: Any) -> dict[str, Any]:
     """Measure everything on servers that are up; return the last line."""
     await turns(load, 4 * len(load.servers), sizes.at_once, watched=True)  # what is imported and opened at first
-    alone = await turns(load, sizes.turns, sizes.at_once, watched=False)
+    alone, watched = await in_pairs(load, sizes.turns, sizes.at_once)
     tell({"measured": "turns that nobody watches", **alone})
-    watched = await turns(load, sizes.turns, sizes.at_once, watched=True)
     tell({"measured": "turns, watched", **watched})
     found = await live(load, sizes.live, sizes.rate, sizes.pieces)
     tell({"measured": "live", **found})

@@ -24,6 +24,8 @@ _PATIENCE_SECONDS = 13.0
 _LATE_SECONDS = 10.0
 """How much longer than its text a run may take: then it is lost."""
 _QUIET_RUNS = 10
+_PART = 32
+"""Turns that are measured before those of the other kind have their turn."""
 _WAIT_SECONDS = 30.0
 
 
@@ -46,22 +48,15 @@ class Load:
     def rss_mb(self) -> float:
         return sum(server.rss_mb() for server in self.servers)
 
-    def ended(self) -> int:
-        """How many runs have ended."""
-        return self.one("SELECT count(*) FROM runs WHERE ended_at IS NOT NULL")
-
     def reads(self) -> int:
         """How many times the servers have read from the store, by their own count."""
         return sum(_reads(server.url) for server in self.servers)
 
-    def one(self, sql: str) -> int:
+    def connect(self) -> Any:
+        """Open a connection to the store."""
         if self.database.backend == "sqlite":
-            with closing(sqlite3.connect(self.database.address)) as own:
-                return int(own.execute(sql).fetchone()[0])
-        with psycopg.connect(self.database.address, autocommit=True) as connection:
-            row = connection.execute(sql.encode()).fetchone()
-        assert row is not None
-        return int(row[0])
+            return closing(sqlite3.connect(self.database.address))
+        return psycopg.connect(self.database.address, autocommit=True)
 
 
 class Costs:
@@ -84,19 +79,19 @@ class Costs:
 
 async def turns(load: Load, count: int, at_once: int, *, watched: bool) -> dict[str, Any]:
     """Have so many turns, a number of them at once, each a query and an answer of eight chunks without a pause."""
+    queue, ends = iter(range(count)), Ends(load)
+
+    async def worker() -> None:
+        for _ in queue:
+            url = load.next_url()
+            asked = await ask(url, "lean-8x0")
+            await (Watcher(asked, url).watch() if watched else ends.wait(asked.run_id))
+
+    looking = asyncio.create_task(ends.look())
     costs = Costs(load)
-    if watched:
-        queue = iter(range(count))
-
-        async def worker() -> None:
-            for _ in queue:
-                url = load.next_url()
-                await Watcher(await ask(url, "lean-8x0"), url).watch()
-
-        await asyncio.gather(*(worker() for _ in range(at_once)))
-    else:
-        await _unwatched(load, count, at_once)
+    await asyncio.gather(*(worker() for _ in range(at_once)))
     server, postgres, clients, seconds = costs.taken()
+    await _give_up([looking])
     return {
         "turns": count,
         "turns_per_s": round(count / seconds, 1),
@@ -106,13 +101,43 @@ async def turns(load: Load, count: int, at_once: int, *, watched: bool) -> dict[
     }
 
 
-async def _unwatched(load: Load, count: int, at_once: int) -> None:
-    """Ask, and look into the store for the ends: the servers are asked nothing."""
-    before = load.ended()
-    for number in range(count):
-        await _until(lambda number=number: number - (load.ended() - before) < at_once)
-        await ask(load.next_url(), "lean-8x0")
-    await _until(lambda: load.ended() - before >= count)
+async def in_pairs(load: Load, count: int, at_once: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Have so many turns that nobody watches, and as many that somebody does, a part of these and a part of those: the
+    machine is not as fast in one minute as in the next."""
+    parts = max(1, count // _PART)
+    rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    for _ in range(parts):
+        for watched, found in rows.items():
+            found.append(await turns(load, count // parts, at_once, watched=watched))
+    return _mean(rows[False]), _mean(rows[True])
+
+
+def _mean(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the turns, and of each other number the mean."""
+    means = {name: round(statistics.mean(row[name] for row in rows), 1) for name in rows[0]}
+    return means | {"turns": sum(row["turns"] for row in rows)}
+
+
+class Ends:
+    """Looks into the store for runs that have ended: the servers are asked nothing."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    async def wait(self, run_id: str) -> None:
+        self._waiting[run_id] = asyncio.Event()
+        await self._waiting[run_id].wait()
+
+    async def look(self) -> None:
+        """Look again and again, whether anybody waits or not: it costs the same then."""
+        with self._load.connect() as connection:
+            while True:
+                ids = ", ".join(f"'{each}'" for each in ["", *self._waiting])
+                sql = f"SELECT id FROM runs WHERE ended_at IS NOT NULL AND id IN ({ids})"
+                for (run_id,) in connection.execute(sql).fetchall():
+                    self._waiting.pop(run_id).set()
+                await asyncio.sleep(_POLL_SECONDS)
 
 
 async def live(load: Load, count: int, rate: float, pieces: int) -> dict[str, Any]:

@@ -73,7 +73,8 @@ class Served:
         self.analyst.hub.ring()
 
 
-def _served(request: Request) -> Served:
+async def _served(request: Request) -> Served:
+    # FastAPI would run a function that is not async in a thread, for each request.
     return cast(Served, request.app.state.served)
 
 
@@ -86,7 +87,7 @@ async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
 ServedDep = Annotated[Served, Depends(_served)]
 
 
-def caller(served: ServedDep) -> str:
+async def caller(served: ServedDep) -> str:
     """The user of a request. The server has no login yet: everyone is the user of its settings."""
     return served.analyst.settings.user
 
