@@ -60,7 +60,8 @@ function Details({ threadId, run }: { threadId: string; run: Run }) {
         </p>
       ))}
       {/* Rows that came in between would move what somebody is about to press. */}
-      {calls.data ? <Timeline run={run} calls={calls.data.calls} /> : <Waiting asked={calls} />}
+      {!calls.isPending && <Timeline run={run} calls={calls.data?.calls ?? []} />}
+      {!calls.data && <Waiting asked={calls} />}
     </div>
   );
 }

@@ -58,8 +58,8 @@ class EventStream:
 
     def open(self, run: Run) -> None:
         """This process executes the run from now on."""
-        begun = list(events_of_run(run, BEGUN)) if self.lease.attempt == 1 else []
-        self._hub.enter(*self._place, begun)
+        has_just_begun = self._last == 1 and self.lease.attempt == 1
+        self._hub.enter(*self._place, list(events_of_run(run, BEGUN)) if has_just_begun else ())
 
     def close(self) -> None:
         """This process no longer executes the run."""
@@ -116,6 +116,7 @@ class EventStream:
         """Withdraw the published text of a reply: it was thinking. The event of the reply corrects it."""
         if message_id != self._message_id:
             return
+        self._hub.drop_unwatched(*self._place)  # who comes later must not see it
         pieces, self._pieces = self._pieces, []
         self._unsaved = [piece for piece in self._unsaved if piece not in pieces]
         numbers = [piece.seq for piece in pieces if piece.seq]

@@ -33,8 +33,8 @@ SIGNAL_SECONDS = 0.05
 """How long changes wait, so that one signal tells of many."""
 KEPT_EVENTS = 256
 """Events that a feed keeps for a slow watcher. One that is further behind reads from the store."""
-FIRST_EVENTS = 32
-"""First events of a run that stay in memory until somebody watches it."""
+FIRST_EVENTS = 4
+"""So many first events of a run stay in memory for who watches it as soon as it has begun."""
 WAKE = "wake"
 """The signal that workers look for what is to be done: stops of their runs, and runs to claim."""
 _LAST_SECONDS = 2.0
@@ -153,9 +153,10 @@ class Hub:
         self._here[thread_id, run_id] -= 1
         self._here += Counter()
         feed = self._feeds.get((thread_id, run_id))
-        if feed is not None and not feed.halts:  # it may have failed to store its end
+        # It may have failed to store its end; or a watcher waits for what comes behind it.
+        if feed is not None and (not feed.halts or any(each.read_to > feed.last for each in feed.watches)):
             self.changed(thread_id, run_id)
-        self._drop_unwatched((thread_id, run_id))
+        self.drop_unwatched(thread_id, run_id)
 
     def tell(self, thread_id: str, run_id: str, events: Sequence[Event], *, after: int | None) -> None:
         """Tell events of a run that are committed, in order.
@@ -174,8 +175,14 @@ class Hub:
             feed.add(events)
             feed.trim()
         feed.ring()
-        if len(feed.events) > FIRST_EVENTS:
-            self._drop_unwatched((thread_id, run_id))
+        if feed.stale or len(feed.events) > FIRST_EVENTS:
+            self.drop_unwatched(thread_id, run_id)
+
+    def drop_unwatched(self, thread_id: str, run_id: str) -> None:
+        """Keep nothing in memory of a run that nobody watches: who watches it from now on reads the store."""
+        feed = self._feeds.get((thread_id, run_id))
+        if feed is not None and not feed.watches:
+            del self._feeds[thread_id, run_id]
 
     def changed(self, thread_id: str, run_id: str) -> None:
         """Something about a run is committed that was not told."""
@@ -274,12 +281,7 @@ class Hub:
             yield feed
         finally:
             feed.watches.remove(watch)
-            self._drop_unwatched(place)
-
-    def _drop_unwatched(self, place: RunPlace) -> None:
-        feed = self._feeds.get(place)
-        if feed is not None and not feed.watches:
-            del self._feeds[place]
+            self.drop_unwatched(*place)
 
     def _stale(self, place: RunPlace) -> None:
         feed = self._feeds.get(place)
