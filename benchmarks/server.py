@@ -70,7 +70,7 @@ class Sizes:
     """Runs whose process is killed."""
 
 
-QUICK = Sizes(live=300, rate=6, pieces=60, turns=128)
+QUICK = Sizes(live=300, rate=6, pieces=60, turns=96)
 TINY = Sizes(live=3, rate=6, pieces=3, turns=4, at_once=2, watchers=4, window=1.0, orphans=2)
 
 

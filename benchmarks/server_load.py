@@ -24,7 +24,7 @@ _PATIENCE_SECONDS = 13.0
 _LATE_SECONDS = 10.0
 """How much longer than its text a run may take: then it is lost."""
 _QUIET_RUNS = 10
-_PART = 32
+_PART = 24
 """Turns that are measured before those of the other kind have their turn."""
 _WAIT_SECONDS = 30.0
 

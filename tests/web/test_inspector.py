@@ -50,6 +50,14 @@ def test_the_inspector_shows_what_each_call_saw(serve: Any, open_page: Any) -> N
     inspector.get_by_role("button", name="Copy JSON").click()
     tab.get_by_text("Copied what the call saw.").wait_for()
     assert json.loads(tab.evaluate("navigator.clipboard.readText()"))["run_id"] == messages[-1]["run_id"]
+    # A run's steps are there, though its calls cannot be read.
+    tab = open_page(running, f"/c/{thread}", quiet=False)
+    tab.route("**/calls?run=*", lambda route: route.fulfill(status=503, body=""))
+    tab.get_by_role("button", name="Inspector").click()
+    inspector = tab.get_by_role("complementary", name="Inspector")
+    inspector.get_by_role("tab", name="Run").click()
+    inspector.get_by_role("alert").get_by_role("button", name="Try again").wait_for()
+    inspector.get_by_role("button", name="run_sql").wait_for()
 
 
 def test_memories_are_pinned_edited_and_forgotten(serve: Any, open_page: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
 from longthread.errors import StoreClosed
 from longthread.memory.embedders.embedder import reason_of
@@ -28,22 +30,21 @@ class Background:
         """Whether a task of this name runs."""
         return name in self._tasks
 
-    def start(self, name: str, work: Callable[[], Awaitable[None]], *, failing: str) -> None:
+    def start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], *, failing: str) -> None:
         """Start `work` unless a task of this name runs, or this is closed. An error is logged with `failing`."""
         if self._closed or name in self._tasks:
             return
 
-        async def run() -> None:
-            try:
-                await work()
-            except StoreClosed:
-                return  # the program has ended; what is left is made up for
-            except Exception as error:  # noqa: BLE001 - no caller waits for it, so it is logged; a later pass repeats it
-                _logger.warning("%s: %s", failing, reason_of(error))
-
-        task = asyncio.get_running_loop().create_task(run(), name=name)
+        task = asyncio.get_running_loop().create_task(work(), name=name)
         self._tasks[name] = task
-        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+        task.add_done_callback(partial(self._ended, failing))
+
+    def _ended(self, failing: str, task: asyncio.Task[None]) -> None:
+        """Log why a task failed: no caller waits for it, and a later pass repeats it."""
+        self._tasks.pop(task.get_name(), None)
+        if task.cancelled() or (error := task.exception()) is None or isinstance(error, StoreClosed):
+            return  # a store is closed when the program ends; what is left is made up for
+        _logger.warning("%s: %s", failing, reason_of(error))
 
     async def settle(self, name: str | None = None) -> None:
         """Wait for the task of this name, or for all."""

@@ -76,6 +76,13 @@ class WaitingJobs:
 
     def _ended(self, job: Job, task: asyncio.Task[None]) -> None:
         del self._tasks[job]
+        if task.cancelled() or (error := task.exception()) is None or isinstance(error, StoreClosed):
+            return  # a store is closed when the server ends; another one does it
+        is_known = isinstance(error, LongthreadError | EmbedderFailed)
+        level = logging.WARNING if is_known else logging.ERROR
+        _logger.log(
+            level, "A job (%s) failed, and is tried again later: %s", job, error, exc_info=None if is_known else error
+        )
 
     def _kinds(self) -> list[JobKind]:
         """What this process can do now: vectors only with an embedder that works."""
@@ -83,16 +90,9 @@ class WaitingJobs:
         return [kind for kind in jobs.CLAIMED_BY_SERVERS if kind in {"deletion", "summary"} or embeds]
 
     async def _take(self, job: Job) -> None:
-        try:
-            async with self._services.jobs.claimed(job) as ours:
-                if ours:
-                    await self._do(job)
-        except StoreClosed:
-            return  # the server has ended; another one does it
-        except (LongthreadError, EmbedderFailed) as error:
-            _logger.warning("A job (%s) failed, and is tried again later: %s", job, error)
-        except Exception:  # no caller waits for the task
-            _logger.exception("A job (%s) failed, and is tried again later", job)
+        async with self._services.jobs.claimed(job) as ours:
+            if ours:
+                await self._do(job)
 
     async def _do(self, job: Job) -> None:
         services = self._services
