@@ -60,8 +60,10 @@ class Sizes:
     """Arrivals a second."""
     pieces: int
     """Chunks of an answer, and the seconds that it takes."""
-    turns: int
-    """Turns of which CPU and rate are measured, watched and unwatched."""
+    seconds: float
+    """How long turns are had of which CPU and rate are measured, watched and unwatched."""
+    turns: int = 24
+    """So many, before those of the other kind have their turn."""
     at_once: int = 8
     watchers: int = 200
     window: float = 4.0
@@ -70,19 +72,19 @@ class Sizes:
     """Runs whose process is killed."""
 
 
-QUICK = Sizes(live=300, rate=6, pieces=60, turns=96)
-TINY = Sizes(live=3, rate=6, pieces=3, turns=4, at_once=2, watchers=4, window=1.0, orphans=2)
+QUICK = Sizes(live=300, rate=6, pieces=60, seconds=15)
+TINY = Sizes(live=3, rate=6, pieces=3, seconds=0, turns=2, at_once=2, watchers=4, window=1.0, orphans=2)
 
 
 def full(count: int) -> Sizes:
     """Sizes in which `count` runs are live at the same time: the last arrives before the first ends."""
-    return Sizes(live=count, rate=8, pieces=max(60, 5 + count // 8), turns=200, window=12.0)
+    return Sizes(live=count, rate=8, pieces=max(60, 5 + count // 8), seconds=30, window=12.0)
 
 
 async def measure(load: Load, sizes: Sizes, tell: Any) -> dict[str, Any]:
     """Measure everything on servers that are up; return the last line."""
     await turns(load, 4 * len(load.servers), sizes.at_once, watched=True)  # what is imported and opened at first
-    alone, watched = await in_pairs(load, sizes.turns, sizes.at_once)
+    alone, watched = await in_pairs(load, sizes.turns, sizes.at_once, seconds=sizes.seconds)
     tell({"measured": "turns that nobody watches", **alone})
     tell({"measured": "turns, watched", **watched})
     found = await live(load, sizes.live, sizes.rate, sizes.pieces)

@@ -24,8 +24,6 @@ _PATIENCE_SECONDS = 13.0
 _LATE_SECONDS = 10.0
 """How much longer than its text a run may take: then it is lost."""
 _QUIET_RUNS = 10
-_PART = 24
-"""Turns that are measured before those of the other kind have their turn."""
 _WAIT_SECONDS = 30.0
 
 
@@ -101,22 +99,22 @@ async def turns(load: Load, count: int, at_once: int, *, watched: bool) -> dict[
     }
 
 
-async def in_pairs(load: Load, count: int, at_once: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Have so many turns that nobody watches, and as many that somebody does, a part of these and a part of those: the
-    machine is not as fast in one minute as in the next."""
-    parts = max(1, count // _PART)
+async def in_pairs(load: Load, count: int, at_once: int, *, seconds: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Have turns that nobody watches, and as many that somebody does, for so many seconds: `count` of these, then of
+    those. Each number is the median of such parts: the machine is not as fast in one moment as in the next."""
+    until = time.monotonic() + seconds
     rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-    for part in range(parts):
-        for watched in (False, True) if part % 2 else (True, False):  # each bears what goes on behind the other
-            rows[watched].append(await turns(load, count // parts, at_once, watched=watched))
-    return _mean(rows[False]), _mean(rows[True])
+    while len(rows[True]) < 2 or time.monotonic() < until:
+        first = len(rows[True]) % 2 == 0  # each bears what goes on behind the other
+        for watched in (first, not first):
+            rows[watched].append(await turns(load, count, at_once, watched=watched))
+    return _median(rows[False]), _median(rows[True])
 
 
-def _mean(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the turns, and of each other number the mean."""
-    means = {name: round(statistics.mean(row[name] for row in rows), 1) for name in rows[0]}
-    rate = statistics.harmonic_mean([row["turns_per_s"] for row in rows])
-    return means | {"turns": sum(row["turns"] for row in rows), "turns_per_s": round(rate, 1)}
+def _median(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the turns, and of each other number the median."""
+    medians = {name: round(statistics.median(row[name] for row in rows), 1) for name in rows[0]}
+    return medians | {"turns": sum(row["turns"] for row in rows)}
 
 
 class Ends:
