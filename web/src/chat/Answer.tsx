@@ -3,6 +3,7 @@ import { receiptComponents, useReceiptPlugins } from "../results/Receipts";
 import { ResultCard } from "../results/ResultCard";
 import type { Card } from "../results/step";
 import { Markdown } from "./Markdown";
+import { Part } from "./Part";
 
 interface AnswerProps {
   threadId: string;
@@ -23,7 +24,9 @@ export function Answer({ threadId, text, cards }: AnswerProps) {
         </div>
       )}
       {cards.map(({ step, charts }) => (
-        <ResultCard key={step.callId} threadId={threadId} step={step} charts={charts} />
+        <Part key={step.callId}>
+          <ResultCard threadId={threadId} step={step} charts={charts} />
+        </Part>
       ))}
     </>
   );
