@@ -226,8 +226,8 @@ def test_a_message_that_the_address_names_is_shown_and_the_keys_go_from_question
     tab.evaluate("window.print = () => { window.printed = document.querySelectorAll('article').length; }")
     tab.locator("main > header").get_by_role("button", name="More").click()
     tab.get_by_role("menuitem", name="Print").click()
-    tab.wait_for_function("window.printed >= 90")
-    tab.wait_for_function("document.querySelectorAll('article').length < 30")
+    tab.wait_for_function("() => window.printed >= 90")
+    tab.wait_for_function("() => document.querySelectorAll('article').length < 30")
 
 
 def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, context: Any, store_address: str) -> None:
@@ -241,12 +241,13 @@ def test_a_reader_stays_where_they_are_when_earlier_turns_come(serve: Any, conte
     column.evaluate("node => { node.scrollTop = 1000; }")
     while not held:
         tab.wait_for_timeout(10)
-    seen = """() => {
+    # What is painted: between two frames the rows may stand where they will not be shown.
+    seen = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
         const top = document.querySelector('[aria-label=Conversation]').getBoundingClientRect().top;
         const turns = [...document.querySelectorAll('[data-turn]')];
         const turn = turns.find((each) => each.getBoundingClientRect().bottom > top + 1);
-        return [turn.dataset.turn, Math.round(turn.getBoundingClientRect().top - top)];
-    }"""
+        done([turn.dataset.turn, Math.round(turn.getBoundingClientRect().top - top)]);
+    })))"""
     drawn = "[data-undrawn]"
     tab.wait_for_selector(drawn, state="detached")
     before = tab.evaluate(seen)
