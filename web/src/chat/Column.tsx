@@ -110,8 +110,8 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
         </div>
       </div>
       {left && (
-        <button type="button" className={styles["toEnd"]} aria-label={t("chat.toEnd")} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
-          <Icon name="down" size={14} /> {isNew && t("chat.new")}
+        <button type="button" className={styles["toEnd"]} onClick={() => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })}>
+          <Icon name="down" size={14} /> {isNew && t("chat.new")} <span className="unseen">{t("chat.toEnd")}</span>
         </button>
       )}
     </div>
