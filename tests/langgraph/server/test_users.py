@@ -63,12 +63,12 @@ async def test_a_user_on_the_event_loop(store_address: str) -> None:
 
 async def test_the_deletion_of_expired_items_may_be_awaited(store_address: str) -> None:
     async with LongthreadStore.from_conn_string(store_address) as store:
-        await store.aput(("n",), "k", {"v": 1}, ttl=0.00001)
+        await store.aput(("n",), "k", {"v": 1}, ttl=1e-8)
         await store.aput(("n",), "stays", {"v": 1})
         assert await store.sweep_ttl() == 1
         assert await store.sweep_ttl() == 0
     with LongthreadStore.from_conn_string(store_address) as store:
-        store.put(("n",), "k", {"v": 1}, ttl=0.00001)
+        store.put(("n",), "k", {"v": 1}, ttl=1e-8)
         assert store.sweep_ttl() == 1
         assert await store.sweep_ttl() == 0
         assert store.get(("n",), "stays") is not None
