@@ -51,10 +51,10 @@ def opened_apps(page: Any) -> dict[str, list[str]]:
     page.wait_for_selector("#question")
     page.locator("main > header").get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Use from your app").click()
-    page.locator("[data-way]:visible").wait_for()
+    page.locator("[data-way]:visible:not([inert])").wait_for()
     found: dict[str, list[str]] = {}
     for tab in page.get_by_role("dialog").get_by_role("tab").all():
         tab.click()
-        panel = page.locator("[data-way]:visible")
+        panel = page.locator("[data-way]:visible:not([inert])")
         found[panel.get_attribute("data-way")] = panel.locator("pre").all_text_contents()
     return found

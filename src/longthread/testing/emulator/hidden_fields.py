@@ -39,7 +39,8 @@ class HiddenFields:
         """Add the fields to the message of a reply."""
         calls = reply.get("tool_calls") or ()
         if self._rules.reasoning_content:
-            reply.setdefault("reasoning_content", f"They said: {said[:80]}")
+            # Without white space at its end: a client that drops that alters what no vendor checks.
+            reply.setdefault("reasoning_content", f"They said: {said[:80].rstrip()}")
             for call in calls:
                 self._reasoning.setdefault(call["id"], set()).add(reply["reasoning_content"])
         if self._rules.thought_signatures and calls:
