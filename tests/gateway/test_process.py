@@ -26,6 +26,9 @@ def test_it_says_what_happened_when_it_stops(warmed: Path, tmp_path: Path, keep:
             assert process.stdout is not None
             lines = iter(process.stdout.readline, "")
             url = next(line.split()[-1] for line in lines if "gateway is at" in line)
+            assert httpx.get(f"{url}/ready").json() == httpx.get(f"{url}/health").json() == {"status": "ready"}
+            twice = httpx.post(f"{url}/v1/v1/messages", json={})
+            assert (twice.status_code, "without /v1" in twice.text) == (404, True)
             for messages in (SAID[:1], [*SAID, {"role": "user", "content": "two"}]):
                 body = {"model": "claude-opus-5", "max_tokens": 500, "thinking": {"type": "adaptive"}}
                 answer = httpx.post(f"{url}/v1/messages", json=body | {"messages": messages})

@@ -24,6 +24,7 @@ from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
 from longthread.gateway.upstream import Connections, Routes, Upstream
+from longthread.store import log
 from longthread.store.driver import Driver
 
 Keep = Literal["all", "asked", "nothing"]
@@ -61,6 +62,12 @@ class Gateway:
 
     async def close(self) -> None:
         await self._connections.close()
+
+    async def ready(self) -> Outgoing:
+        """Tell that the store answers. Raises StoreError."""
+        async with self._shared.store.reading() as tx:
+            await log.last_thread(tx, user_id=self.options.user)
+        return Outgoing(200, [_JSON], b'{"status":"ready"}')
 
     async def reply(self, dialect: Dialect, incoming: Incoming, *, counts: bool = False) -> Outgoing:
         """Answer a request for a model's reply; with `counts` only for its number of tokens, which keeps nothing."""

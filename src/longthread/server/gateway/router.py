@@ -34,6 +34,8 @@ _ODD = re.compile(rb"%(?:2e|23|3f|5c|25|[01][0-9a-f]|7f)", re.IGNORECASE)
 """Escapes in a path that the next server may read in another way."""
 PING_SECONDS = 15.0
 """How long a stream may be silent before the client gets an event that it skips."""
+_HEALTH = ("/health", "/ready")
+"""What the gateway's own process answers for who watches it."""
 _DIALECTS: Sequence[tuple[str, Dialect]] = (
     ("/v1/messages", ANTHROPIC),
     ("/v1/responses", RESPONSES),
@@ -42,7 +44,7 @@ _DIALECTS: Sequence[tuple[str, Dialect]] = (
 
 
 class GatewayRouter:
-    """The endpoints of providers under `/v1`. Requests for other paths get 404.
+    """The endpoints of providers under `/v1`. Requests for other paths get 404, but for the health of a process.
 
     `host` is the address that the server listens on, if nothing in front checks from where requests come.
     """
@@ -78,8 +80,12 @@ class GatewayRouter:
         path = incoming.path
         slashes = b"%2f" in raw_path.lower() and not path.startswith("/v1/models/")
         odd = slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/"))
-        if odd or not path.startswith("/v1/"):
+        is_health = path in _HEALTH and self._names is not None
+        if odd or not (path.startswith("/v1/") or is_health):
             return refused(dialect, 404, "", f"The gateway has no {incoming.path}: its endpoints begin with /v1/.")
+        if path.startswith("/v1/v1/"):
+            twice = f"The gateway has no {path}. This client adds /v1 itself: give it the address without /v1."
+            return refused(dialect, 404, "", twice)
         if self._names is None:
             return None
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(incoming.headers)}
@@ -92,6 +98,8 @@ class GatewayRouter:
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         try:
+            if incoming.path in _HEALTH:
+                return await self._gateway.ready()
             return await self._routed(dialect, incoming)
         except StoreError as error:
             return refused(dialect, 503, "", f"The upstreams and routes cannot be read: {error}")
