@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, InvalidStateError
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from contextvars import Context
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakMethod
@@ -34,8 +34,6 @@ class Portal:
     def __init__(self) -> None:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._called = 0
-        self._returned = asyncio.Event()
         self._behind: set[asyncio.Task[None]] = set()
         self._closers: dict[WeakMethod[Closer], None] = {}
         self._closed = False
@@ -71,8 +69,8 @@ class Portal:
         self.require_open()
         self._loop = self._loop or asyncio.get_running_loop()
         if self.here:
-            with self._call():
-                return await work(*args, **kwargs)
+            task = self._started(self._loop.create_task(work(*args, **kwargs)))
+            return await _to_its_end(task, task.cancel)
         sent = self._send(work(*args, **kwargs))
         return await _to_its_end(asyncio.wrap_future(sent.result), sent.cancel, sent.require_loop)
 
@@ -137,9 +135,6 @@ class Portal:
                 await closer()
         while self._tasks:
             await asyncio.wait(self._tasks)
-        while self._called:
-            self._returned.clear()
-            await self._returned.wait()
 
     def _send(self, work: Coroutine[Any, Any, T]) -> _Sent[T]:
         with ExitStack() as undoing:
@@ -155,9 +150,7 @@ class Portal:
         if self._closed:
             sent.refuse("its block has ended.")
         else:
-            task = sent.begin()
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._started(sent.begin())
 
     def _begin_behind(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if not self._closed:
@@ -174,15 +167,10 @@ class Portal:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    @contextmanager
-    def _call(self) -> Iterator[None]:
-        """Let closing wait for the block, in a task of the portal's own loop."""
-        self._called += 1
-        try:
-            yield
-        finally:
-            self._called -= 1
-            self._returned.set()
+    def _started(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
 
 class _Sent(Generic[T]):
