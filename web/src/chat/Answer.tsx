@@ -3,7 +3,6 @@ import { receiptComponents, useReceiptPlugins } from "../results/Receipts";
 import { ResultCard } from "../results/ResultCard";
 import type { Card } from "../results/step";
 import { Markdown } from "./Markdown";
-import { Part } from "./Part";
 
 interface AnswerProps {
   threadId: string;
@@ -24,9 +23,7 @@ export function Answer({ threadId, text, cards }: AnswerProps) {
         </div>
       )}
       {cards.map(({ step, charts }) => (
-        <Part key={step.callId}>
-          <ResultCard threadId={threadId} step={step} charts={charts} />
-        </Part>
+        <ResultCard key={step.callId} threadId={threadId} step={step} charts={charts} />
       ))}
     </>
   );

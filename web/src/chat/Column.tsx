@@ -1,12 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, type Ref, type RefObject, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { useT } from "../i18n";
 import { useStore } from "../store";
 import type { Turn } from "../stream/types";
 import { Icon } from "../ui";
 import styles from "./Column.module.css";
-import { InParts, Part } from "./Part";
+import { inTurn } from "./inTurn";
 import { printing } from "./printing";
 
 export interface ColumnHandle {
@@ -126,15 +126,11 @@ interface RowProps {
   render: ColumnProps["render"];
 }
 
-/** A turn. One that comes into sight is drawn a part at a time, and has its room meanwhile; the last one at once. */
+/** A turn. One that comes into sight is drawn when it is its turn, and has its room meanwhile; the last one at once. */
 function Row({ turn, isLast, height, prints, render }: RowProps) {
-  return (
-    <div className={styles["row"]} style={{ "--height": `${height}px` } as CSSProperties}>
-      <InParts value={!isLast && !prints}>
-        <Part>{render(turn, isLast)}</Part>
-      </InParts>
-    </div>
-  );
+  const [drawn, setDrawn] = useState(isLast);
+  useEffect(() => (drawn ? undefined : inTurn(() => setDrawn(true))), [drawn]);
+  return drawn || prints ? render(turn, isLast) : <div style={{ height }} data-undrawn />;
 }
 
 /** Whether it is printed: from the page, or by the browser's own command, which does not wait for charts. */

@@ -3,7 +3,6 @@ import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import { readGfm } from "./gfm";
 import { useT } from "../i18n";
 import styles from "./Markdown.module.css";
-import { Part } from "./Part";
 import { alignNumbers } from "./align";
 import { blocksOf } from "./blocks";
 
@@ -26,9 +25,7 @@ export const Markdown = memo(function Markdown({ text, plugins = NO_PLUGINS, com
   return (
     <div className={styles["markdown"]} dir="auto">
       {blocksOf(text).map((block) => (
-        <Part key={block.start}>
-          <Block text={block.text} plugins={rehype} components={all} />
-        </Part>
+        <Block key={block.start} text={block.text} plugins={rehype} components={all} />
       ))}
     </div>
   );
