@@ -53,7 +53,7 @@ async def begun(store: Driver, hub: Hub, *, owner: str | None = None) -> EventSt
         lease = await runs.begin(tx, "t", plan, owner=owner, alive=lambda _: True, tells=True)
     stream = EventStream(store, lease, hub, Teller(store), last=1)
     async with store.reading() as tx:
-        stream.open(await runs.run_of_user(tx, *PLACE, user_id="u"), user_id="u")
+        stream.open(await runs.run_of_user(tx, *PLACE, user_id="u"))
     return stream
 
 
@@ -130,23 +130,9 @@ async def test_a_run_that_another_process_began_is_read_from_the_store(store: Dr
         run = await runs.run_of_user(tx, *PLACE, user_id="u")
     hub = Hub(store)
     # In a copy of a store, a take-over is the first attempt.
-    EventStream(store, stream.lease, hub, Teller(store), last=2).open(run, user_id="u")
+    EventStream(store, stream.lease, hub, Teller(store), last=2).open(run)
     with hub.watch(*PLACE) as watch:
         assert numbers(await read(watch, 2)) == [1, 2]
-
-
-async def test_a_hub_knows_whose_runs_its_process_executes(store: Driver) -> None:
-    hub = Hub(store)
-    stream = await begun(store, hub)
-    async with store.reading() as tx:
-        stream.open(await runs.run_of_user(tx, *PLACE, user_id="u"), user_id="u")  # an execution that follows
-    assert hub.executes(*PLACE, user_id="u")
-    assert not hub.executes(*PLACE, user_id="v")
-    assert not hub.executes("t", "r2", user_id="u")
-    stream.close()
-    assert hub.executes(*PLACE, user_id="u")
-    stream.close()
-    assert not hub.executes(*PLACE, user_id="u")
 
 
 async def test_a_watch_from_behind_the_end_ends(store: Driver) -> None:
@@ -283,7 +269,7 @@ async def test_a_run_that_changes_its_process_is_read_without_a_gap(store: Drive
             await registered(tx, another)
             lease = await runs.take_over(tx, run, owner=another, alive=lambda _: False)
             last = await runs.last_event(tx, *PLACE)
-        here.enter(*PLACE, user_id="u")
+        here.enter(*PLACE)
         taken = EventStream(second, lease, here, Teller(second), last=last)
         await taken.publish("warning", message="here")
         told = await read(watch, 2)

@@ -65,7 +65,7 @@ class Told:
             lease = await runs.begin(tx, name, plan, owner=owner, alive=lambda _: True, tells=True)
         stream = EventStream(self.store, lease, self.hub, self.teller, last=1)
         async with self.store.reading() as tx:
-            stream.open(await runs.run_of_user(tx, lease.thread_id, lease.run_id, user_id="u"), user_id="u")
+            stream.open(await runs.run_of_user(tx, lease.thread_id, lease.run_id, user_id="u"))
         return stream
 
     def watch(self, name: str) -> RunWatch:

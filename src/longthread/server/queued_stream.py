@@ -55,7 +55,7 @@ class QueuedStream:
         async with served.analyst.store.reading() as tx:
             run = await runs.find_run(tx, self._question.thread_id, run_id)
         if run is not None:  # it may be deleted by now
-            place = run.thread_id, run.id
-            stream = RunStream(served.analyst.hub, served.encoders, place, read=self._read, closing=served.closing)
-            async for part in aiter(stream):
+            async for part in aiter(
+                RunStream(served.analyst.hub, served.encoders, run, read=self._read, closing=served.closing)
+            ):
                 yield part

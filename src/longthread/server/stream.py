@@ -17,6 +17,7 @@ from ag_ui.core import CustomEvent
 
 from longthread.errors import InvalidInput
 from longthread.model.event import Event
+from longthread.model.run import Run
 from longthread.runs.streams.hub import Hub, RunPlace, RunWatch
 from longthread.server.events import INTERRUPTED, Encoder
 
@@ -207,12 +208,10 @@ class RunStream:
     `longthread.interrupted` when the run's process is gone.
     """
 
-    def __init__(
-        self, hub: Hub, encoders: Encoders, place: RunPlace, *, read: Position, closing: asyncio.Event
-    ) -> None:
+    def __init__(self, hub: Hub, encoders: Encoders, run: Run, *, read: Position, closing: asyncio.Event) -> None:
         # The last events of runs that the closing server stopped are still read.
         goes_on = lambda: not closing.is_set()  # noqa: E731
-        self._reader = RunReader(hub, encoders, place, read, goes_on)
+        self._reader = RunReader(hub, encoders, (run.thread_id, run.id), read, goes_on)
         self._closing = closing
 
     async def __aiter__(self) -> AsyncIterator[str]:

@@ -438,7 +438,7 @@ class Runs:
         work = self._work(context, started, assignment, sub_agents)
         task = asyncio.get_running_loop().create_task(work, name=f"run {started.run.id}")
         task.add_done_callback(report)
-        context.stream.open(started.run, user_id=started.thread.user_id)
+        context.stream.open(started.run)
         self._services.hub.list_changed(started.thread.user_id)
 
         def close(_: object) -> None:

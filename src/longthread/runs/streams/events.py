@@ -56,11 +56,10 @@ class EventStream:
         # Those that are not known to be stored, also of earlier replies.
         self._unsaved: list[_Piece] = []
 
-    def open(self, run: Run, *, user_id: str) -> None:
-        """This process executes the user's run from now on."""
+    def open(self, run: Run) -> None:
+        """This process executes the run from now on."""
         has_just_begun = self._last == 1 and self.lease.attempt == 1
-        begun = list(events_of_run(run, BEGUN)) if has_just_begun else []
-        self._hub.enter(*self._place, begun, user_id=user_id)
+        self._hub.enter(*self._place, list(events_of_run(run, BEGUN)) if has_just_begun else ())
 
     def close(self) -> None:
         """This process no longer executes the run."""

@@ -130,7 +130,6 @@ class Hub:
         self._lists: WeakValueDictionary[str, ListChanges] = WeakValueDictionary()
         # How often: an execution may begin before the one before it has closed what it used.
         self._here: Counter[RunPlace] = Counter()
-        self._users: dict[RunPlace, str] = {}
         self._looking: asyncio.Task[None] | None = None
         self._look_now = asyncio.Event()
         self._changes: dict[str, None] = {}
@@ -138,12 +137,11 @@ class Hub:
         self._listening: asyncio.Task[None] | None = None
         self._connected = False
 
-    def enter(self, thread_id: str, run_id: str, begun: Sequence[Event] = (), *, user_id: str) -> None:
-        """This process executes the user's run from now on, and tells its events. `begun` are all events of one that
-        has just begun: they and the next ones stay in memory, for who watches it at once."""
+    def enter(self, thread_id: str, run_id: str, begun: Sequence[Event] = ()) -> None:
+        """This process executes the run from now on, and tells its events. `begun` are all events of one that has just
+        begun: they and the next ones stay in memory, for who watches it at once."""
         place = thread_id, run_id
         self._here[place] += 1
-        self._users[place] = user_id
         if begun and place not in self._feeds:
             self._feeds[place] = _Feed(since=0, stale=False)
             self._feeds[place].add(begun)
@@ -154,17 +152,11 @@ class Hub:
         """This process no longer executes the run."""
         self._here[thread_id, run_id] -= 1
         self._here += Counter()
-        if (thread_id, run_id) not in self._here:
-            del self._users[thread_id, run_id]
         feed = self._feeds.get((thread_id, run_id))
         # It may have failed to store its end; or a watcher waits for what comes behind it.
         if feed is not None and (not feed.halts or any(each.read_to > feed.last for each in feed.watches)):
             self.changed(thread_id, run_id)
         self.drop_unwatched(thread_id, run_id)
-
-    def executes(self, thread_id: str, run_id: str, *, user_id: str) -> bool:
-        """Whether this process executes such a run of the user's, as far as is known without the store."""
-        return self._users.get((thread_id, run_id)) == user_id
 
     def tell(self, thread_id: str, run_id: str, events: Sequence[Event], *, after: int | None) -> None:
         """Tell events of a run that are committed, in order.

@@ -36,7 +36,6 @@ from longthread.errors import (
 from longthread.model.event import HALTS
 from longthread.model.run import Protocol, Run
 from longthread.runs.handle import RunHandle
-from longthread.runs.streams.hub import RunPlace
 from longthread.server.answers import Accepted, Queued, StepView
 from longthread.server.fields import WHOLE, PlainText, Words
 from longthread.server.history import events_path, queued_path, step_json
@@ -46,7 +45,6 @@ from longthread.server.requests import EVENT_STREAM, NO_STORE
 from longthread.server.state import Caller, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
-from longthread.store.driver import Driver
 from longthread.store.questions.keys import QuestionKey
 from longthread.store.questions.queue import QueuedQuestion, WhenBusy
 
@@ -139,25 +137,17 @@ async def events(
 
     204 when all was read and the run has ended or waits for a person: a browser then stops reconnecting.
     """
-    read, place = Position.parse(last_event_id or after), (thread_id, run_id)
-    goes_on = served.analyst.hub.executes(*place, user_id=user)
-    if not goes_on and await _all_read(served.analyst.store, user, place, read):
-        return Response(status_code=204)
-    stream = RunStream(served.analyst.hub, served.encoders, place, read=read, closing=served.closing)
+    read = Position.parse(last_event_id or after)
+    async with served.analyst.store.reading() as tx:
+        run = await runs.run_of_user(tx, thread_id, run_id, user_id=user)
+    if run.status in HALTS:
+        async with served.analyst.store.reading() as tx:
+            behind = await runs.events_after(tx, thread_id, run_id, read.seq)
+        # Decisions about some of the waiting calls are sent with the others.
+        if all(event.type == "decided" for event in behind):
+            return Response(status_code=204)
+    stream = RunStream(served.analyst.hub, served.encoders, run, read=read, closing=served.closing)
     return StreamingResponse(aiter(stream), media_type=EVENT_STREAM, headers=NO_STORE)
-
-
-async def _all_read(store: Driver, user: str, place: RunPlace, read: Position) -> bool:
-    """Whether the user's run has ended or waits for a person, and nothing follows the position. Raises ThreadNotFound
-    or RunNotFound."""
-    async with store.reading() as tx:
-        run = await runs.run_of_user(tx, *place, user_id=user)
-    if run.status not in HALTS:
-        return False
-    async with store.reading() as tx:
-        behind = await runs.events_after(tx, *place, read.seq)
-    # Decisions about some of the waiting calls are sent with the others.
-    return all(event.type == "decided" for event in behind)
 
 
 @router.get("/conversations/{thread_id}/steps/{index}", responses=problems(ThreadNotFound, EntryNotFound, reads=True))
