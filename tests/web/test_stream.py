@@ -166,10 +166,9 @@ MOST_NODES = 2_500
 
 
 def talk(address: str, messages: int = MESSAGES) -> None:
-    """A conversation of many messages of several heights, in the thread `long`."""
-    said = [
-        ("user" if n % 2 == 0 else "assistant", f"Message {n}. " + "And more. " * (n % 37)) for n in range(messages - 2)
-    ]
+    """A conversation of many messages of several heights and paragraphs, in the thread `long`."""
+    more = "And more. " * 3 + "\n\n"
+    said = [("user" if n % 2 == 0 else "assistant", f"Message {n}. " + more * (n % 13)) for n in range(messages - 2)]
     with LongthreadSaver.from_conn_string(address) as saver:
         agent = create_agent(ScriptedChatModel([{"finish": "The **end**."}]), [], checkpointer=saver)
         agent.invoke({"messages": [*said, ("user", "And?")]}, {"configurable": {"thread_id": "long"}})
