@@ -31,6 +31,7 @@ def test_an_archived_conversation_is_listed_where_it_is_asked_for(asked: Run) ->
     run("threads", "unarchive", "last")
     assert told(run("threads", "list", "--json"))["archived_at"] is None
     assert run("threads", "list", "--archived", "--json").stdout == ""
+    assert "The user default has no such conversations here" in run("threads", "list", "--archived").stderr
     run("threads", "archive", "none", code=2)
 
 

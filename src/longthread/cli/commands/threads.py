@@ -76,15 +76,18 @@ def list_(
 
     damaged: dict[str, str] = {}
 
-    async def read(store: Driver, user: str) -> list[_Listed]:
+    async def read(store: Driver, user: str) -> tuple[str, list[_Listed]]:
         async with store.reading() as tx:
             among: Archived = "only" if archived else "exclude"
             found = await log.list_threads(
                 tx, user_id=user, limit=limit, below=children, archived=among, unreadable=damaged
             )
-            return await _listed(tx, [(thread, "") for thread in found], user)
+            return user, await _listed(tx, [(thread, "") for thread in found], user)
 
-    _print_threads(_with(database, read, read_only=read_only), as_json=as_json)
+    user, found = _with(database, read, read_only=read_only)
+    if not (found or damaged):
+        echo(f"The user {user} has no such conversations here. LONGTHREAD_USER names another user.", err=True)
+    _print_threads(found, as_json=as_json)
     leave_damaged("listed", damaged)
 
 
