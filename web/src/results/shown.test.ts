@@ -10,10 +10,10 @@ import { withoutShown } from "./shown";
 
 const result: QueryResult = { step: 1, label: "q1", sql: "SELECT a, b\nFROM t", columns: ["a", "b"], rows: [["x", 1], [null, 2.5]], total: 2 };
 
-function left(markdown: string): string[] {
+function left(markdown: string, of = result): string[] {
   const process = unified().use(remarkParse).use(readGfm).use(remarkRehype);
   const tree = process.runSync(process.parse(markdown)) as Root;
-  withoutShown([result])(tree);
+  withoutShown([of])(tree);
   return tree.children.flatMap((node) => (node.type === "element" ? [node.tagName] : []));
 }
 
@@ -21,6 +21,9 @@ const table = (...rows: string[]) => ["| a | b |", "|---|---|", ...rows].join("\
 
 test.each<[string, string, string[]]>([
   ["its rows", `Rows:\n\n${table("| x | 1 |", "| NULL | 2.50 |")}`, ["p"]],
+  ...["null", "-", "–", "—", ""].map((mark): [string, string, string[]] => [`NULL as "${mark}"`, table("| x | 1 |", `| ${mark} | 2.5 |`), []]),
+  ["a value where NULL is", table("| x | 1 |", "| y | 2.5 |"), ["table"]],
+  ["a mark where a value is", table("| — | 1 |"), ["table"]],
   ["its first rows", table("| x | 1 |"), []],
   ["its SQL", "```sql\nSELECT a,  b FROM t;\n```", []],
   ["another row", table("| x | 2 |"), ["table"]],
@@ -30,4 +33,12 @@ test.each<[string, string, string[]]>([
   ["other SQL", "```sql\nSELECT a FROM t\n```", ["pre"]],
 ])("%s", (_, markdown, tags) => {
   expect(left(markdown)).toEqual(tags);
+});
+
+test.each<[string, string, string[]]>([
+  ["rounded", "| 0.3333 | two lines |", []],
+  ["rounded to whole", "| 0 | two lines |", ["table"]],
+  ["rounded wrongly", "| 0.3334 | two lines |", ["table"]],
+])("a result with a long number and a break is %s", (_, row, tags) => {
+  expect(left(table(row), { ...result, rows: [[1 / 3, "two\nlines"]], total: 1 })).toEqual(tags);
 });

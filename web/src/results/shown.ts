@@ -3,7 +3,7 @@
 import type { Element, ElementContent, Root } from "hast";
 import { type QueryResult, cellText } from "./result";
 
-/** A rehype plugin; `shown` are the results that stand below the answer. Only what is exactly theirs goes. */
+/** A rehype plugin; `shown` are the results that stand below the answer. What differs in a cell, a row or a column stays. */
 export function withoutShown(shown: readonly QueryResult[]) {
   return (tree: Root): void => {
     tree.children = tree.children.filter((node) => node.type !== "element" || !shown.some((result) => isOf(node, result)));
@@ -24,7 +24,16 @@ function isTableOf(table: Element, { columns, rows }: QueryResult): boolean {
   return body.every((cells, row) => cells.every((text, column) => isCell(text, cellText(rows[row]?.[column]))));
 }
 
-const isCell = (text: string, cell: string) => text === cell || (cell === "" && /^(?:null|-|–)$/i.test(text)) || (cell !== "" && text !== "" && Number(text) === Number(cell));
+/** Whether a text is a cell as an answer writes it: a mark for NULL, on one line, a number with fewer digits. */
+const isCell = (text: string, cell: string) => words(text) === words(cell) || (cell === "" && /^(?:null|-|–|—)$/i.test(text)) || isNumberOf(text, cell);
+
+/** Whether a text is a number, rounded to the decimals that the text has. */
+function isNumberOf(text: string, cell: string): boolean {
+  if (!/^-?\d+(?:\.\d+)?$/.test(text) || cell === "") return false;
+  const [shown, whole] = [Number(text), Number(cell)];
+  const decimals = text.split(".")[1]?.length ?? 0;
+  return shown === whole || (decimals > 0 && Math.abs(shown - whole) <= 0.5 * 10 ** -decimals);
+}
 
 function rowsIn(node: Element): string[][] {
   const parts = node.children.filter((child) => child.type === "element");
