@@ -110,6 +110,15 @@ def test_files_that_are_dropped_or_attached_are_asked_next(
     assert [Path(source).name for source in sources] == ["towns.csv", "rivers.csv"]
 
 
+def test_what_was_guessed_of_a_file_is_shown_before_it_is_added(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    page = open_page(running, "/", quiet=False)
+    page.wait_for_selector("#question")
+    page.evaluate(DRAG, ["drop", [["towns.csv", "city,n\nBerlin,3\nTotal,3\n"]]])
+    page.get_by_role("dialog").get_by_text('towns: Its last row begins with "Total": it may be a sum').wait_for()
+    looked_at(page, "upload-notes")
+
+
 def test_an_upload_is_cancelled_and_tried_again_when_the_server_was_away(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     page = open_page(running, "/", quiet=False)

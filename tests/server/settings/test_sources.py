@@ -75,6 +75,24 @@ def test_a_file_of_each_kind_is_shown_with_types_and_first_rows(serve: Any, tmp_
     assert kept(running) == []
 
 
+GUESSED = b"""Sales of June
+
+product,amount,price,day
+Tea,"1.234,56",3 \xe2\x82\xac,01/02/2024
+Coffee,"2.345,67",4 \xe2\x82\xac,03/04/2024
+Total,"3.580,23",7 \xe2\x82\xac,05/06/2024
+"""
+
+
+def test_what_was_guessed_of_a_file_is_told_before_it_is_a_source_and_afterwards(serve: Any) -> None:
+    running = serve(ASKS)
+    shown = upload(running, GUESSED).json()
+    for told in ("Sales of June", 'begins with "Total"', "kept as text", "1.234,56", "in €"):
+        assert [note for note in shown["notes"] if note.startswith("sales: ") and told in note], told
+    assert running.client.post("/api/sources", json={"upload": shown["upload"]}).status_code == 201
+    assert running.client.get("/api/sources/sales/preview").json()["notes"] == shown["notes"]
+
+
 def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_removed(serve: Any) -> None:
     running = serve(ASKS)
     shown = upload(running, SALES).json()

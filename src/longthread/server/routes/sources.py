@@ -275,7 +275,11 @@ async def _view(served: Served, found: SourceDefinition) -> SourceView:
 async def _preview(served: Served, spec: str, user: str) -> SourcePreview:
     async with await served.analyst.sources.open(spec, None, user_id=user) as source:
         tables = await preview(source)
-        return {"tables": [_table(each) for each in tables], "of": len(await source.schema()), "notes": source.notes}
+        return {
+            "tables": [_table(each) for each in tables],
+            "of": len(await source.schema()),
+            "notes": source.notes_about(each.table.label for each in tables),
+        }
 
 
 def _table(found: TablePreview) -> TableView:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from typing import Any, Generic, TypeVar
 
@@ -94,6 +94,10 @@ class Source:
     def notes_on(self, label: str) -> list[str]:
         """Guesses about a table. None under a policy: they could reveal hidden values."""
         return [] if self._policy is not None else list(self._engine.table_notes.get(label, ()))
+
+    def notes_about(self, labels: Iterable[str]) -> list[str]:
+        """Notes on skipped files, then on these tables, each behind the table's name."""
+        return [*self.notes, *(f"{label}: {note}" for label in labels for note in self.notes_on(label))]
 
     async def work(self, action: Callable[[SourceConnection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection. Kills its statement after `seconds` (by default the source's

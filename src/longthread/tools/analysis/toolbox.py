@@ -153,8 +153,7 @@ class _Toolbox:
 
     def _notes(self, tables: list[Table], room: int) -> list[str]:
         """Notes on skipped files and guesses, as far as they fit."""
-        notes = [f"{table.label}: {note}" for table in tables for note in self._source.notes_on(table.label)]
-        notes = [*self._source.notes, *notes]
+        notes = self._source.notes_about(table.label for table in tables)
         fitting = min(self._limits.listed_notes, count_in(notes, room))
         more = [f"{len(notes) - fitting} more notes are in the tables' descriptions."] if len(notes) > fitting else []
         return [*notes[:fitting], *more]
