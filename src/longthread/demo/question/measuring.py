@@ -58,8 +58,19 @@ def _of_aggregate(r: QuestionReading, at: int) -> bool:
 
 
 def _counts_rows(r: QuestionReading, at: int) -> bool:
-    """`订单数量`: a number of rows, though some column is called 数量 too."""
-    return r.chinese and r.chunks[at].text in _BEHIND and at > 0 and r.free(at - 1) and r.table_at(at - 1) is not None
+    """`订单数量`, `订单的数量`: a number of rows, though some column is called 数量 too."""
+    if not r.chinese or r.chunks[at].text not in _BEHIND:
+        return False
+    owner = next(iter(r.before(at, lambda p: r.chunks[p].text == "的")), None)
+    if owner is None or not r.free(owner) or r.table_at(owner) is None:
+        return False
+    return owner == at - 1 or not (_is_worked_out(r, at) or any(chunk.op("list") for chunk in r.chunks))
+
+
+def _is_worked_out(r: QuestionReading, at: int) -> bool:
+    """`商品的数量总和`: a column whose sum or extreme is asked for right behind."""
+    behind = next(iter(r.after(at, r.filler)), None)
+    return behind is not None and r.chunks[behind].op("sum", "avg", "max", "min") is not None
 
 
 def _english_target(r: QuestionReading, at: int) -> int | None:

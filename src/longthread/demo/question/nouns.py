@@ -272,8 +272,9 @@ def dimension_at(r: QuestionReading, at: int, base: str | None) -> Dimension | N
         return dimension_of_column(r, foreign)
     if table is not None:
         return dimension_of_table(r, table)
-    if is_name(chunk.key) and (r.entity or base):
-        return dimension_of_table(r, r.entity or base or "")
+    if is_name(chunk.key) and (named := r.entity or base):
+        made = dimension_of_table(r, named)
+        return Dimension(made.fields) if named == base else made  # rows by their own key are one each
     ref = r.column_at(at, least=-0.8)
     if ref is None:
         return None
