@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.demo.answer import AnswerTexts
-from longthread.demo.glossary import glossary
+from longthread.demo.near import near
 from longthread.demo.phrases import PHRASES
 from longthread.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
 from longthread.demo.query.joins import path
@@ -21,12 +21,10 @@ from longthread.demo.schematalk import SchemaQuestion, schema_question
 from longthread.demo.talk import DemoCall, DemoTurn, Exchange, Utterance, facts_of, turns_of
 from longthread.demo.words.lexicon import language_of
 from longthread.demo.words.vocabulary import Vocabulary, vocabulary
-from longthread.tools.analysis.schema_linking import Linker, document
 from longthread.view.items import BARE_ARGS
 
 _FEW_TABLES = 12
 _DESCRIBED_AT_ONCE = 8
-_MOST_LINKED = 40
 _LONGEST_VALUE = 80
 """Characters of a word that is looked up among the values; a longer one is none."""
 
@@ -118,27 +116,8 @@ class _Mind:
 
     def _words(self) -> Vocabulary:
         found = tuple(item for exchange in self.exchanges for item in found_in(exchange))
-        return vocabulary(tuple(self._near().tables.values()), found)
-
-    def _near(self) -> DemoSchema:
-        """The schema, cut to the tables that the conversation may be about when there are very many."""
-        if len(self.schema.tables) <= _MOST_LINKED:
-            return self.schema
-        documents = {
-            table.name: document(table.name, columns=[c.name for c in table.columns], texts=[table.comment])
-            for table in self.schema.tables.values()
-        }
-        linker = Linker(documents, expand=glossary().expand)
-        keep = {
-            name for turn in (*self.earlier[-3:], self.turn) for name, _ in linker.rank(turn.question[:LONGEST], 12)
-        }
-        keep |= {name for name, table in self.schema.tables.items() if table.described}
-        for link in self.schema.links:
-            if link.table in keep and len(keep) < _MOST_LINKED:
-                keep.add(link.target)
-        tables = {name: table for name, table in self.schema.tables.items() if name in keep}
-        links = tuple(link for link in self.schema.links if link.table in keep and link.target in keep)
-        return DemoSchema(self.schema.source, self.schema.dialect, True, tables, links)
+        questions = [turn.question for turn in (*self.earlier[-3:], self.turn)]
+        return vocabulary(tuple(near(self.schema, questions).tables.values()), found)
 
     def _previous(self, words: Vocabulary) -> tuple[QueryPlan | None, bool]:
         """The plan before this question, from the last questions that stand alone; whether there was a question.

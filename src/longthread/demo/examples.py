@@ -3,43 +3,103 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from longthread.demo.glossary import glossary
+from longthread.demo.near import near
 from longthread.demo.query.display import amounts
+from longthread.demo.query.plan import Dimension, PlannedMeasure, QueryPlan, field_of
+from longthread.demo.question.parse import understand
 from longthread.demo.schema import DemoSchema, DemoTable
+from longthread.demo.schematalk import SchemaQuestion, schema_question
+from longthread.demo.words.vocabulary import vocabulary
 from longthread.tools.analysis.schema_linking import atoms, is_cjk, split_name
 
 _UNIT = re.compile(r" (k?m|sq m) ?[23]?$", re.I)
+_SHOWN = 3
+_TRIED = 4
+"""Tables for which a question of one kind is tried."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A question, and what it means."""
+
+    question: str
+    meant: QueryPlan | SchemaQuestion
 
 
 def examples_for(schema: DemoSchema, language: str) -> list[str]:
-    """Three questions about the largest tables."""
+    """Up to three questions about the largest tables. The model reads each as it is meant."""
     ranked = sorted(schema.tables.values(), key=lambda table: -(table.rows or 0))
-    if not ranked:
-        return []
     named = [table for table in ranked if not _joins_only(table)] or ranked
-    first, second = named[0], named[min(1, len(named) - 1)]
-    group = next((table for table in named if _category(table)), None)
+    if not named:
+        return []
     chinese = language == "zh"
-    found = [f"{_name(first, chinese=True)}有多少？" if chinese else f"How many {_plural(first)} are there?"]
-    if group is not None:
-        column = _words(_category(group) or "", chinese=chinese)
-        found.append(
-            f"按{column}统计{_name(group, chinese=True)}的数量"
-            if chinese
-            else f"How many {_plural(group)} per {column}?"
-        )
-    numbers = next(((table, amounts(table, schema)[0].name) for table in named if amounts(table, schema)), None)
-    if numbers is not None:
-        table, amount = numbers
-        found.append(
-            f"{_name(table, chinese=True)}的平均{_words(amount, chinese=True)}是多少？"
-            if chinese
-            else f"What is the average {_words(amount)} of {_plural(table)}?"
-        )
-    found.append(f"列出{_name(second, chinese=True)}" if chinese else f"List the {_plural(second)}")
-    found += [f"{table.name} 有哪些列？" if chinese else f"What columns does {table.name} have?" for table in named[:2]]
-    return found[:3]
+    kinds = (
+        (_counted(table, chinese) for table in named),
+        (_grouped(table, chinese) for table in named),
+        (_averaged(table, schema, chinese) for table in named),
+        (_listed(table, chinese) for table in (*named[1:], named[0])),
+        (_described(table, chinese) for table in named),
+    )
+    found: list[str] = []
+    for kind in kinds:
+        sound = (each.question for each in islice(filter(None, kind), _TRIED) if is_read_as_meant(each, schema))
+        found += islice(sound, 1 if len(found) < 2 else _SHOWN)
+    return found[:_SHOWN]
+
+
+def is_read_as_meant(example: Suggestion, schema: DemoSchema) -> bool:
+    """Whether the model would read a question as it is meant."""
+    about = schema_question(example.question, schema)
+    if about is not None or isinstance(example.meant, SchemaQuestion):
+        return about == example.meant
+    words = vocabulary(tuple(near(schema, [example.question]).tables.values()))
+    read = understand(example.question, schema, words, None)
+    if read.plan is None or read.refusal or read.unknown or read.left or read.followup:
+        return False
+    return replace(read.plan, shown=(), order="", descending=True, keep_empty=False) == example.meant
+
+
+def _counted(table: DemoTable, chinese: bool) -> Suggestion:
+    question = f"{_name(table, chinese=True)}有多少？" if chinese else f"How many {_plural(table)} are there?"
+    return Suggestion(question, QueryPlan(table.name, measures=(PlannedMeasure("count", table.name),)))
+
+
+def _grouped(table: DemoTable, chinese: bool) -> Suggestion | None:
+    category = _category(table)
+    if category is None:
+        return None
+    by = _words(category, chinese=chinese)
+    question = f"按{by}统计{_name(table, chinese=True)}的数量" if chinese else f"How many {_plural(table)} per {by}?"
+    measures, groups = (PlannedMeasure("count", table.name),), (Dimension((field_of(table.name, category),)),)
+    return Suggestion(question, QueryPlan(table.name, measures=measures, dimensions=groups))
+
+
+def _averaged(table: DemoTable, schema: DemoSchema, chinese: bool) -> Suggestion | None:
+    amount = next((column.name for column in amounts(table, schema)), None)
+    if amount is None:
+        return None
+    of = _words(amount, chinese=chinese)
+    question = (
+        f"{_name(table, chinese=True)}的平均{of}是多少？"
+        if chinese
+        else f"What is the average {of} of {_plural(table)}?"
+    )
+    measure = PlannedMeasure("avg", table.name, field_of(table.name, amount))
+    return Suggestion(question, QueryPlan(table.name, measures=(measure,)))
+
+
+def _listed(table: DemoTable, chinese: bool) -> Suggestion:
+    question = f"列出{_name(table, chinese=True)}" if chinese else f"List the {_plural(table)}"
+    return Suggestion(question, QueryPlan(table.name, implied=True))
+
+
+def _described(table: DemoTable, chinese: bool) -> Suggestion:
+    question = f"{table.name} 有哪些列？" if chinese else f"What columns does {table.name} have?"
+    return Suggestion(question, SchemaQuestion(table.name))
 
 
 def _joins_only(table: DemoTable) -> bool:

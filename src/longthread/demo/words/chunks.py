@@ -9,6 +9,7 @@ from longthread.demo.glossary import _Key, glossary
 from longthread.demo.words.lexicon import NUMERALS, SCALES, Op, Token, number_of, tokenize
 from longthread.demo.words.moments import Moment, moment_at
 from longthread.demo.words.vocabulary import Sense, Vocabulary
+from longthread.tools.analysis.schema_linking import atoms
 
 _BREAKS = frozenset("><=!,，;；。？?！!、:：()（）")
 
@@ -139,7 +140,7 @@ _ASPECTS = ("过", "了")
 def _otherwise(words: Vocabulary, key: list[str], bare: list[str], hyphens: int, last: Token) -> tuple[Sense, ...]:
     """What a phrase means written as one word (check-ins), or without 过 and 了 in it (送过货)."""
     if hyphens and hyphens == len(key) - 1:
-        return words.senses.get(("".join(key),), ())
+        return words.senses.get(atoms("".join(key)), ())
     if 1 < len(bare) < len(key) and bare[0] == key[0] and last.norm not in _ASPECTS and last.kind == "cjk":
         return words.senses.get(tuple(bare), ())
     return ()

@@ -186,7 +186,7 @@ def _column_senses(table: DemoTable, column: DemoColumn, share: float) -> Iterat
 def _table_terms(table: DemoTable) -> Iterator[tuple[_Key, float]]:
     words = table.words
     yield from ((key, score) for key, score in _expanded(words, 1.0) if key == words or key not in _money_words())
-    yield (split_name(table.name).replace(" ", ""),), 0.95
+    yield atoms(split_name(table.name).replace(" ", "")), 0.95
     yield atoms(glossary().chinese(split_name(table.name))), 0.95  # the first word for it, before any value
     if len(words) > 1:
         if words[-1] in _GENERIC:
@@ -265,7 +265,7 @@ def _column_terms(table: DemoTable, column: DemoColumn) -> Iterator[tuple[_Key, 
     if not words:
         return
     yield from _expanded(words, 1.0)
-    yield (split_name(column.name).replace(" ", ""),), 0.95
+    yield atoms(split_name(column.name).replace(" ", "")), 0.95
     short = _without_table(table, words)
     if short != words:
         yield from _expanded(short, 0.95)
