@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longthread.demo.doubts import doubts_of, texts_named
 from longthread.demo.examples import examples_for
 from longthread.demo.phrases import PHRASES, REFUSALS
 from longthread.demo.query.wording import plan_in_words
@@ -77,8 +78,10 @@ class AnswerTexts:
         names = [word for word in unknown if word not in searched]
         words = (("no_value", searched), ("no_name", names), ("no_rule", read.left))
         lost = [self.say(name, self._quoted(found)) for name, found in words if found]
+        about = " ".join([*read.left, *(read.refusal or ())[1:]])
+        texts = [self._note("as_text", name) for name in texts_named(about, read.candidates, self.schema)]
         cut = next((self._note(name, text) for name, text in read.notes if name == "cut"), "")
-        said = " ".join(part for part in (self.say("cannot", ""), reason, *lost, understood, cut) if part)
+        said = " ".join(part for part in (self.say("cannot", ""), reason, *lost, *texts, understood, cut) if part)
         return self._signed(unsourced(said), unsourced(self._examples()))
 
     def unreachable(self, base: str, other: str) -> str:
@@ -115,6 +118,7 @@ class AnswerTexts:
         words = unsourced(plan_in_words(read.plan, self.schema, self.language), source=sql)
         body = self._rows(read, data, words)
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
+        notes += [self._note(name, text) for name, text in doubts_of(read.plan, self.schema)]
         notes += [str(note) for note in data.get("notes") or ()]
         return self._signed(body, unsourced(" ".join(notes), source=sql), _fenced(sql))
 

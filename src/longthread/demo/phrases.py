@@ -77,6 +77,14 @@ PHRASES: dict[str, dict[str, str]] = {
         "zh": "`{text}` 是视图，表中的一行在其中可能出现多次。",
     },
     "note_also": {"en": "{text}", "zh": "{text}"},
+    "note_sum_row": {
+        "en": "The last row of `{text}` may be a sum of the others; I did not leave it out.",
+        "zh": "`{text}` 的最后一行可能是其他各行的合计，我没有把它排除。",
+    },
+    "note_as_text": {
+        "en": "`{text}` is kept as text, since its numbers or dates can be read in several ways or are not all such.",
+        "zh": "`{text}` 按文本保存，因为其中的数字或日期有多种读法，或者并非都是数字或日期。",
+    },
     "note_newest": {
         "en": "“Last” is counted from the newest date in the data, not from today.",
         "zh": "“最近/去年”按数据中最新的日期计算，而不是今天。",

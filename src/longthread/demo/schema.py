@@ -82,6 +82,7 @@ class DemoColumn:
     low: Any = None
     high: Any = None
     primary: bool = False
+    note: str = ""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -139,6 +140,7 @@ class DemoTable:
     primary: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     kind: Literal["table", "view"] = "table"
+    notes: tuple[str, ...] = ()
 
     def column(self, name: str) -> DemoColumn:
         """The column of that name. Raises KeyError."""
@@ -233,6 +235,7 @@ def _table(name: str, description: str) -> DemoTable:
         primary=primary,
         links=links,
         kind=kind,
+        notes=tuple(str(note) for note in full.get("notes") or ()),
     )
 
 
@@ -246,6 +249,7 @@ def _column(data: Mapping[str, Any]) -> DemoColumn:
         low=data.get("min"),
         high=data.get("max"),
         primary=bool(data.get("primary_key")),
+        note=str(data.get("note") or ""),
     )
     return replace(made, kind=_kind(made))
 

@@ -251,6 +251,23 @@ async def test_a_sum_at_the_end_is_told(opened: Opened, ask: Any, tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(
+    ("label", "is_sum"),
+    [
+        *(
+            (label, True)
+            for label in ("TOTAL:", "Grand Total", "Subtotal", "Sous-total", "Total général", "Gesamtsumme")
+        ),
+        *((label, True) for label in ("Total ge\u0301ne\u0301ral", "Totale generale", "Итого", "总计", "합계")),
+        *((label, False) for label in ("TotalEnergies", "Total Wine", "Summer", "Generalvertrag", "计算机")),
+    ],
+)
+async def test_a_sum_is_known_by_its_label(opened: Opened, ask: Any, tmp_path: Path, label: str, is_sum: bool) -> None:
+    source = await opened(_write(tmp_path / "s.csv", f"city,n\nParis,1\nLyon,2\n{label},3\n"))
+    notes = (await ask(source, "list_tables"))["data"].get("notes", [])
+    assert len([note for note in notes if "may be a sum" in note]) == is_sum
+
+
 async def test_an_encoding_can_be_said(
     opened: Opened, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

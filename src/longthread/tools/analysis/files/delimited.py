@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 import duckdb
 
@@ -28,7 +29,12 @@ _BEGUN = "longthread begin"
 _HUGE = 512_000_000
 """Bytes above which a file is not read whole when it is opened."""
 _NAMED_LINES = 3
-_SUM = re.compile(r"(?:(?:grand )?totals?|sums?|summe|gesamt|合计|总计|小计|合計|總計|小計|계|합계|총계)\W*", re.I)
+_SUM = re.compile(
+    r"(?:(?:grand[ -]|sub-?|sous-|overall )?totals?|totais|totale|totaal|total[es]? g[eé]n[eé]r(?:al|ale|aux)"
+    r"|total (?:geral|global)|(?:gesamt|end|zwischen)?summe|gesamt|insgesamt|sums?|suma|итого|всего"
+    r"|合计|总计|小计|合計|總計|小計|계|합계|총계)\W*",
+    re.I,
+)
 _OPEN = 1_000
 """Lines of one value above which its quote is taken for a letter."""
 
@@ -151,7 +157,8 @@ def _as_typed(
 def _sum_row(root: duckdb.DuckDBPyConnection, relation: str) -> str | None:
     """The label of the last row, if it looks like a sum of the others."""
     row = root.execute(f"SELECT c0 FROM {relation} WHERE c0 IS NOT NULL ORDER BY rowid DESC LIMIT 1").fetchone()
-    return None if row is None or not _SUM.fullmatch(str(row[0]).strip()) else str(row[0]).strip()
+    label = "" if row is None else normalize("NFC", str(row[0])).strip()
+    return label if _SUM.fullmatch(label) else None
 
 
 def _is_empty(root: duckdb.DuckDBPyConnection, relation: str, column: str) -> bool:
