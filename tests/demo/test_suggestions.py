@@ -16,6 +16,9 @@ from longthread.demo.talk import facts_of, turns_of
 Talk = Callable[[str], Awaitable[Any]]
 
 SCHEMAS = {
+    "numbered": """
+        CREATE TABLE w27_texts (id INTEGER PRIMARY KEY, kind TEXT);
+        INSERT INTO w27_texts VALUES (1, 'a'), (2, 'b');""",
     "odd": """
         CREATE TABLE t_emp (id INTEGER PRIMARY KEY, emp_name TEXT, salary INTEGER);
         CREATE TABLE orderLines (id INTEGER PRIMARY KEY, kind TEXT);
@@ -43,6 +46,11 @@ async def test_what_would_be_read_otherwise_is_not_suggested(ask: Talk) -> None:
     assert is_read_as_meant(Suggestion("How many order lines per kind?", grouped), schema)
     assert not is_read_as_meant(Suggestion("How many order lines per kind?", lines), schema)
     assert not is_read_as_meant(Suggestion("How many order lines are there?", grouped), schema)
+
+
+async def test_a_suggestion_with_a_number_stays_whole(ask: Talk) -> None:
+    answer = await (await ask("numbered")).ask("What is the meaning of life?")
+    assert "\n- ```List the w 27 texts```\n" in answer
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -99,7 +99,8 @@ class AnswerTexts:
         found = examples_for(self.schema, self.language)
         if not found:
             return ""
-        return self.say("try", "") + "\n" + "\n".join(f"- {example}" for example in found)
+        shown = (f"`{example}`" if _NUMBER.search(example) else example for example in found)  # a question stays whole
+        return self.say("try", "") + "\n" + "\n".join(f"- {example}" for example in shown)
 
     def _quoted(self, words: Sequence[str]) -> str:
         marks = ("“", "”")

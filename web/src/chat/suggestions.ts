@@ -12,6 +12,6 @@ export interface Suggested {
 export function suggestedIn(text: string, model: string): Suggested {
   const found = model === "demo" ? LIST.exec(text) : null;
   if (found === null) return { text, questions: [] };
-  const questions = (found[1] ?? "").trim().split("\n").map((line) => line.slice(2).trim());
+  const questions = (found[1] ?? "").trim().split("\n").map((line) => line.slice(2).trim().replace(/^(`+)(.*)\1$/, "$2"));
   return { text: text.replace(found[0], "").trim(), questions };
 }
