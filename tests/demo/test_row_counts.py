@@ -20,6 +20,11 @@ SCHEMAS = {
         CREATE TABLE 订货 (编号 INTEGER PRIMARY KEY, 分店编号 INTEGER REFERENCES 分店(编号), 数量 INTEGER);
         INSERT INTO 分店 VALUES (1, '东店', '北京'), (2, '西店', '北京'), (3, '东店', '上海');
         INSERT INTO 订货 VALUES (1, 1, 10), (2, 1, 20), (3, 2, 30), (4, 3, 40), (5, 3, 50);""",
+    "deliveries": """
+        CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT, category TEXT);
+        CREATE TABLE deliveries (id INTEGER PRIMARY KEY, product_id INTEGER REFERENCES products(id), count INTEGER);
+        INSERT INTO products VALUES (1, 'tea', 'leaf'), (2, 'mint', 'leaf'), (3, 'coffee', 'bean');
+        INSERT INTO deliveries VALUES (1, 1, 3), (2, 2, 4), (3, 3, 50), (4, 3, 6);""",
     "products": """
         CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT, category TEXT);
         CREATE TABLE stock_in (id INTEGER PRIMARY KEY, product_id INTEGER REFERENCES products(id), quantity INTEGER);
@@ -41,6 +46,12 @@ SCHEMAS = {
         ("stock", "入库的平均数量是多少？", [[pytest.approx(22 / 3)]]),
         ("branches", "按店名统计分店的数量", [["东店", 2], ["西店", 1]]),
         ("branches", "分店的数量是多少？", [[3]]),
+        ("stock", "哪个类别的商品数量最多？", [["茶", 3]]),
+        ("stock", "商品的数量最少的类别", [["豆", 1]]),
+        ("stock", "哪个商品的数量最多？", [["绿茶", 17]]),
+        ("stock", "数量最多的入库", [[1, 10]]),
+        ("deliveries", "product count per category", [["leaf", 2], ["bean", 1]]),
+        ("deliveries", "What is the product count?", [[3]]),
         ("products", "How many products per name?", [["tea", 2], ["coffee", 1]]),
         ("products", "number of products by category", [["leaf", 2], ["bean", 1]]),
     ],

@@ -58,13 +58,33 @@ def _of_aggregate(r: QuestionReading, at: int) -> bool:
 
 
 def _counts_rows(r: QuestionReading, at: int) -> bool:
-    """`订单数量`, `订单的数量`: a number of rows, though some column is called 数量 too."""
-    if not r.chinese or r.chunks[at].text not in _BEHIND:
-        return False
-    owner = next(iter(r.before(at, lambda p: r.chunks[p].text == "的")), None)
-    if owner is None or not r.free(owner) or r.table_at(owner) is None:
+    """`订单数量`, `订单的数量`, `order count`: a number of rows, though some column is called 数量 or count too."""
+    if not r.chinese:
+        return r.chunks[at].text.lower() == "count" and _of_table(r, at - 1, at)
+    owner = _owner(r, at)
+    if owner is None:
         return False
     return owner == at - 1 or not (_is_worked_out(r, at) or any(chunk.op("list") for chunk in r.chunks))
+
+
+def ranks_rows(r: QuestionReading, at: int) -> bool:
+    """`哪个类别的商品数量最多`: a number of rows; but 哪个商品的数量最多 is about what is recorded for each."""
+    owner = _owner(r, at) if r.chinese else None
+    return owner is not None and _of_table(r, owner, at) and not (owner and r.chunks[owner - 1].op("which"))
+
+
+def _owner(r: QuestionReading, at: int) -> int | None:
+    """The table right before a word for a number, 的 passed over."""
+    if r.chunks[at].text not in _BEHIND:
+        return None
+    owner = next(iter(r.before(at, lambda p: r.chunks[p].text == "的")), None)
+    return owner if owner is not None and r.free(owner) and r.table_at(owner) is not None else None
+
+
+def _of_table(r: QuestionReading, owner: int, at: int) -> bool:
+    """Whether a table stands at `owner`, and none of its own columns is called as the word at `at`."""
+    table = r.table_at(owner) if owner >= 0 and r.free(owner) else None
+    return table is not None and all(sense.ref.table != table for sense in r.chunks[at].of("column"))
 
 
 def _is_worked_out(r: QuestionReading, at: int) -> bool:

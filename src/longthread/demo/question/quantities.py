@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longthread.demo.question.measuring import belongs, head_of
+from longthread.demo.question.measuring import belongs, head_of, ranks_rows
 from longthread.demo.question.reading import NumberComparison, QuestionReading, Superlative
 from longthread.demo.words.units import UNITS
 
@@ -461,7 +461,7 @@ def _chinese_before(r: QuestionReading, made: Superlative, *, take: bool = False
         return False
     place = before[0]
     chunk = r.chunks[place]
-    if chunk.op("count") and chunk.noun < 0.9:
+    if chunk.op("count") and (chunk.noun < 0.9 or ranks_rows(r, place)):
         if take:
             made.target, made.function, made.counting = r.previous_noun(place, 2), "count", True
             r.use("superlative", place, made.target)
