@@ -42,6 +42,8 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
   const scroller = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const held = useRef(false);
+  /** How far down the reader was when it was last scrolled. */
+  const at = useRef(0);
   /** The last turn as it was when the reader left the end; null: they are there. */
   const [left, setLeft] = useState<Turn | null>(null);
   const last = turns.at(-1) ?? null;
@@ -63,23 +65,32 @@ export function Column({ turns, render, below, older, fromStart = false, ref }: 
     // A fold that the reader opens at the end must not push itself away.
     scrollEndThreshold: held.current ? -1 : NEAR,
   });
-  useEnd(scroller, end, left === null && !fromStart);
+  useEnd(scroller, end, held, left === null && !fromStart);
   useImperativeHandle(ref, () => ({
     toEnd: () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight }),
-    toTurn: (id) => virtual.scrollToIndex(turns.findIndex((turn) => turn.id === id), { align: "start" }),
+    toTurn: (id) => goTo(turns.findIndex((turn) => turn.id === id)),
     step: (by) => {
       const top = (virtual.scrollOffset ?? 0) + 4;
-      const at = virtual.getVirtualItemForOffset(top)?.index ?? 0;
-      virtual.scrollToIndex(Math.max(0, Math.min(turns.length - 1, by === -1 && (virtual.measurementsCache[at]?.start ?? 0) < top - 8 ? at : at + by)), { align: "start" });
+      const first = virtual.getVirtualItemForOffset(top)?.index ?? 0;
+      goTo(Math.max(0, Math.min(turns.length - 1, by === -1 && (virtual.measurementsCache[first]?.start ?? 0) < top - 8 ? first : first + by)));
     },
   }));
   const onScroll = () => {
     const box = scroller.current;
     if (!box) return;
     held.current = false;
+    const isUp = box.scrollTop < at.current;
+    at.current = box.scrollTop;
     const away = box.scrollHeight - box.scrollTop - box.clientHeight > NEAR;
-    setLeft((known) => (away ? (known ?? last) : null));
+    // Turns that turn out to be taller than was guessed push the end away: only who scrolls up leaves it.
+    setLeft((known) => (away ? (known ?? (isUp || fromStart ? last : null)) : null));
     if (older && box.scrollTop < AHEAD) older();
+  };
+  /** Shows a turn at the top, and follows the end no more, unless that is there. */
+  const goTo = (index: number) => {
+    flushSync(() => setLeft(last));
+    virtual.scrollToIndex(index, { align: "start" });
+    requestAnimationFrame(onScroll);
   };
   useFits(scroller, () => setLeft(null));
   useEffect(() => {
@@ -166,20 +177,19 @@ function useFits(scroller: RefObject<HTMLDivElement | null>, onFit: () => void) 
   }, [scroller]);
 }
 
-/** A reader at the end stays there when what stands below the turns, or the window, changes its size. */
-function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, atEnd: boolean) {
+/** A reader at the end stays there when the turns, what stands below them, or the window changes its size. */
+function useEnd(scroller: RefObject<HTMLDivElement | null>, end: RefObject<HTMLDivElement | null>, held: RefObject<boolean>, atEnd: boolean) {
   const follows = useRef(true);
   useLayoutEffect(() => {
     follows.current = atEnd;
   }, [atEnd]);
   useEffect(() => {
-    const [box, last] = [scroller.current, end.current];
-    if (!box || !last) return;
+    const [box, last, column] = [scroller.current, end.current, scroller.current?.firstElementChild];
+    if (!box || !last || !column) return;
     const observer = new ResizeObserver(() => {
-      if (follows.current) box.scrollTop = box.scrollHeight;
+      if (follows.current && !held.current) box.scrollTop = box.scrollHeight;
     });
-    observer.observe(box);
-    observer.observe(last);
+    for (const each of [box, last, column]) observer.observe(each);
     return () => observer.disconnect();
-  }, [scroller, end]);
+  }, [scroller, end, held]);
 }
