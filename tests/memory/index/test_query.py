@@ -130,6 +130,47 @@ def test_what_only_looks_alike_stays_apart(one: str, other: str) -> None:
     assert not set(terms(one)) >= {terms(other)[0]}
 
 
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "try tries tried trying",
+        "cry cries cried crying",
+        "dry dried drying",
+        "fry fries fried",
+        "study studies studied studying",
+        "die dies died dying",
+        "tie ties tied tying",
+        "pie pies",
+        "go goes going went gone",
+        "become becomes became becoming",
+        "beat beats beaten",
+        "show showed shown",
+        "shoot shoots shot shooting",
+        "use uses used using",
+        "age aged aging",
+        "owe owes owed",
+        "burn burned burnt",
+        "bend bent bending",
+        "light lit",
+        "seek sought seeking",
+        "travel travels traveled travelled travelling",
+        "cancel canceled cancelled cancelling",
+        "install installs installed",
+        "call called calls",
+    ],
+)
+def test_all_forms_of_a_word_are_one_term(forms: str) -> None:
+    assert len({tuple(terms(form)) for form in forms.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("plural", "of"), [("leaves", "leaf"), ("leaves", "leave"), ("Lives", "life"), ("lives", "live")]
+)
+def test_a_plural_that_is_also_a_verb_is_found_by_both(plural: str, of: str) -> None:
+    assert set(terms(plural)) & set(terms(of))
+    assert not set(terms("life")) & set(terms("live"))
+
+
 def test_a_building_is_no_day() -> None:
     assert "日" not in terms("3号楼") and "号楼" in terms("3号楼的钥匙")
 

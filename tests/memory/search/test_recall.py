@@ -345,7 +345,7 @@ async def test_two_who_index_at_once(store: Driver) -> None:
     assert (extent.first, extent.last) == (1, len(FILLER))
 
 
-@pytest.mark.parametrize("form", [0, TERMS, 100 + TERMS])
+@pytest.mark.parametrize("form", [0, TERMS, 100 + TERMS, indexer.FORM - 1])
 async def test_an_index_of_another_form_is_made_anew(store: Driver, plain: Plain, form: int) -> None:
     await say(store, ["the walrus"])
     await index_thread(store, "t")

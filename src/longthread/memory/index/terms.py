@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from longthread.memory.index.word_forms import base_form, days, with_day_signs
+from longthread.memory.index.word_forms import base_form, days, other_base, with_day_signs
 
-FORM = 3
+FORM = 4
 """Which terms a text gives. What was indexed with another number is indexed again."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""
@@ -36,6 +36,7 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _VOWELS = frozenset("aeiouy")
+_SYLLABLES = re.compile("[aeiouy]+[^aeiouy]+[aeiouy]")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # A character that stands alone is a term already.
 _HAN_RUN = re.compile(rf"(?<=[{_DENSE}])[{_HAN}]+|[{_HAN}]++(?=[{_DENSE}])|[{_HAN}]{{2,}}")
@@ -86,7 +87,9 @@ def _runs(text: str) -> list[str]:
 def _of_word(word: str) -> list[str]:
     whole = _found_by(word)[:MAX_TERM]
     parts = _HUMPS.split(word) if not (word.islower() or word.isupper() or word.isdigit()) else [word]
-    return [whole] if len(parts) == 1 else [whole, *map(_found_by, parts)]
+    noun = other_base(word.lower())
+    found = [whole] if noun is None else [whole, stem(noun)]
+    return found if len(parts) == 1 else [*found, *map(_found_by, parts)]
 
 
 def _found_by(word: str) -> str:
@@ -110,21 +113,26 @@ def stem(word: str) -> str:
         word = word[:-1]
     if word.endswith("y") and len(word) > 3 and word[-2] not in _VOWELS:
         word = word[:-1] + "i"
-    return word
+    # "travelled" is "travel"; so "install" loses an l, too.
+    return word[:-1] if word.endswith("ll") and _SYLLABLES.search(word) else word
 
 
 def _singular(word: str) -> str:
-    if word.endswith("ies"):
+    if word.endswith("ies") and len(word) > 4:  # "dies" is "die"
         return word[:-3] + "y"
-    if word.endswith("es") and word[-3] in "sxz":
+    if word.endswith("es") and word[-3] in "sxz" and len(word) > 4:  # "uses" is "use"
         return word[:-2]
     return word[:-1] if word.endswith("s") and word[-2] not in "us" else word
 
 
 def _without_tense(word: str) -> str:
+    if word.endswith("ied"):  # "tried" is "try", but "died" is "die"
+        return word[:-3] + "y" if len(word) > 4 else word[:-1]
     for ending in ("ingly", "edly", "ing", "ed"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= 3 and not _VOWELS.isdisjoint(rest):
             # "planned" is "plan", but "called" is "call".
             return rest[:-1] if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+        if rest != word and len(rest) == 2 and rest[0] in _VOWELS and rest[1] not in _VOWELS:
+            return f"{rest}e"  # "used" is "use"
     return word

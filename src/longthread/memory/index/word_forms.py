@@ -5,23 +5,28 @@ from __future__ import annotations
 import re
 
 _VERBS = (
-    "be am is are was were been|begin began begun|bite bit bitten|blow blew blown|break broke broken|bring brought|"
-    "build built|buy bought|catch caught|choose chose chosen|come came|dig dug|do does did done|draw drew drawn|"
+    "be am is are was were been being|beat beaten|become became|begin began begun|bend bent|bite bit bitten|"
+    "blow blew blown|break broke broken|bring brought|build built|burn burnt|buy bought|catch caught|"
+    "choose chose chosen|come came|deal dealt|die dying|dig dug|do does did done doing|draw drew drawn|"
     "dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|"
-    "fight fought|find found|fly flew flown|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|"
-    "get got gotten|give gave given|go goes went gone|grow grew grown|hang hung|have has had|hear heard|"
-    "hide hid hidden|hold held|keep kept|know knew known|lay laid|lead led|learn learnt|leave left|lend lent|"
-    "lose lost|make made|"
-    "mean meant|meet met|pay paid|ride rode ridden|ring rang rung|rise risen|run ran|say said|see saw seen|"
-    "sell sold|send sent|shake shook shaken|shine shone|sing sang sung|sink sank sunk|sit sat|sleep slept|"
-    "speak spoke spoken|spend spent|stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|"
-    "sweep swept|swim swam swum|take took taken|teach taught|tear tore torn|tell told|think thought|"
-    "throw threw thrown|understand understood|wake woke woken|wear wore worn|win won|write wrote written"
+    "fight fought|find found|flee fled|fly flew flown|forget forgot forgotten|forgive forgave forgiven|"
+    "freeze froze frozen|get got gotten|give gave given|go goes going went gone|grow grew grown|hang hung|"
+    "have has had|hear heard|hide hid hidden|hold held|keep kept|know knew known|lay laid|lead led|learn learnt|"
+    "leave left|lend lent|lie lying|light lit|lose lost|make made|"
+    "mean meant|meet met|pay paid|quiz quizzes quizzed|ride rode ridden|ring rang rung|rise risen|run ran|say said|"
+    "see saw seen|seek sought|sell sold|send sent|shake shook shaken|shine shone|shoot shot|show shown|"
+    "sing sang sung|sink sank sunk|sit sat|ski skied|sleep slept|"
+    "speak spoke spoken|spend spent|spin spun|stand stood|steal stole stolen|stick stuck|strike struck|"
+    "swear swore sworn|sweep swept|swim swam swum|take took taken|teach taught|tear tore torn|tell told|"
+    "think thought|throw threw thrown|tie tying|understand understood|wake woke woken|wear wore worn|weep wept|"
+    "win won|write wrote written"
 )
 _NOUNS = (
     "child children|man men|woman women|person people|foot feet|tooth teeth|mouse mice|goose geese|"
-    "wife wives|knife knives|half halves|shelf shelves|wolf wolves"
+    "wife wives|knife knives|half halves|shelf shelves|wolf wolves|loaf loaves|thief thieves|calf calves|scarf scarves|"
+    "lens lenses"
 )
+_ALSO_PLURAL = {"leaves": "leaf", "lives": "life"}
 _COMPARED = "good better best|bad worse worst"
 MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -58,6 +63,11 @@ def base_form(word: str) -> str:
     """Return the base form of a lower-case word: go for went, january for jan, 17 for 17th."""
     ordinal = _ORDINAL.fullmatch(word)
     return ordinal[1] if ordinal else _BASES.get(word, word)
+
+
+def other_base(word: str) -> str | None:
+    """Return the noun of which a lower-case word may be the plural, if its base form is a verb: leaf for leaves."""
+    return _ALSO_PLURAL.get(word)
 
 
 def with_day_signs(text: str) -> str:
