@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID, mark_rows, spread_out
 from longthread.memory.index.compaction import bind_user
+from longthread.memory.index.dates import days, has_time
 from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.merge import merge_segments
 from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
-from longthread.memory.index.query import ParsedQuery, has_time
+from longthread.memory.index.query import ParsedQuery
 from longthread.memory.index.terms import terms
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
@@ -25,6 +26,7 @@ from longthread.store.index.recall import Scope
 pytestmark = pytest.mark.one_backend
 
 MINE = Scope("ann", "t")
+NOTHING = [("user", None, f"Nothing of note, number {n}.") for n in range(40)]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,19 @@ def test_how_many_parts_a_question_has(question: str, parts: int) -> None:
         ("What day was the race?", True),
         ("什么时候出发", True),
         ("哪天见面", True),
+        ("星期几体检", True),
+        ("周几体检", True),
+        ("哪一天体检", True),
+        ("哪年毕业", True),
+        ("几月毕业", True),
+        ("什么时间开会", True),
+        ("几点开会", True),
+        ("what's the date of the race", True),
+        ("On which date is the race?", True),
         ("Where is it?", False),
+        ("坐几号线", False),
+        ("我家在几号楼", False),
+        ("她提了几点建议", False),
     ],
 )
 def test_whether_a_question_asks_for_a_time(question: str, when: bool) -> None:
@@ -98,6 +112,25 @@ def test_whether_a_question_asks_for_a_time(question: str, when: bool) -> None:
         ("I may go", False),
         ("next to the bed", False),
         ("2019年", True),
+        ("It was on Jan 3", True),
+        ("Dec. 24, in the park", True),
+        ("5 Sept", True),
+        ("at noon", True),
+        ("at midnight", True),
+        ("at 5 o'clock", True),
+        ("at 5 p.m.", True),
+        ("on Mon", True),
+        ("Fri, at the bar", True),
+        ("五月八号", True),
+        ("10点开会", True),
+        ("三点半", True),
+        *((word, True) for word in ("上午", "中午", "下午", "晚上", "凌晨", "周末", "礼拜六")),
+        ("坐15号线", False),
+        ("10点建议", False),
+        ("有一点贵", False),
+        ("in room 2045", False),
+        ("You may 5 times", False),
+        ("We sat in the sun", False),
     ],
 )
 def test_whether_a_text_says_when_something_is(text: str, said: bool) -> None:
@@ -123,6 +156,35 @@ def test_whether_a_text_says_when_something_is(text: str, said: bool) -> None:
 )
 def test_forms_of_words_and_dates_share_a_term(asked: str, said: str) -> None:
     assert set(terms(asked)) & set(terms(said)) - {"the", "in", "we", "on", "i", "be"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("4 月 27 日去看牙医", ["4月27日"]),
+        ("四月二十七日", ["4月27日"]),
+        ("四月27日", ["4月27日"]),
+        ("五月八号", ["5月8日"]),
+        ("十二月三十一日", ["12月31日"]),
+        ("Sept 5", ["9月5日"]),
+        ("5 Sept. 2023", ["9月5日"]),
+        ("what is on may 5?", ["5月5日"]),
+        ("we met on 5 may at noon", ["5月5日"]),
+        ("You may 5 times a day", []),
+        ("the 5 may come", []),
+        ("they march 5 miles", []),
+        ("买 4 月 27 个苹果", []),
+        ("三个月二十天", []),
+        ("五月初八", []),
+    ],
+)
+def test_which_days_a_text_names(text: str, named: list[str]) -> None:
+    assert days(text) == named
+
+
+async def test_a_day_is_found_however_it_is_written(store: Driver) -> None:
+    await say(store, [("user", None, "9 个苹果, 5 元"), *NOTHING, ("user", None, "九月五号去看牙医"), *NOTHING])
+    assert await first(store, "What is on Sept 5?") == "九月五号去看牙医"
 
 
 @pytest.mark.parametrize(("one", "other"), [("mad", "made"), ("4月27日", "4月28日"), ("April 2", "2月4日")])
@@ -208,9 +270,6 @@ async def first(store: Driver, question: str, scope: Scope = MINE) -> str:
     return recalled.hits[0].entry.text if recalled.hits else ""
 
 
-NOTHING = [("user", None, f"Nothing of note, number {n}.") for n in range(40)]
-
-
 async def test_what_the_named_speaker_said_comes_before_what_was_said_to_her(store: Driver) -> None:
     to_her = ("user", "Melanie", "Caroline, a violin is a lovely thing.")
     hers = ("user", "Caroline", "Melanie, a violin is a lovely thing.")
@@ -237,6 +296,7 @@ async def test_a_word_of_a_tool_s_name_names_no_speaker(store: Driver) -> None:
         "a? " * 20_000,
         "给你" * 25_000,
         "may 1 " * 10_000,
+        "十二月" * 20_000,
     ],
 )
 def test_a_long_question_takes_no_more_than_its_length(text: str) -> None:

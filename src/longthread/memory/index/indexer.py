@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
+from longthread.memory.index.dates import has_time
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.merge import are_many, merge_segments, write_segment
 from longthread.memory.index.postings import FORM, FULL, IndexDocument, IndexSegment, build
-from longthread.memory.index.query import has_time
 from longthread.memory.index.terms import characters, terms
 from longthread.memory.index.word_forms import MONTHS
 from longthread.model.builtin import LOAD_SKILL

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
+from longthread.memory.index.dates import asks_when
 from longthread.memory.index.matching import COMMON, weighed
 from longthread.memory.index.postings import by_bucket, hash_of
 from longthread.memory.index.terms import terms
@@ -33,24 +34,11 @@ _I = re.compile(
 )
 # "Can you tell me …" asks for an answer, not for what was said.
 _POLITE = re.compile(r"\b(?:can|could|would|will|do) you\b|\bplease\b|你还记得|你還記得|你记得|你記得", re.IGNORECASE)
-_WHEN = re.compile(
-    r"\b(?:when|what (?:time|date|day|month|year)|how long|which (?:day|month|year))\b|"
-    r"什么时候|什麼時候|几点|幾點|哪天|何时|何時|几号|幾號",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(r"[^。？！?!；;\n]+[。？！?!；;\n]*")
 _MOREOVER = re.compile(
     r"(?:^|(?<=[,，。？！?!；;\n]))[ \t\u3000]*"
     r"(?:另外|此外|还有|還有|以及|(?:and )?also\b|additionally\b|besides\b|"
     r"and (?=(?:who|what|when|where|which|how|why)\b))[,，]?",
-    re.IGNORECASE,
-)
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next(?! to\b)|this (?:week|month|year|morning|evening|weekend)|"
-    r"since|until|recently|january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|"
-    r"wednesday|thursday|friday|saturday|sunday|weekend|weeks?|months?|years?|days?|hours?|minutes|\d{4}|"
-    r"\d{1,2}(?::\d\d|st|nd|rd|th| ?am| ?pm)|may \d{1,4}|in may|\d{1,2} may|morning|evening|night)\b|"
-    r"昨天|今天|明天|前天|后天|後天|今年|去年|明年|\d{4}年|上周|上週|下周|下週|[周週][一二三四五六日天]|星期|\d{1,2}[月日号號点點]|上个月|上個月|下个月|下個月|早上|晚上|下午",
     re.IGNORECASE,
 )
 
@@ -71,7 +59,7 @@ class ParsedQuery:
 
     @classmethod
     def of(cls, text: str) -> ParsedQuery:
-        return cls([_weights(part) for part in _parts(text)], _by_user(text), _WHEN.search(text) is not None)
+        return cls([_weights(part) for part in _parts(text)], _by_user(text), asks_when(text))
 
     @cached_property
     def marks(self) -> list[int]:
@@ -86,10 +74,6 @@ class ParsedQuery:
     def buckets(self) -> Mapping[int, Sequence[int]]:
         """The hashes by the buckets that may have them."""
         return by_bucket(self.hashes)
-
-
-def has_time(text: str) -> bool:
-    return _TIME.search(text) is not None
 
 
 def _weights(text: str) -> dict[int, float]:

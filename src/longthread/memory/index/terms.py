@@ -12,10 +12,11 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from longthread.memory.index.word_forms import base_form, days, other_base, with_day_signs
+from longthread.memory.index.dates import days, with_day_signs
+from longthread.memory.index.word_forms import base_form, other_base
 
-FORM = 4
-"""Which terms a text gives. What was indexed with another number is indexed again."""
+FORM = 5
+"""Which terms a text gives, and whether it says a time. What was indexed with another number is indexed again."""
 MAX_TERM = 200
 """Characters of a term that count: nobody asks for the rest of a longer one."""
 

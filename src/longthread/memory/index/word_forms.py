@@ -1,4 +1,4 @@
-"""Irregular word forms (verbs, plurals, months, ordinals), and days as people write them."""
+"""Irregular word forms: verbs, plurals, months, ordinals."""
 
 from __future__ import annotations
 
@@ -46,17 +46,6 @@ _BASES = (_by_form(_NOUNS) | _by_form(_VERBS) | _by_form(_COMPARED) | {month[:3]
     "sept": "september"
 }
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" if len(month) > 3 else month for month in MONTHS)
-_DAY = r"(0?[1-9]|[12]\d|3[01])"
-_DATES = (
-    re.compile(rf"(?<!\d)(0?[1-9]|1[0-2]) ?月{_DAY}(?=[日号號]|[^\d\u4e00-\u9fff]|$)"),
-    re.compile(rf"(?<!\d)\d{{4}}[-/.](0?[1-9]|1[0-2])[-/.]{_DAY}(?!\d)"),
-)
-_MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? (?:the )?{_DAY}(?:st|nd|rd|th)?\b", re.IGNORECASE)
-_DAY_FIRST = re.compile(rf"(?<!\d){_DAY}(?:st|nd|rd|th|\.)?(?: of)? ({_MONTH})\b", re.IGNORECASE)
-_NUMBER_OF = {month[:3]: number for number, month in enumerate(MONTHS, 1)}
-_DIGIT = re.compile(r"\d")
-_DAY_SIGN = re.compile(r"(?<!\d)([12]?\d|3[01])[号號](?![楼樓线線门門馆館院机機])")
 
 
 def base_form(word: str) -> str:
@@ -68,18 +57,3 @@ def base_form(word: str) -> str:
 def other_base(word: str) -> str | None:
     """Return the noun of which a lower-case word may be the plural, if its base form is a verb: leaf for leaves."""
     return _ALSO_PLURAL.get(word)
-
-
-def with_day_signs(text: str) -> str:
-    """Replace 27号 by 27日."""
-    return _DAY_SIGN.sub(r"\1日", text) if "号" in text or "號" in text else text
-
-
-def days(text: str) -> list[str]:
-    """Return the days that a text names as `4月27日`, one term for every language and order."""
-    if _DIGIT.search(text) is None:
-        return []
-    found = [(int(date[1]), int(date[2])) for form in _DATES for date in form.finditer(text)]
-    found += [(_NUMBER_OF[date[1][:3].lower()], int(date[2])) for date in _MONTH_FIRST.finditer(text)]
-    found += [(_NUMBER_OF[date[2][:3].lower()], int(date[1])) for date in _DAY_FIRST.finditer(text)]
-    return [f"{month}月{day}日" for month, day in found]
