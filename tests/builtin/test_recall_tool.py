@@ -71,6 +71,16 @@ async def test_topics_ids_and_other_threads(store: Driver) -> None:
     assert other["data"]["found"][0]["text"] == "预算 was raised"
 
 
+@pytest.mark.parametrize("entry_id", [None, "t-0"])
+async def test_the_part_that_is_shown_is_about_what_the_question_is_about(store: Driver, entry_id: str | None) -> None:
+    fill = "Here is what we did and who was there: what the plan is, and where it was. " * 20
+    rows = "".join(f"row{n}|{n * 7}|ok\n" for n in range(2_000))
+    await say(store, [f"{fill}\n{rows}\nRouter password: tiger-42-blue.\n{rows}"])
+    given = {"entry_id": entry_id} if entry_id else {}
+    found = await asked(store, query="What is the password that was on the router?", **given)
+    assert "tiger" in found["data"]["found"][0]["text"]
+
+
 async def test_ids_with_slashes(store: Driver) -> None:
     await say(store, ["hello"])
     async with store.writing() as tx:

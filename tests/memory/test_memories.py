@@ -15,7 +15,8 @@ from longthread.errors import InvalidInput, MemoryNotFound, ThreadNotFound, TooM
 from longthread.memory import memories as module
 from longthread.memory.embedders.question_vector import Asker
 from longthread.memory.forget import forget_memory, forget_thread
-from longthread.memory.index.matching import Bag, scores, telling, weighed
+from longthread.memory.index.matching import Bag, scores, weighed
+from longthread.memory.index.question_words import telling
 from longthread.memory.memories import Memories, said_of
 from longthread.memory.relevant_memories import fitting
 from longthread.model.memory import ANALYST, MemorySource, Statement
@@ -155,7 +156,7 @@ async def test_of_equals_the_more_important_comes_first(store: Driver) -> None:
 
 
 async def test_meaning_finds_what_words_do_not(store: Driver) -> None:
-    asker = Asker(HashEmbedder(same={"wohnt": "lives", "Schwester": "sister"}))
+    asker = Asker(HashEmbedder(same={"wohnt": "live", "Schwester": "sister"}))
     memories = await told(store, *FACTS, "Her sister lives in Nice", asker=asker)
     assert await found(memories, "Schwester wohnt") == []
     assert await memories.embed("u") == []

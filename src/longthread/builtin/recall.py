@@ -9,7 +9,7 @@ from typing import Any
 from longthread.builtin.pages import PageRoom
 from longthread.errors import EntryNotFound, InvalidInput, LongthreadError, ThreadNotFound
 from longthread.memory.index.indexer import RECALL_TOOL, SAID_AT, content_of
-from longthread.memory.index.terms import terms
+from longthread.memory.index.question_words import telling
 from longthread.memory.search.excerpt import excerpt
 from longthread.memory.search.keywords import EntryPlace
 from longthread.memory.search.recall import Hit, Question, Recalled, Recaller
@@ -97,7 +97,7 @@ def recall_tool(
             remembered = await wider(asked.text, asked.k) if wider is not None else []
         except LongthreadError as error:
             return failed(error)
-        wanted = set(terms(f"{asked.text} {asked.topic}"))
+        wanted = set(telling(f"{asked.text} {asked.topic}"))
         shown = [(hit, excerpt(content_of(hit.entry), wanted, HIT_CHARS)) for hit in recalled.hits]
         about = asked.words
         data: dict[str, Any] = {"found": [_hit(hit, thread_id, wanted, text, about) for hit, text in shown]}
@@ -207,7 +207,7 @@ async def _named(recaller: Recaller, asked: Question, thread_id: str, entry_id: 
 
 def _page(hit: Hit, thread_id: str, asked: str, arguments: Mapping[str, Any], room: PageRoom) -> dict[str, Any]:
     """An entry, or a page of a long one. The pages together are exactly its text."""
-    content, wanted = content_of(hit.entry), set(terms(asked))
+    content, wanted = content_of(hit.entry), set(telling(asked))
     if arguments.get("offset"):
         hit = replace(hit, around=())
     data = _hit(hit, thread_id, wanted, "", asked or content)

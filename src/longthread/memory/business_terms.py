@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from longthread.memory.index.matching import COMMON, Bag, scores
+from longthread.memory.index.matching import Bag, scores
+from longthread.memory.index.question_words import COMMON
 from longthread.memory.index.terms import terms
 from longthread.model.catalog import Example, SourceDefinition, Term
 from longthread.view.tokens import estimate

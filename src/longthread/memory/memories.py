@@ -21,7 +21,8 @@ from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict, TooMa
 from longthread.memory.background import Background
 from longthread.memory.embedders.embedder import Embedder, EmbedderFailed, Vectors, made_by
 from longthread.memory.embedders.question_vector import QUERY_SECONDS, Asker
-from longthread.memory.index.matching import Bag, form_of, holds_all, scores, telling, weighed
+from longthread.memory.index.matching import Bag, form_of, holds_all, scores, weighed
+from longthread.memory.index.question_words import telling
 from longthread.memory.index.terms import terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
 from longthread.memory.search.recall import MEANING

@@ -12,8 +12,9 @@ from functools import cached_property
 
 from longthread.memory.index.bitmaps import HAS_TIME, USER_SAID
 from longthread.memory.index.dates import asks_when
-from longthread.memory.index.matching import COMMON, weighed
+from longthread.memory.index.matching import weighed
 from longthread.memory.index.postings import by_bucket, hash_of
+from longthread.memory.index.question_words import COMMON
 from longthread.memory.index.terms import terms
 
 MOST_TERMS = 256

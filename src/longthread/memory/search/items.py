@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from longthread.memory.embedders.embedder import Vectors, unit
-from longthread.memory.index.matching import CHARACTER, COMMON
+from longthread.memory.index.matching import CHARACTER
 from longthread.memory.index.postings import hash_of
+from longthread.memory.index.question_words import COMMON
 from longthread.memory.index.ranking import LENGTH, SATURATION
 from longthread.memory.index.terms import asked_characters, characters, terms
 from longthread.model.bm25 import occurrence, rarity
