@@ -16,25 +16,11 @@ from longthread.memory.index.matching import weighed
 from longthread.memory.index.postings import by_bucket, hash_of
 from longthread.memory.index.question_words import COMMON
 from longthread.memory.index.terms import terms
+from longthread.memory.index.who_said import by_user
 
 MOST_TERMS = 256
 """Terms of a question that count, the first ones."""
 _MOST_PARTS = 4
-_VERBS = (
-    r"(?:said|say|told|tell|recommend\w*|suggest\w*|mention\w*|gave|give|advi[cs]e\w*|propos\w*|explain\w*|provid\w*|"
-    r"list\w*|describ\w*|shared?|taught|answer\w*|wrote|writ\w*|refer\w*)"
-)
-_YOU_SAID = re.compile(
-    rf"\b(?:you|your)\b[^.?!]{{0,40}}\b{_VERBS}\b|"
-    r"(?<![给給和跟向对對与與])你[^。？！，,]{0,12}(?:推荐|推薦|告诉|告訴|建议|建議|说|說|分享|教|给|給|提到|回答|介绍|介紹|讲|講)",
-    re.IGNORECASE,
-)
-_I = re.compile(
-    r"\b(?:(?<!War )(?<!part )(?<!Part )I(?!/)|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur|[Uu]s)\b|"
-    r"(?<!自)我(?!国|國)|咱"
-)
-# "Can you tell me …" asks for an answer, not for what was said.
-_POLITE = re.compile(r"\b(?:can|could|would|will|do) you\b|\bplease\b|你还记得|你還記得|你记得|你記得", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^。？！?!；;\n]+[。？！?!；;\n]*")
 _MOREOVER = re.compile(
     r"(?:^|(?<=[,，。？！?!；;\n]))[ \t\u3000]*"
@@ -60,7 +46,7 @@ class ParsedQuery:
 
     @classmethod
     def of(cls, text: str) -> ParsedQuery:
-        return cls([_weights(part) for part in _parts(text)], _by_user(text), asks_when(text))
+        return cls([_weights(part) for part in _parts(text)], by_user(text), asks_when(text))
 
     @cached_property
     def marks(self) -> list[int]:
@@ -81,13 +67,6 @@ def _weights(text: str) -> dict[int, float]:
     """Weigh a question's terms by hash. If some say what it is about, common question words weigh nothing."""
     wanted = sorted(weighed(text).items(), key=lambda each: -each[1])  # characters behind everything else
     return {hash_of(term): weight for term, weight in wanted[:MOST_TERMS]}
-
-
-def _by_user(text: str) -> bool | None:
-    plain = _POLITE.sub(" ", text)
-    if _YOU_SAID.search(plain):
-        return False
-    return True if _I.search(plain) else None
 
 
 def _parts(text: str) -> list[str]:
