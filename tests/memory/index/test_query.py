@@ -16,6 +16,8 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.merge import merge_segments
 from longthread.memory.index.postings import IndexDocument, SegmentPart, build, hash_of, join_segments, look_up
 from longthread.memory.index.query import ParsedQuery
+from longthread.memory.index.question_words import telling
+from longthread.memory.index.speakers import name_terms, named_in
 from longthread.memory.index.terms import terms
 from longthread.memory.search.recall import Question, Recaller
 from longthread.model.entry import Draft
@@ -320,6 +322,44 @@ async def test_a_word_of_a_tool_s_name_names_no_speaker(store: Driver) -> None:
     await say(store, [("tool", "run_sql", same), *NOTHING, ("user", None, same), *NOTHING, ("assistant", None, same)])
     recalled = await Recaller(store).find(Question("How far did I run, ten miles?", MINE, k=1))
     assert recalled.hits[0].entry.role == "user"
+
+
+@pytest.mark.parametrize(
+    ("speaker", "question", "is_named"),
+    [
+        ("Will", "What did Will say about the trip?", True),
+        ("Will", "Will it be a long trip?", False),
+        ("Will", "will it be a long trip?", False),
+        ("Will Smith", "What did Will say about the trip?", True),
+        ("Caroline", "what did caroline say of the trip", True),
+        ("Caroline", "Caroline's trip", True),
+        ("Éva", "What did Éva say of the trip?", True),
+        ("王明", "王明的 trip", True),
+        ("李小明", "小明的 trip", True),
+        ("flight_assistant", "When is the flight of my trip?", False),
+        ("flight_assistant", "What did flight_assistant say of the trip?", True),
+        ("Flight Assistant", "What flight is it of the trip?", False),
+        ("trip-agent", "Which trip?", False),
+        ("航班助手", "航班 trip", False),
+    ],
+)
+def test_a_speaker_is_named_as_people_name_one(speaker: str, question: str, is_named: bool) -> None:
+    asked = {*telling(question), *named_in(question)}
+    assert bool(asked & set(name_terms(speaker))) is is_named
+
+
+async def test_a_speaker_whose_name_is_a_common_word_is_found_by_it(store: Driver) -> None:
+    of_ann, of_will = "Will said the trip is to Oslo, a trip by train.", "The trip is to Rome by bus."
+    await say(store, [("user", "Ann", of_ann), *NOTHING, ("user", "Will", of_will), *NOTHING])
+    assert await first(store, "What did Will say about the trip?") == of_will
+    assert await first(store, "Will there be a trip?") == of_ann
+
+
+async def test_a_word_of_an_agent_s_name_names_no_speaker(store: Driver) -> None:
+    mine, its = "Our sales target is 40 units a month.", "A sales target of a month should be of units."
+    await say(store, [("user", None, mine), *NOTHING, ("assistant", "sales_agent", its), *NOTHING])
+    assert await first(store, "What did I say our sales target is?") == mine
+    assert await first(store, "What is the sales target of sales_agent?") == its
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from longthread.memory.index.dates import has_time
 from longthread.memory.index.json_escapes import unescaped
 from longthread.memory.index.merge import are_many, merge_segments, write_segment
 from longthread.memory.index.postings import FORM, FULL, IndexDocument, IndexSegment, build
+from longthread.memory.index.speakers import name_terms
 from longthread.memory.index.terms import characters, terms
 from longthread.memory.index.word_forms import MONTHS
 from longthread.model.builtin import LOAD_SKILL
@@ -86,10 +87,9 @@ def documents(texts: Iterable[Text]) -> list[IndexDocument]:
         at = int((text.created_at - _EPOCH).total_seconds() * 1_000_000)
         marks = [USER_SAID] * (text.role == "user") + [HAS_TIME] * has_time(content)
         # No question names a tool as a speaker: "run" does not mean run_sql.
-        speaker = name if text.role != "tool" else []
-        found.append(
-            IndexDocument(text.seq, Counter(said + about + characters(content)), len(said), at, speaker, marks)
-        )
+        speaker = name_terms(text.name or "") if text.role != "tool" else []
+        its = Counter([*said, *about, *characters(content)]) | Counter(set(speaker))
+        found.append(IndexDocument(text.seq, its, len(said), at, speaker, marks))
     return found
 
 

@@ -15,6 +15,7 @@ from longthread.memory.index.dates import asks_when
 from longthread.memory.index.matching import weighed
 from longthread.memory.index.postings import by_bucket, hash_of
 from longthread.memory.index.question_words import COMMON
+from longthread.memory.index.speakers import named_in
 from longthread.memory.index.terms import terms
 from longthread.memory.index.who_said import by_user
 
@@ -38,15 +39,18 @@ class ParsedQuery:
         parts: the weights of each part's terms, by hash.
         by_user: whether it asks for the user's words, or for others'; None: it does not say.
         when: whether it asks for a time.
+        names: the hashes of what it writes as a speaker's name.
     """
 
     parts: Sequence[Mapping[int, float]]
     by_user: bool | None
     when: bool
+    names: Sequence[int] = ()
 
     @classmethod
     def of(cls, text: str) -> ParsedQuery:
-        return cls([_weights(part) for part in _parts(text)], by_user(text), asks_when(text))
+        names = [hash_of(term) for term in named_in(text)]
+        return cls([_weights(part) for part in _parts(text)], by_user(text), asks_when(text), names)
 
     @cached_property
     def marks(self) -> list[int]:
@@ -55,7 +59,7 @@ class ParsedQuery:
 
     @cached_property
     def hashes(self) -> list[int]:
-        return list(dict.fromkeys([*(value for part in self.parts for value in part), *self.marks]))
+        return list(dict.fromkeys([*(value for part in self.parts for value in part), *self.names, *self.marks]))
 
     @cached_property
     def buckets(self) -> Mapping[int, Sequence[int]]:
