@@ -377,6 +377,7 @@ async def test_a_word_of_an_agent_s_name_names_no_speaker(store: Driver) -> None
         "to you " * 10_000,
         "告诉你" * 20_000,
         "you know " * 10_000,
+        "You " * 20_000,
     ],
 )
 def test_a_long_question_takes_no_more_than_its_length(text: str) -> None:

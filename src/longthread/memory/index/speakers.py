@@ -7,6 +7,7 @@ capital ("Ann" of Ann Smith). A word of what it is about names nobody: "my fligh
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from longthread.memory.index.question_words import COMMON
 from longthread.memory.index.terms import terms
@@ -34,12 +35,15 @@ def named_in(question: str) -> list[str]:
         return []
     found: dict[str, None] = {}
     for word in _WORD.finditer(question):
+        if len(found) == _MOST:
+            break
         for term in _person(word[0]):
             if term not in COMMON or not _BEGINS.search(question, max(0, word.start() - 4), word.start()):
                 found[f"{_PART}{term}"] = None
-    return list(found)[:_MOST]
+    return list(found)
 
 
+@lru_cache(maxsize=1024)
 def _person(word: str) -> list[str]:
     return terms(word)[:1] if word[0].isupper() and word != "I" else []
 
