@@ -81,7 +81,9 @@ class Cluster:
 
 def _url(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    return next(line.split()[-1] for line in process.stdout if "Longthread is at" in line)
+    url = next((line.split()[-1] for line in process.stdout if "Longthread is at" in line), None)
+    assert url is not None, f"a server ended with {process.wait()} before it listened"
+    return url
 
 
 def _close(process: subprocess.Popen[str]) -> None:
