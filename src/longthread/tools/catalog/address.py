@@ -22,8 +22,8 @@ _HOLDS_ONE = (
 
 
 def normalized(address: str, folder: Path | None = None) -> str:
-    """An address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed, or has
-    a password, which the message does not show."""
+    """An address for the catalog; a relative path begins in `folder`. Raises InvalidInput: it cannot be parsed, begins
+    in the home of nobody, or has a password, which the message does not show."""
     address = address.strip()
     if _holds_secret(address):
         raise InvalidInput(reason=_HOLDS_ONE)
@@ -32,7 +32,10 @@ def normalized(address: str, folder: Path | None = None) -> str:
         return address
     if address == _DEMO:
         return address
-    path = Path(address).expanduser()
+    try:
+        path = Path(address).expanduser()
+    except RuntimeError as error:
+        raise InvalidInput(reason=f"{address} begins in the home of a user that this machine does not have.") from error
     return str(path if path.is_absolute() else (folder or Path.cwd()) / path)
 
 
