@@ -97,12 +97,12 @@ class GatewayRouter:
         return None
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
+        is_health = incoming.path in _HEALTH
         try:
-            if incoming.path in _HEALTH:
-                return await self._gateway.ready()
-            return await self._routed(dialect, incoming)
+            return await (self._gateway.ready() if is_health else self._routed(dialect, incoming))
         except StoreError as error:
-            return refused(dialect, 503, "", f"The upstreams and routes cannot be read: {error}")
+            what = "The store does not answer" if is_health else "The upstreams and routes cannot be read"
+            return refused(dialect, 503, "", f"{what}: {error}")
 
     async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         route = (incoming.method, incoming.path.rstrip("/"))
