@@ -381,6 +381,39 @@ async def test_a_loop_that_ends_while_the_model_is_asked_leaves_it_to_a_thread()
     await running
 
 
+async def test_a_loop_that_refuses_threads_since_it_is_ending_leaves_the_model_to_a_thread() -> None:
+    ending, done = threading.Event(), asyncio.Event()
+
+    async def turn() -> None:
+        loops.append(loop := asyncio.get_running_loop())
+        await loop.shutdown_default_executor()
+        ending.set()
+        await done.wait()
+
+    class Wrapped(ScriptedChatModel):
+        async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
+            try:
+                return await super().ainvoke(*given, **more)
+            except RuntimeError as error:
+                raise ConnectionError("the provider does not answer") from error
+
+    class Broken(ScriptedChatModel):
+        async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
+            raise ConnectionError("the provider does not answer")
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    running = asyncio.create_task(asyncio.to_thread(asyncio.run, turn()))
+    try:
+        await asyncio.to_thread(ending.wait)
+        for model in ScriptedChatModel(["the summary"]), Wrapped(["the summary"]):
+            assert await ModelWriter(model, loops[0]).write("Sum up.", "a text") == "the summary"
+        with pytest.raises(ConnectionError):  # a model that fails by itself is asked once
+            await ModelWriter(Broken(["the summary"]), loops[0]).write("Sum up.", "a text")
+    finally:
+        loops[0].call_soon_threadsafe(done.set)
+        await running
+
+
 class Gated(ScriptedChatModel):
     """A model that writes no summary before its gate is open."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.llm.overflow import asked_in_room
+
+_logger = logging.getLogger(__name__)
 
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""
@@ -17,8 +20,8 @@ _LOOP_SECONDS = 0.5
 class ModelWriter:
     """Writes texts with a chat model of the application's.
 
-    The model's connections belong to the loop that used them first, so it is called there. When that loop has ended,
-    as with one `asyncio.run` for each turn, it is called on a thread without one.
+    The model's connections belong to the loop that used them first, so it is called there. When that loop has ended
+    or is ending, as with one `asyncio.run` for each turn, it is called on a thread without one.
     """
 
     def __init__(
@@ -70,4 +73,18 @@ class ModelWriter:
             if loop.is_closed():
                 coroutine.close()
             return None
+        if _met_an_ending_loop(error := waiting.exception()):
+            _logger.debug("The loop of %s ends: %s", self.name, error)
+            return None
         return waiting.result()
+
+
+def _met_an_ending_loop(error: BaseException | None) -> bool:
+    """Tell whether a model may have failed since its loop is ending.
+
+    A loop that is ending still runs, but refuses threads and connections with a `RuntimeError`, which a provider's
+    client may wrap in an error of its own.
+    """
+    while error is not None and not isinstance(error, RuntimeError):
+        error = error.__cause__ or error.__context__
+    return error is not None
