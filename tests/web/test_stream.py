@@ -114,6 +114,29 @@ def test_the_end_is_followed_while_the_reader_is_there_and_not_else(killable: Ki
     assert distance(tab) <= 2
 
 
+_GROWS = """async (node) => {
+    await new Promise((next) => requestAnimationFrame(() => setTimeout(next)));  // a frame is over, the next one far
+    node.firstElementChild.lastElementChild.style.paddingBottom = '400px';
+    node.dispatchEvent(new Event('scroll'));
+    for (let n = 0; n < 10; n++) await new Promise(requestAnimationFrame);
+}"""
+
+
+@pytest.mark.parametrize("killable", [5], indirect=True)
+def test_what_grows_at_the_end_does_not_push_the_reader_off_it(killable: Killable, context: Any) -> None:
+    """The browser tells of a scroll to the end when something has grown there meanwhile: nobody has scrolled up."""
+    tab = opened(context, killable)
+    tab.set_viewport_size({"width": 1280, "height": 420})
+    ask(tab, "Which names have the largest shares?")
+    answered(tab)
+    tab.wait_for_selector("article [role=status]", state="detached")
+    column = tab.get_by_role("region", name="Conversation")
+    assert distance(tab) <= 2
+    column.evaluate(_GROWS)
+    assert distance(tab) <= 2
+    tab.get_by_role("button", name="Go to the newest message").wait_for(state="detached")
+
+
 @pytest.mark.parametrize("killable", [5], indirect=True)
 def test_a_fold_that_is_opened_at_the_end_stays_where_it_is(killable: Killable, context: Any) -> None:
     tab = opened(context, killable)
