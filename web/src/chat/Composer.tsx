@@ -72,11 +72,12 @@ export function Composer({ threadId, onAsk, onStop, onUp, attaches, children, re
         <div className={styles["bar"]}>
           {attaches && <Attach />}
           {children}
-          <span className={styles["space"]} />
-          {onStop && <IconButton icon="stop" label={t("chat.stop")} keys="Esc" onClick={onStop} />}
-          <Button type="submit" kind="primary" disabled={sending || text.trim() === ""}>
-            {t(onStop ? "chat.queue" : "chat.send")}
-          </Button>
+          <span className={styles["send"]}>
+            {onStop && <IconButton icon="stop" label={t("chat.stop")} keys="Esc" onClick={onStop} />}
+            <Button type="submit" kind="primary" disabled={sending || text.trim() === ""}>
+              {t(onStop ? "chat.queue" : "chat.send")}
+            </Button>
+          </span>
         </div>
       </div>
     </form>

@@ -18,6 +18,8 @@ export function UploadDialog() {
   const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
   const [done, setDone] = useState(0);
   const question = useRef<HTMLElement | null>(null);
+  /** Takes away what was said of the file before: one source is asked next. */
+  const said = useRef<(() => void) | null>(null);
   const goOn = () => {
     setDone(done + 1);
     next();
@@ -27,7 +29,8 @@ export function UploadDialog() {
     if (route.page === "conversation") chooseSourceIn(route.id, source.name);
     else chooseSource(source.name);
     question.current = document.getElementById("question");
-    say({ text: t("upload.added", { name: source.name }) });
+    said.current?.();
+    said.current = say({ text: t("upload.added", { name: source.name }) });
     goOn();
   };
   if (!file) return null;
