@@ -102,6 +102,8 @@ def test_files_that_are_dropped_or_attached_are_asked_next(
         assert page.locator("form button", has_text="rivers").count() == (button == add)
     page.locator("#question:focus").wait_for()
     page.locator("form button", has_text="rivers").wait_for()
+    said = page.locator("body > [role=status]")
+    assert "rivers" in said.inner_text() and "towns" not in said.inner_text()
     looked_at(page, f"upload-next-{width}-{scheme}-{locale}")
     ask(page, "How long?")
     page.locator("main strong", has_text="2").nth(1).wait_for()

@@ -7,6 +7,8 @@ export interface Said {
   /** Milliseconds that it stays; 6,000 by default. */
   stays?: number;
   kind?: "bad";
+  /** It takes the place of what was said about the same. */
+  about?: string;
 }
 
 export interface Toast extends Said {
@@ -22,6 +24,7 @@ export const unsay = (id: number) => toasts.set(toasts.get().filter((each) => ea
 /** Says something at the edge of the page for a while. Returns what takes it away. */
 export function say(said: Said): () => void {
   const id = ++made;
-  toasts.set([...toasts.get(), { ...said, id }]);
+  const others = toasts.get().filter(({ about }) => about === undefined || about !== said.about);
+  toasts.set([...others, { ...said, id }]);
   return () => unsay(id);
 }

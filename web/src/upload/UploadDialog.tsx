@@ -18,8 +18,6 @@ export function UploadDialog() {
   const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
   const [done, setDone] = useState(0);
   const question = useRef<HTMLElement | null>(null);
-  /** Takes away what was said of the file before: one source is asked next. */
-  const said = useRef<(() => void) | null>(null);
   const goOn = () => {
     setDone(done + 1);
     next();
@@ -29,8 +27,7 @@ export function UploadDialog() {
     if (route.page === "conversation") chooseSourceIn(route.id, source.name);
     else chooseSource(source.name);
     question.current = document.getElementById("question");
-    said.current?.();
-    said.current = say({ text: t("upload.added", { name: source.name }) });
+    say({ text: t("upload.added", { name: source.name }), about: "source" });
     goOn();
   };
   if (!file) return null;
