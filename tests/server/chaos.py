@@ -52,12 +52,14 @@ class Cluster:
 
     command: list[str]
     env: dict[str, str]
+    log: Path
+    """What the processes say besides."""
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
     urls: list[str] = field(default_factory=list)
 
     async def start(self, count: int) -> None:
         self.processes = [self._spawn() for _ in range(count)]
-        self.urls = list(await asyncio.gather(*(asyncio.to_thread(_url, each) for each in self.processes)))
+        self.urls = list(await asyncio.gather(*(asyncio.to_thread(self._url, each) for each in self.processes)))
 
     async def replace(self, number: int, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to a process, and start another one in its place."""
@@ -65,7 +67,7 @@ class Cluster:
         await asyncio.to_thread(self.processes[number].wait)
         _close(self.processes[number])
         self.processes[number] = self._spawn()
-        self.urls[number] = await asyncio.to_thread(_url, self.processes[number])
+        self.urls[number] = await asyncio.to_thread(self._url, self.processes[number])
 
     def close(self) -> None:
         for process in self.processes:
@@ -74,16 +76,15 @@ class Cluster:
             _close(process)
 
     def _spawn(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self.command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        with self.log.open("a") as said:
+            return subprocess.Popen(self.command, env=self.env, stdout=subprocess.PIPE, stderr=said, text=True)
 
-
-def _url(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    url = next((line.split()[-1] for line in process.stdout if "Longthread is at" in line), None)
-    assert url is not None, f"a server ended with {process.wait()} before it listened"
-    return url
+    def _url(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        url = next((line.split()[-1] for line in process.stdout if "Longthread is at" in line), None)
+        if url is None:
+            raise AssertionError(f"a server ended with {process.wait()} before it listened: {self.log.read_text()}")
+        return url
 
 
 def _close(process: subprocess.Popen[str]) -> None:
@@ -97,7 +98,7 @@ async def cluster(warmed: Path, folder: Path, store: str, provider: str, source:
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LLM_BASE_URL": f"{provider}/v1", "LLM_RETRY_ATTEMPTS": "0"}
     env |= {"LONGTHREAD_MODEL": "openai:lean-4x200"}
     command = [str(warmed / "longthread"), "serve", "--port", "0", "--source", source, "--database", store]
-    made = Cluster(command, env)
+    made = Cluster(command, env, folder / "servers.log")
     async with AsyncExitStack() as stack:
         stack.callback(made.close)
         await made.start(3)

@@ -70,7 +70,7 @@ async def servers(
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LLM_BASE_URL": f"{provider[1]}/v1"}
     env |= {"LONGTHREAD_MODEL": "openai:lean", "MEMORY_MAX_MESSAGES_PER_THREAD": str(WINDOW)}
     command = [str(warmed / "longthread"), "serve", "--port", "0", "--source", "demo", "--database", store_address]
-    made = Cluster(command, env)
+    made = Cluster(command, env, tmp_path / "servers.log")
     async with AsyncExitStack() as stack:
         stack.callback(made.close)
         await made.start(2)
