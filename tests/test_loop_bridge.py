@@ -7,7 +7,6 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -90,10 +89,9 @@ async def test_who_is_cancelled_breaks_the_work_off_and_waits_for_its_end(home: 
     assert home.broken_off.is_set()
 
 
-@pytest.mark.parametrize("run", [Portal.run, Portal.run_inline])
-async def test_who_is_cancelled_on_the_loop_itself(run: Any, home: Home) -> None:
+async def test_who_is_cancelled_on_the_loop_itself(home: Home) -> None:
     portal = Portal()
-    waiting = asyncio.create_task(run(portal, home.hang))
+    waiting = asyncio.create_task(portal.run(home.hang))
     await asyncio.to_thread(home.began.wait)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -109,8 +107,6 @@ async def test_errors_of_the_work_come_out(home: Home) -> None:
         await asyncio.to_thread(home.portal.call, "put", home.fail)
     with pytest.raises(ZeroDivisionError):
         await Portal().run(home.fail)
-    with pytest.raises(ZeroDivisionError):
-        await Portal().run_inline(home.fail)
 
 
 async def test_a_call_that_would_wait_for_itself() -> None:
@@ -120,15 +116,14 @@ async def test_a_call_that_would_wait_for_itself() -> None:
     await asyncio.to_thread(portal.require_callable, "put")
 
 
-@pytest.mark.parametrize("run", [Portal.run, Portal.run_inline])
-async def test_nothing_is_taken_after_the_end(run: Any, home: Home) -> None:
+async def test_nothing_is_taken_after_the_end(home: Home) -> None:
     portal = Portal()
-    waiting = asyncio.create_task(run(portal, home.hang))
+    waiting = asyncio.create_task(portal.run(home.hang))
     await asyncio.to_thread(home.began.wait)
     closing = asyncio.create_task(portal.close())
     await asyncio.sleep(0)
     with pytest.raises(SaverClosed, match="its block has ended"):
-        await run(portal, home.fail)
+        await portal.run(home.fail)
     assert not closing.done()
     waiting.cancel()
     await closing

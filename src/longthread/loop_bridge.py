@@ -35,7 +35,6 @@ class Portal:
     def __init__(self) -> None:
         self._loop = _running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._inline: set[asyncio.Future[None]] = set()
         self._behind: set[asyncio.Task[None]] = set()
         self._closers: dict[WeakMethod[Closer], None] = {}
         self._closed = False
@@ -75,22 +74,6 @@ class Portal:
             return await _to_its_end(task, task.cancel)
         sent = self._send(work(*args, **kwargs))
         return await _to_its_end(asyncio.wrap_future(sent.result), sent.cancel, sent.require_loop)
-
-    async def run_inline(self, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Await `work(…)` as `run` does, but on the portal's own loop in the caller's task, which costs less.
-
-        A caller that is cancelled twice breaks off the cleaning up of `work` too: its steps must bear that.
-        """
-        if not self.here:
-            return await self.run(work, *args, **kwargs)
-        self.require_open()
-        ended = asyncio.get_running_loop().create_future()
-        self._inline.add(ended)
-        try:
-            return await work(*args, **kwargs)
-        finally:
-            self._inline.discard(ended)
-            ended.set_result(None)
 
     def call(self, method: str, work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work(…)` on the portal's loop and wait for it, from any thread but the loop's own.
@@ -151,8 +134,8 @@ class Portal:
         for each in list(self._closers):
             if (closer := each()) is not None:
                 await closer()
-        while under_way := [*self._tasks, *self._inline]:
-            await asyncio.wait(under_way)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _send(self, work: Coroutine[Any, Any, T]) -> _Sent[T]:
         with ExitStack() as undoing:

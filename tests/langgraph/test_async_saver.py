@@ -486,6 +486,20 @@ async def test_a_checkpoint_that_is_put_again_keeps_what_was_written_to_it_and_l
             assert row["writes"] == sum(len(items) for _, _, items in head.get("tasks", ()))
 
 
+@pytest.mark.parametrize("size", [1, 3000])
+async def test_the_newest_checkpoint_is_changed_where_it_stands(store: Driver, size: int) -> None:
+    """Put under its own id, with its own config: the new values are there, for every reader."""
+    saver = AsyncLongthreadSaver(store)
+    written: Any = {**empty_checkpoint(), "channel_values": {"x": "card 4242" * size}, "channel_versions": {"x": 1}}
+    config = await saver.aput(at("t"), written, {}, {"x": 1})
+    changed = written | {"channel_values": {"x": "card ****" * size}, "channel_versions": {"x": 2}}
+    await saver.aput(config, changed, {}, {"x": 2})
+    for reader in saver, AsyncLongthreadSaver(store):
+        found = await reader.aget_tuple(config)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"x": "card ****" * size}
+
+
 async def test_what_a_task_has_written_keeps_its_messages_id(store: Driver) -> None:
     saver = AsyncLongthreadSaver(store)
     before = await put(saver, [HumanMessage("q", id="q")])

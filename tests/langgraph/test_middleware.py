@@ -9,8 +9,9 @@ import logging
 import random
 import re
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -381,37 +382,47 @@ async def test_a_loop_that_ends_while_the_model_is_asked_leaves_it_to_a_thread()
     await running
 
 
-async def test_a_loop_that_refuses_threads_since_it_is_ending_leaves_the_model_to_a_thread() -> None:
-    ending, done = threading.Event(), asyncio.Event()
+@contextmanager
+def another_loop(*, ending: bool) -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop that runs on a thread; one that is `ending` refuses threads, as at the end of `asyncio.run`."""
+    ready, loops, done = threading.Event(), list[asyncio.AbstractEventLoop](), asyncio.Event()
 
     async def turn() -> None:
         loops.append(loop := asyncio.get_running_loop())
-        await loop.shutdown_default_executor()
-        ending.set()
+        if ending:
+            await loop.shutdown_default_executor()
+        ready.set()
         await done.wait()
 
-    class Wrapped(ScriptedChatModel):
-        async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
-            try:
-                return await super().ainvoke(*given, **more)
-            except RuntimeError as error:
-                raise ConnectionError("the provider does not answer") from error
+    thread = threading.Thread(target=asyncio.run, args=(turn(),))
+    thread.start()
+    ready.wait()
+    yield loops[0]
+    loops[0].call_soon_threadsafe(done.set)
+    thread.join()
 
-    class Broken(ScriptedChatModel):
-        async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
-            raise ConnectionError("the provider does not answer")
 
-    loops: list[asyncio.AbstractEventLoop] = []
-    running = asyncio.create_task(asyncio.to_thread(asyncio.run, turn()))
-    try:
-        await asyncio.to_thread(ending.wait)
-        for model in ScriptedChatModel(["the summary"]), Wrapped(["the summary"]):
-            assert await ModelWriter(model, loops[0]).write("Sum up.", "a text") == "the summary"
-        with pytest.raises(ConnectionError):  # a model that fails by itself is asked once
-            await ModelWriter(Broken(["the summary"]), loops[0]).write("Sum up.", "a text")
-    finally:
-        loops[0].call_soon_threadsafe(done.set)
-        await running
+class Broken(ScriptedChatModel):
+    """A model that cannot be asked on a loop."""
+
+    _asked: list[str] = PrivateAttr(default_factory=list)
+
+    async def ainvoke(self, *given: Any, **more: Any) -> AIMessage:
+        self._asked.append("on the loop")
+        raise RuntimeError("the provider does not answer")
+
+
+async def test_a_loop_that_is_ending_leaves_the_model_to_a_thread() -> None:
+    with another_loop(ending=True) as loop:
+        for model in ScriptedChatModel(["the summary"]), Broken(["the summary"]):
+            assert await ModelWriter(model, loop).write("Sum up.", "a text") == "the summary"
+
+
+async def test_a_model_that_fails_by_itself_is_asked_once() -> None:
+    model = Broken(["never asked"])
+    with another_loop(ending=False) as loop, pytest.raises(RuntimeError, match="does not answer"):
+        await ModelWriter(model, loop).write("Sum up.", "a text")
+    assert model._asked == ["on the loop"]
 
 
 class Gated(ScriptedChatModel):

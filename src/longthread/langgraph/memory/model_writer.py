@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 from collections.abc import Callable
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from longthread.llm.overflow import asked_in_room
-
-_logger = logging.getLogger(__name__)
 
 _LOOP_SECONDS = 0.5
 """How often it is looked whether the loop on which the model was asked is still there."""
@@ -73,18 +71,15 @@ class ModelWriter:
             if loop.is_closed():
                 coroutine.close()
             return None
-        if _met_an_ending_loop(error := waiting.exception()):
-            _logger.debug("The loop of %s ends: %s", self.name, error)
+        if waiting.exception() is not None and _is_ending(loop):
             return None
         return waiting.result()
 
 
-def _met_an_ending_loop(error: BaseException | None) -> bool:
-    """Tell whether a model may have failed since its loop is ending.
-
-    A loop that is ending still runs, but refuses threads and connections with a `RuntimeError`, which a provider's
-    client may wrap in an error of its own.
-    """
-    while error is not None and not isinstance(error, RuntimeError):
-        error = error.__cause__ or error.__context__
-    return error is not None
+def _is_ending(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a loop that may still run has shut down its threads, so that a model may fail on it."""
+    try:
+        loop.run_in_executor(None, time.monotonic)  # any call that does nothing
+    except RuntimeError:
+        return True
+    return False

@@ -61,7 +61,7 @@ class CheckpointPut:
         stored = StoredCheckpoint(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
         thread_id = self.growth.thread.id
-        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body(passing=True))
+        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
         if self.place.there is None:
             await checkpoints.put(self.growth.tx, row, self.parent_n)
         else:
@@ -267,6 +267,8 @@ class CheckpointPut:
             return None
         taken = await self._tasks(parent)
         stored = parent.settled(self._seq_of)
+        if stored is parent and not taken and not self.tasks:
+            return None
         for task in (*taken, *self.tasks):
             stored = stored.with_task(task.settled(self._seq_of))
         changed = {name: cell for name, cell in stored.cells.items() if cell is not parent.cells[name]}

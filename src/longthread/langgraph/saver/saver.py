@@ -149,7 +149,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         self._home.require_open()
         await self._stores.asettle(_thread_of(config))
-        return await self._home.run_inline(super().aget_tuple, config)
+        return await self._home.run(super().aget_tuple, config)
 
     def list(
         self,
@@ -208,7 +208,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         if await self._stores.aovertake(thread_id, ns):
             given = self._leaving_aside(place, given)
         with self._stores.one(thread_id):
-            return await self._home.run_inline(self._put, given)
+            return await self._home.run(self._put, given)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -220,7 +220,7 @@ class LongthreadSaver(AsyncLongthreadSaver):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         with self._stores.one(_thread_of(config)):
-            await self._home.run_inline(self._put_writes, self._given_writes(config, writes, task_id, task_path))
+            await self._home.run(self._put_writes, self._given_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
         self._home.call("delete_thread", super().adelete_thread, thread_id)
