@@ -137,7 +137,7 @@ async def _all_is_stored_once(address: str, talkers: list[Talker]) -> None:
                     assert [entry.role for entry in own] == ["user", "assistant", "tool", "assistant"], talker.thread
                     assert own[-1].text == ANSWER
                 else:
-                    assert run.outcome["error"]["type"] == "crashed", run
+                    assert run.outcome["error"]["type"] == "crashed", run.outcome
     # How many are in the same step for three deaths of their processes depends on the machine.
     assert ends.count("finished") > 0.5 * len(ends), Counter(ends)
 

@@ -9,6 +9,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 _STOP_SECONDS = 10.0
+_KEPT_SECONDS = 75
+"""How long an idle connection stays open, as at providers. After uvicorn's 5 seconds, a busy client may still write."""
 
 
 class Listener:
@@ -42,5 +44,11 @@ def listening(port: int) -> socket.socket:
 
 def config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        app, log_config=None, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=0
+        app,
+        log_config=None,
+        log_level="critical",
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=_KEPT_SECONDS,
+        timeout_graceful_shutdown=0,
     )
