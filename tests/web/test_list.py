@@ -157,6 +157,8 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     choose(page, QUESTIONS[1], "Archive")
     listed(page, QUESTIONS[0])
     page.get_by_role("button", name="Archive", exact=True).click()
+    page.get_by_role("heading", name="Archive").wait_for()
+    looked_at(page, "archive")
     listed(page, QUESTIONS[1])
     choose(page, QUESTIONS[1], "Take out of the archive")
     page.get_by_text("Nothing is archived.").wait_for()

@@ -18,6 +18,8 @@ SETTINGS = (
     "sources",
     "agents",
     "skills",
+    "tools",
+    "memories",
     "usage",
     "agents/clerk",
     "skills?new",
@@ -42,6 +44,8 @@ def test_every_screen_can_be_used_by_everyone(
     threads = [running.answer(each)["thread_id"] for each in ("How many rockets are there?", "运载火箭有哪些？")]
     tagged = running.client.patch(f"/api/conversations/{threads[0]}", json={"tags": ["space"]})
     assert tagged.status_code == 200
+    told = {"content": "Totals are in euros. 总额以欧元计。", "importance": 0.95}
+    assert running.client.post("/api/memories", json=told).status_code == 201
     page = open_page(running, width=width, locale=locale, color_scheme=scheme)
     name = f"{width}-{locale[:2]}-{scheme}"
     page.locator("main ul button").first.wait_for()
@@ -50,6 +54,14 @@ def test_every_screen_can_be_used_by_everyone(
     page.get_by_role("option").nth(3).wait_for()
     looked_at(page, f"palette-{name}")
     page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.locator("#question").blur()
+    page.keyboard.press("?")
+    page.get_by_role("dialog").locator("kbd").first.wait_for()
+    looked_at(page, f"keys-{name}")
+    page.goto(f"{running.url}/settings/nowhere")
+    page.locator("main > p + button").wait_for()
+    looked_at(page, f"unknown-{name}")
     page.goto(f"{running.url}/c/{threads[0]}")
     page.locator("main strong").first.wait_for()
     looked_at(page, f"conversation-{name}")

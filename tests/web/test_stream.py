@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -41,7 +42,7 @@ class Killable:
         with closing(sqlite3.connect(source)) as connection, connection:
             connection.execute("CREATE TABLE t AS SELECT 'one' AS name, 1.0 AS share UNION ALL SELECT 'two', 2.0")
         with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+            self._port = port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self._env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "LLM_BASE_URL": f"{provider}/v1"}
         self._env |= {"LONGTHREAD_MODEL": f"openai:lean-{PIECES}x{pace}"}
@@ -62,6 +63,12 @@ class Killable:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+        # The command hands the kill on to the server, which has the port until it is gone.
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)):
+                    return
+            time.sleep(0.01)
 
 
 @pytest.fixture

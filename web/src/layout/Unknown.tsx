@@ -7,7 +7,7 @@ import styles from "./Boundary.module.css";
 export function Unknown() {
   const t = useT();
   return (
-    <main className={styles["broken"]}>
+    <main className={styles["alone"]}>
       <p>{t("shell.unknown")}</p>
       <Button kind="primary" onClick={() => navigate(toNew)}>
         {t("shell.home")}
