@@ -59,7 +59,11 @@ INSERT INTO 广告商 VALUES (1, '云杯', '饮料'), (2, '快修', '汽车'), (
 CREATE TABLE 广告投放 (编号 INTEGER PRIMARY KEY, 广告商编号 INTEGER REFERENCES 广告商(编号), 金额 REAL, 付款状态 TEXT);
 INSERT INTO 广告投放 VALUES (1, 1, 100, '已付款'), (2, 1, 300, '未付款'), (3, 2, 600, '已付款');
 """
-SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO}
+_SHOP = """
+CREATE TABLE m (month TEXT, sales INTEGER);
+INSERT INTO m VALUES ('2024-01', 10), ('2024-02', 20), ('2024-03', 30), ('2024-04', 40);
+"""
+SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO, "shop": _SHOP}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +96,12 @@ SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO}
         ("radio", "广告总金额", [[1000.0]]),
         ("radio", "投放总金额最多的广告商", [["快修", 600.0]]),
         ("radio", "哪家广告商没有投放过广告？", [["远行", "旅游"]]),
+        # Months that are texts come before their days.
+        ("shop", "total sales in February 2024", [[20]]),
+        ("shop", "total sales in 2024", [[100]]),
+        ("shop", "total sales since March 2024", [[70]]),
+        ("shop", "total sales from February to March 2024", [[50]]),
+        ("shop", "total sales on 2024-02-01", [[None]]),
     ],
 )
 async def test_a_plain_question_is_answered(ask: Talk, name: str, question: str, rows: list[list[Any]]) -> None:

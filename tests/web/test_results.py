@@ -128,7 +128,7 @@ def test_a_chart_that_cannot_be_drawn_is_told_and_loads_nothing(serve: Any, open
 
 
 def test_an_edited_query_becomes_a_branch_and_a_wrong_one_says_why(serve: Any, open_page: Any) -> None:
-    running = serve(asked("SELECT name FROM rockets ORDER BY name LIMIT 3"))
+    running = serve([*asked("SELECT name FROM rockets ORDER BY name LIMIT 3"), {"finish": "It is **so**."}])
     tab = open_page(running, quiet=False)
     ask(tab, "Which rockets?")
     result = card(tab)
@@ -146,6 +146,12 @@ def test_an_edited_query_becomes_a_branch_and_a_wrong_one_says_why(serve: Any, o
     assert cells(card(tab), 0) == ["41"]
     assert tab.get_by_text("Query edited by you").is_visible()
     assert tab.get_by_text("2/2").is_visible()
+    # What is asked then has no versions.
+    ask(tab, "Is it so?")
+    tab.locator("main strong", has_text="so").wait_for()
+    assert tab.get_by_text("2/2").count() == 1
+    asked_last = running.history(tab.url.rsplit("/", 1)[1])["messages"][-2]
+    assert asked_last["siblings"] == {"ids": [asked_last["id"]], "shown": 0}
 
 
 def test_a_receipt_leads_to_its_row_and_the_focus_comes_back(serve: Any, open_page: Any) -> None:

@@ -44,8 +44,9 @@ _SHOWN = frozenset({"question", "answer", "summary"})
 class _Page:
     """Messages of a branch, oldest first, with the calls and results outside runs among them (`between`).
 
-    `firsts` has, by the seq of each message, the first entry behind the message before it. `before` is the seq of the
-    entry before them all, or 0.
+    `firsts` has, by the seq of each message, the entry with which it begins: of a reply, the first one behind the
+    message before it; a question itself, for what a run left behind the one before is not of it. `before` is the seq of
+    the entry before them all, or 0.
     """
 
     messages: Sequence[Entry]
@@ -241,7 +242,7 @@ async def _messages(tx: Transaction, thread: Thread, tip: int, limit: int) -> _P
         for entry in reversed(entries):
             if _is_shown(entry):
                 messages.append(entry)
-            if messages:
+            if messages and (messages[-1].role != "user" or entry is messages[-1]):
                 firsts[messages[-1].seq] = entry
             if entry.run_id is None and (entry.role == "tool" or entry.tool_calls):
                 between.append(entry)

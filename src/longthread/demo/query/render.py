@@ -191,6 +191,8 @@ class _Query:
             if first is not None and last == first + 1:
                 return f"{text} = {first}"
             low, high = first, last
+        elif not re.search("date|time", column.type, re.I):
+            low, high = _as_texts(low, high)
         tests = [f"{text} >= {self._literal(low)}"] if low is not None else []
         tests += [f"{text} < {self._literal(high)}"] if high is not None else []
         return " AND ".join(tests)
@@ -414,3 +416,11 @@ def label_of(measure: PlannedMeasure, schema: DemoSchema) -> str:
     if measure.function == "sum" and plain.startswith("total"):
         return f"sum_of_{plain}"
     return f"distinct_{plain}" if measure.function == "distinct" else f"{prefix[measure.function]}_{plain}"
+
+
+def _as_texts(low: str | None, high: str | None) -> tuple[str | None, str | None]:
+    """Cut bounds that are first days of months or years to these: a text such as `2024-02` comes before its days."""
+    if not all(bound is None or bound.endswith("-01") for bound in (low, high)):
+        return low, high
+    cut = (re.sub(r"(-01){1,2}$", "", bound) if bound is not None else None for bound in (low, high))
+    return next(cut), next(cut)
