@@ -61,7 +61,7 @@ class Uploads:
         """Write a file as it comes. If that breaks off, in whatever way, nothing of it stays.
 
         Raises:
-            UploadRefused: its name is not of a kind that can be read, or it is a database of another kind.
+            UploadRefused: its name is not of a kind that can be read, it is empty, or a database of another kind.
             UploadTooLarge: it has too many bytes.
             UploadFailed: the disk does not take it.
         """
@@ -71,7 +71,8 @@ class Uploads:
         try:
             for each in (self._folder.parent, self._folder, folder):  # `parents` would make those for everybody
                 await asyncio.to_thread(each.mkdir, 0o700, parents=True, exist_ok=True)
-            await self._write(folder / _PART, pieces)
+            if not await self._write(folder / _PART, pieces):
+                raise UploadRefused(name=upload.path.name, reason="it is empty.")
             await asyncio.to_thread((folder / _PART).rename, folder / upload.path)
             await asyncio.to_thread(_expect_kind, folder / upload.path)
             whole = True
@@ -82,7 +83,8 @@ class Uploads:
                 await to_the_end(asyncio.to_thread(shutil.rmtree, folder, True))
         return Upload(upload.id, folder / upload.path)
 
-    async def _write(self, path: Path, pieces: AsyncIterator[bytes]) -> None:
+    async def _write(self, path: Path, pieces: AsyncIterator[bytes]) -> int:
+        """Return how many bytes it wrote."""
         size = 0
         file: BinaryIO = await asyncio.to_thread(path.open, "xb")
         try:
@@ -93,8 +95,7 @@ class Uploads:
                 await asyncio.to_thread(file.write, piece)
         finally:
             await to_the_end(asyncio.to_thread(file.close))
-        if not size:
-            raise UploadRefused(name=path.name, reason="it is empty.")
+        return size
 
     async def find(self, upload_id: str, *, of_source: bool = False) -> Upload:
         """Return an upload that is no source, or, with `of_source`, one that is. Raises UploadNotFound."""

@@ -290,6 +290,9 @@ def test_a_database_with_the_name_of_a_data_file_is_refused(serve: Any, tmp_path
 
 def test_what_is_too_large_broken_off_or_no_table_leaves_nothing(serve: Any) -> None:
     running = serve(ASKS, max_upload_mb=1)
+    empty = upload(running, b"", "nothing.csv")
+    assert (empty.status_code, empty.json()["code"]) == (422, "upload_refused")
+    assert "nothing.csv was not taken: it is empty." in empty.text
     for content in (b"a\n" * 2**20, (b"x" * 2**16 for _ in range(20))):
         told = upload(running, content)
         assert (told.status_code, told.json()["code"]) == (413, "upload_too_large")
