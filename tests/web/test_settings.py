@@ -80,7 +80,7 @@ def test_files_that_are_dropped_or_attached_are_asked_next(
     dialog.locator("td", has_text="Berlin").wait_for()
     for _ in range(5):
         page.keyboard.press("Tab")
-        assert dialog.locator(":focus").count() == 1, "the focus stays in the dialog"
+        dialog.locator(":focus").wait_for()  # behind the last of its parts, the first one has it next
     looked_at(page, f"upload-{width}-{scheme}-{locale}")
     dialog.get_by_role("button", name=add).click()
     dialog.get_by_role("alert").filter(has_text="notes.pdf").wait_for()
