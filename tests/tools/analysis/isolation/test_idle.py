@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests import mysqlserver
 from tests.engines import ENGINES
-from tests.tools.analysis.isolation.test_worker import ENDLESS, gone, lives, one, pid_of
+from tests.tools.analysis.isolation.test_worker import ENDLESS, gone, one, pid_of
 
 from longthread.errors import SourceNotFound, SqlTimeout, SqlTooLarge
 from longthread.settings import Settings
@@ -182,7 +182,7 @@ async def test_a_database_of_duckdb_is_not_kept_open(opener: Opener, tmp_path: P
     duckdb.connect(str(file)).execute("CREATE TABLE t (a INTEGER)").close()
     pid = await used(opener, str(file))
     duckdb.connect(str(file)).execute("INSERT INTO t VALUES (1)").close()  # nobody has locked it
-    assert not lives(pid)
+    assert await gone(pid)
 
 
 @pytest.fixture(params=[*ENGINES, "files"])
