@@ -62,6 +62,10 @@ INSERT INTO 广告投放 VALUES (1, 1, 100, '已付款'), (2, 1, 300, '未付款
 _SHOP = """
 CREATE TABLE m (month TEXT, sales INTEGER);
 INSERT INTO m VALUES ('2024-01', 10), ('2024-02', 20), ('2024-03', 30), ('2024-04', 40);
+CREATE TABLE orders (order_id INTEGER PRIMARY KEY, order_date DATE, region TEXT, product TEXT, quantity INTEGER,
+  price REAL);
+INSERT INTO orders VALUES (1, '2024-01-05', 'North', 'Chair', 3, 10), (2, '2024-02-01', 'West', 'Chair', 7, 10),
+  (3, '2024-02-03', 'West', 'Lamp', 2, 20);
 """
 SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO, "shop": _SHOP}
 
@@ -122,6 +126,8 @@ async def test_a_plain_question_is_answered(ask: Talk, name: str, question: str,
         ("fitness", "members with 5% discount"),
         ("radio", "每个节目的时长"),  # the total or the average
         ("radio", "广告商占比"),
+        ("shop", "Which product sold the most?"),  # by units or by money
+        ("shop", "Which region bought the least?"),
     ],
 )
 async def test_what_may_be_read_in_two_ways_is_refused(ask: Talk, name: str, question: str) -> None:

@@ -397,9 +397,11 @@ def another_loop(*, ending: bool) -> Iterator[asyncio.AbstractEventLoop]:
     thread = threading.Thread(target=asyncio.run, args=(turn(),))
     thread.start()
     ready.wait()
-    yield loops[0]
-    loops[0].call_soon_threadsafe(done.set)
-    thread.join()
+    try:
+        yield loops[0]
+    finally:
+        loops[0].call_soon_threadsafe(done.set)
+        thread.join()
 
 
 class Broken(ScriptedChatModel):

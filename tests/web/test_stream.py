@@ -100,13 +100,19 @@ def distance(tab: Any) -> int:
     return int(column.evaluate("node => Math.round(node.scrollHeight - node.scrollTop - node.clientHeight)"))
 
 
-def test_the_end_is_followed_while_the_reader_is_there_and_not_else(killable: Killable, context: Any) -> None:
+def at_the_end(killable: Killable, context: Any) -> Any:
+    """A low tab with a finished answer, at its end."""
     tab = opened(context, killable)
     tab.set_viewport_size({"width": 1280, "height": 420})
     ask(tab, "Which names have the largest shares?")
     answered(tab)
     tab.wait_for_selector("article [role=status]", state="detached")
     assert distance(tab) <= 2
+    return tab
+
+
+def test_the_end_is_followed_while_the_reader_is_there_and_not_else(killable: Killable, context: Any) -> None:
+    tab = at_the_end(killable, context)
     ask(tab, "And again?")
     tab.locator("[data-answer]").nth(1).wait_for()
     column = tab.get_by_role("region", name="Conversation")
@@ -132,14 +138,8 @@ _GROWS = """async (node) => {
 @pytest.mark.parametrize("killable", [5], indirect=True)
 def test_what_grows_at_the_end_does_not_push_the_reader_off_it(killable: Killable, context: Any) -> None:
     """The browser tells of a scroll to the end when something has grown there meanwhile: nobody has scrolled up."""
-    tab = opened(context, killable)
-    tab.set_viewport_size({"width": 1280, "height": 420})
-    ask(tab, "Which names have the largest shares?")
-    answered(tab)
-    tab.wait_for_selector("article [role=status]", state="detached")
-    column = tab.get_by_role("region", name="Conversation")
-    assert distance(tab) <= 2
-    column.evaluate(_GROWS)
+    tab = at_the_end(killable, context)
+    tab.get_by_role("region", name="Conversation").evaluate(_GROWS)
     assert distance(tab) <= 2
     tab.get_by_role("button", name="Go to the newest message").wait_for(state="detached")
 

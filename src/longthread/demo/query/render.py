@@ -9,7 +9,7 @@ from dataclasses import replace
 from longthread.demo.query.dialect import date_part, literal, quote
 from longthread.demo.query.joins import Hop, Joined, path
 from longthread.demo.query.plan import Condition, Dimension, Field, Having, PlannedMeasure, QueryPlan, field_of
-from longthread.demo.schema import DemoSchema, key_of, yes_no
+from longthread.demo.schema import DemoColumn, DemoSchema, key_of, yes_no
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -146,7 +146,7 @@ class _Query:
         column = self.schema.column(field.ref)
         if column.yearish:
             return [self._field(field)]
-        is_text = self.dialect != "sqlite" and not re.search("date|time", column.type, re.I)
+        is_text = self.dialect != "sqlite" and _is_text(column)
         return [date_part(self._field(field), dimension.grain, self.dialect, is_text=is_text)]
 
     def _condition(self, condition: Condition) -> str:
@@ -191,8 +191,8 @@ class _Query:
             if first is not None and last == first + 1:
                 return f"{text} = {first}"
             low, high = first, last
-        elif not re.search("date|time", column.type, re.I):
-            low, high = _as_texts(low, high)
+        elif _is_text(column) and all(bound is None or bound.endswith("-01") for bound in (low, high)):
+            low, high = _cut(low), _cut(high)
         tests = [f"{text} >= {self._literal(low)}"] if low is not None else []
         tests += [f"{text} < {self._literal(high)}"] if high is not None else []
         return " AND ".join(tests)
@@ -201,7 +201,7 @@ class _Query:
         grain, back = condition.values
         ref = condition.field.ref
         column = self.schema.column(ref)
-        is_text = self.dialect != "sqlite" and not re.search("date|time", column.type, re.I)
+        is_text = self.dialect != "sqlite" and _is_text(column)
         source = f"SELECT MAX({self._column(ref.column)}) FROM {self._name(ref.table)}"
         if column.yearish:
             return f"{text} = ({source}){f' - {back}' if back else ''}"
@@ -418,9 +418,11 @@ def label_of(measure: PlannedMeasure, schema: DemoSchema) -> str:
     return f"distinct_{plain}" if measure.function == "distinct" else f"{prefix[measure.function]}_{plain}"
 
 
-def _as_texts(low: str | None, high: str | None) -> tuple[str | None, str | None]:
-    """Cut bounds that are first days of months or years to these: a text such as `2024-02` comes before its days."""
-    if not all(bound is None or bound.endswith("-01") for bound in (low, high)):
-        return low, high
-    cut = (re.sub(r"(-01){1,2}$", "", bound) if bound is not None else None for bound in (low, high))
-    return next(cut), next(cut)
+def _is_text(column: DemoColumn) -> bool:
+    """Whether a column's days are written as text."""
+    return not re.search("date|time", column.type, re.I)
+
+
+def _cut(day: str | None) -> str | None:
+    """Cut the first day of a month or year to that: a text such as `2024-02` comes before its days."""
+    return re.sub(r"(-01){1,2}$", "", day) if day is not None else None

@@ -156,6 +156,8 @@ class Coverage:
             return self._one_amount()
         if role in ("count", "superlative") and self._is_sum(at):
             return False
+        if role == "superlative" and not self._ranks():
+            return False
         times = chunk.text.lower() in _TIMES and not any(self._happens(m.table) for m in self.plan.measures)
         if role == "count" and (times or self._is_one()):
             return False
@@ -172,6 +174,10 @@ class Coverage:
         if role in ("context", "entity", "count", "focus", "counted") and chunk.noun >= _NOUN:
             return self._touched(at) or self._light(at)
         return True
+
+    def _ranks(self) -> bool:
+        """Whether the plan has the first or the last of something: rows in an order, or a least or greatest value."""
+        return self.plan.order != "" or not self.functions.isdisjoint(("min", "max"))
 
     def _one_amount(self) -> bool:
         """Whether an amount that is asked for in a unit is one: worked out, ranked, or of a thing that is named."""

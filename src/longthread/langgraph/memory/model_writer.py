@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from langchain_core.language_models import BaseChatModel
@@ -79,7 +78,7 @@ class ModelWriter:
 def _is_ending(loop: asyncio.AbstractEventLoop) -> bool:
     """Tell whether a loop that may still run has shut down its threads, so that a model may fail on it."""
     try:
-        loop.run_in_executor(None, time.monotonic)  # any call that does nothing
+        loop.run_in_executor(None, bool)  # it does nothing
     except RuntimeError:
         return True
     return False

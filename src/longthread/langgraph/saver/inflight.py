@@ -69,18 +69,17 @@ def run_at_work() -> int | None:
 class _Store:
     """A store in progress; it is remembered for some turns of its loop after its end."""
 
-    __slots__ = ("awaited", "caller", "has_ended", "loop")
+    __slots__ = ("caller", "ended", "loop")
 
     def __init__(self, caller: StoreCaller) -> None:
         self.caller = caller
         self.loop = _running_loop()
-        self.has_ended = False
-        self.awaited: Future[None] | None = None
-        """Its end, if anybody waits for it."""
+        self.ended: Future[None] = Future()
+        self.ended.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
 
     def is_of_interest(self) -> bool:
         """Whether the thread's next run waits for it and for what LangGraph stores next."""
-        waits = not self.has_ended or self.loop is _running_loop()
+        waits = not self.ended.done() or self.loop is _running_loop()
         return waits and not self.caller.may_be_at_work()
 
 
@@ -105,10 +104,7 @@ class InflightWrites:
         try:
             yield
         finally:
-            with self._lock:
-                store.has_ended = True
-            if store.awaited is not None:
-                store.awaited.set_result(None)
+            store.ended.set_result(None)
             if store.loop is None:
                 self._drop(thread_id, store)
             else:
@@ -117,13 +113,13 @@ class InflightWrites:
     async def asettle(self, thread_id: str) -> None:
         """Wait for the stores of runs that are over, and register the caller."""
         while found := self._of_interest(thread_id):
-            left = self._ends(found)
+            left = [store.ended for store in found if not store.ended.done()]
             await (_ended(left) if left else asyncio.sleep(0))
         _caller.set(StoreCaller())
 
     def settle(self, thread_id: str) -> None:
         """The same as `asettle`, blocking."""
-        while left := self._ends(self._of_interest(thread_id)):
+        while left := [store.ended for store in self._of_interest(thread_id) if not store.ended.done()]:
             wait(left)
         _caller.set(StoreCaller())
 
@@ -157,19 +153,8 @@ class InflightWrites:
                 raise ThreadConflict(thread=thread_id)
             self._last_puts.put((thread_id, ns), (next(_numbers), caller))
             stores = [store for store in self._stores.get(thread_id, ()) if caller.comes_after(store.caller)]
-        return self._ends(stores), caller.comes_after(last) and number > caller.number
-
-    def _ends(self, stores: Iterable[_Store]) -> list[Future[None]]:
-        """Return the ends of stores that have not ended."""
-        with self._lock:
-            return [self._end(store) for store in stores if not store.has_ended]
-
-    @staticmethod
-    def _end(store: _Store) -> Future[None]:
-        if store.awaited is None:
-            store.awaited = Future()
-            store.awaited.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
-        return store.awaited
+        before = [store.ended for store in stores if not store.ended.done()]
+        return before, caller.comes_after(last) and number > caller.number
 
     def _of_interest(self, thread_id: str) -> list[_Store]:
         with self._lock:

@@ -103,11 +103,8 @@ class SqliteDriver:
             connection = await self._readers.get()
             try:
                 if self._off_loop:
-                    apart = OffLoopTransaction(connection, READ)
-                    try:
-                        yield apart
-                    finally:
-                        await apart.end()
+                    async with _ending(OffLoopTransaction(connection, READ)) as tx:
+                        yield tx
                     return
                 try:
                     connection.database.execute(READ)
@@ -128,12 +125,9 @@ class SqliteDriver:
         try:
             async with self._writing:
                 if self._off_loop:
-                    apart = OffLoopTransaction(self._writer, _WRITE)
-                    try:
+                    async with _ending(OffLoopTransaction(self._writer, _WRITE)) as apart:
                         yield apart
                         await apart.commit()
-                    finally:
-                        await apart.end()
                     return
                 # A task that only writes would never let others run. Here it holds no lock that they wait for.
                 await asyncio.sleep(0)
@@ -206,6 +200,14 @@ class SqliteDriver:
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
+
+
+@asynccontextmanager
+async def _ending(tx: OffLoopTransaction) -> AsyncIterator[OffLoopTransaction]:
+    try:
+        yield tx
+    finally:
+        await tx.end()
 
 
 def _committed(database: sqlite3.Connection) -> float:
