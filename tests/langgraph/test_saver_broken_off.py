@@ -441,6 +441,31 @@ with HeldSaver.from_conn_string({store_address!r}) as saver:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+# The task that is left there can only warn.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine:RuntimeWarning")
+def test_a_loop_that_is_closed_under_a_cancelled_run(store_address: str) -> None:
+    """Its calls never come to an end there, and nobody waits for them."""
+    with HeldSaver.from_conn_string(store_address) as saver:
+        assert isinstance(saver, HeldSaver)
+        graph = talker(saver)
+        saver.held.free.clear()
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)  # it would tell of each task that is left
+        turn = loop.create_task(graph.ainvoke(asked("hi"), on("a"), durability="sync"))
+        loop.run_until_complete(saver.until_it_holds())
+        turn.cancel()
+        loop.close()
+        saver.held.free.set()
+        found: list[str] = []
+        following = threading.Thread(target=lambda: found.extend(texts(graph.invoke(asked("next"), on("a")))))
+        following.daemon = True
+        following.start()
+        following.join(60)
+        assert found[-2:] == ["next", str(len(found) - 1)]
+        del turn
+        gc.collect()
+
+
 async def test_a_block_that_ends_while_something_is_stored(store_address: str) -> None:
     async with HeldSaver.from_conn_string(store_address) as saver:
         assert isinstance(saver, HeldSaver)

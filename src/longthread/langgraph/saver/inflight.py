@@ -21,11 +21,9 @@ from longthread.errors import ThreadConflict
 from longthread.model.lru import LRU
 
 STEPS = 8
-"""So many turns of its event loop after a store, LangGraph has begun the next one if it waited for that."""
-
-
+"""So many turns of the event loop after a store, LangGraph has begun the next one if it waited for that."""
 PLACES = 8192
-"""Namespaces of threads whose last put is remembered."""
+"""Threads, and namespaces of threads, whose last stores are remembered."""
 _numbers = count(1)
 
 
@@ -67,28 +65,30 @@ def run_at_work() -> int | None:
 
 
 class _Store:
-    """A store in progress; it is remembered for some turns of its loop after its end."""
+    """A store in progress."""
 
-    __slots__ = ("caller", "ended", "loop")
+    __slots__ = ("caller", "loop", "waiters")
 
     def __init__(self, caller: StoreCaller) -> None:
         self.caller = caller
         self.loop = _running_loop()
-        self.ended: Future[None] = Future()
-        self.ended.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
+        self.waiters: list[Future[None]] = []
 
-    def is_of_interest(self) -> bool:
-        """Whether the thread's next run waits for it and for what LangGraph stores next."""
-        waits = not self.ended.done() or self.loop is _running_loop()
-        return waits and not self.caller.may_be_at_work()
+    def end(self) -> Future[None]:
+        """Return a future that is done when the store has ended. Only while it is in progress, with the lock held."""
+        self.waiters.append(Future())
+        self.waiters[-1].set_running_or_notify_cancel()  # who waits for it may stop, but not end it
+        return self.waiters[-1]
 
 
 class InflightWrites:
     """The stores in progress by thread, and their callers. Used from all threads and event loops."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may end a broken-off store on a thread that holds it
         self._stores: dict[str, set[_Store]] = {}
+        self._stored = LRU[str, set[StoreCaller]](PLACES)
+        """Whose stores in a thread have ended, until a reader has waited for more of them."""
         self._last_puts = LRU[tuple[str, str], tuple[int, StoreCaller]](PLACES)
 
     @contextmanager
@@ -104,22 +104,26 @@ class InflightWrites:
         try:
             yield
         finally:
-            store.ended.set_result(None)
-            if store.loop is None:
-                self._drop(thread_id, store)
-            else:
-                store.loop.call_soon(self._fade, thread_id, store, STEPS)
+            self._end(thread_id, store)
 
     async def asettle(self, thread_id: str) -> None:
-        """Wait for the stores of runs that are over, and register the caller."""
-        while found := self._of_interest(thread_id):
-            left = [store.ended for store in found if not store.ended.done()]
-            await (_ended(left) if left else asyncio.sleep(0))
+        """Wait for the stores of runs that are over, and for what LangGraph stores next; register the caller."""
+        steps = STEPS
+        while steps:
+            if left := self._of_interest(thread_id):
+                await _ended(left)
+                steps = STEPS
+            elif self._has_more(thread_id):
+                await asyncio.sleep(0)
+                steps -= 1
+            else:
+                break
+        self._has_waited(thread_id)
         _caller.set(StoreCaller())
 
     def settle(self, thread_id: str) -> None:
-        """The same as `asettle`, blocking."""
-        while left := [store.ended for store in self._of_interest(thread_id) if not store.ended.done()]:
+        """Wait for the stores of runs that are over, blocking; register the caller."""
+        while left := self._of_interest(thread_id):
             wait(left)
         _caller.set(StoreCaller())
 
@@ -152,31 +156,45 @@ class InflightWrites:
             if last.comes_after(caller):
                 raise ThreadConflict(thread=thread_id)
             self._last_puts.put((thread_id, ns), (next(_numbers), caller))
-            stores = [store for store in self._stores.get(thread_id, ()) if caller.comes_after(store.caller)]
-        before = [store.ended for store in stores if not store.ended.done()]
+            stores = list(self._stores.get(thread_id, ()))
+            before = [store.end() for store in stores if caller.comes_after(store.caller)]
         return before, caller.comes_after(last) and number > caller.number
 
-    def _of_interest(self, thread_id: str) -> list[_Store]:
+    def _end(self, thread_id: str, store: _Store) -> None:
         with self._lock:
-            stores = list(self._stores.get(thread_id, ()))
-        for store in stores:
-            if store.loop is not None and store.loop.is_closed():
-                self._drop(thread_id, store)
-        return [store for store in stores if store.is_of_interest()]
-
-    def _fade(self, thread_id: str, store: _Store, steps: int) -> None:
-        assert store.loop is not None
-        if steps:
-            store.loop.call_soon(self._fade, thread_id, store, steps - 1)
-        else:
             self._drop(thread_id, store)
+            if store.loop is not None:
+                if (stored := self._stored.peek(thread_id)) is None:
+                    self._stored.put(thread_id, {store.caller})
+                else:
+                    stored.add(store.caller)
+        for waiter in store.waiters:
+            waiter.set_result(None)
+
+    def _of_interest(self, thread_id: str) -> list[Future[None]]:
+        """Return the ends of the stores that the thread's next run waits for."""
+        with self._lock:
+            for store in list(self._stores.get(thread_id, ())):
+                if store.loop is not None and store.loop.is_closed():
+                    self._drop(thread_id, store)  # it never ends
+            left = list(self._stores.get(thread_id, ()))
+            return [store.end() for store in left if not store.caller.may_be_at_work()]
+
+    def _has_more(self, thread_id: str) -> bool:
+        """Whether a run that is over may store in the thread again: it has, and nobody has waited since."""
+        with self._lock:
+            return any(not caller.may_be_at_work() for caller in list(self._stored.peek(thread_id) or ()))
+
+    def _has_waited(self, thread_id: str) -> None:
+        with self._lock:
+            if left := {caller for caller in self._stored.pop(thread_id) or () if caller.may_be_at_work()}:
+                self._stored.put(thread_id, left)
 
     def _drop(self, thread_id: str, store: _Store) -> None:
-        with self._lock:
-            others = self._stores.get(thread_id, set())
-            others.discard(store)
-            if not others:
-                self._stores.pop(thread_id, None)
+        others = self._stores.get(thread_id, set())
+        others.discard(store)
+        if not others:
+            self._stores.pop(thread_id, None)
 
 
 async def _ended(stores: Iterable[Future[None]]) -> None:
