@@ -43,9 +43,10 @@ class LRU(Generic[_K, _V]):
 
     def put(self, key: _K, value: _V) -> None:
         """Adds or replaces a value; counts as a use."""
-        self.pop(key)
-        self._values[key] = value, self._size_of(value)
-        self.size += self._values[key][1]
+        _, before = self._values.pop(key, (None, 0))
+        size = self._size_of(value)
+        self._values[key] = value, size
+        self.size += size - before
         while len(self._values) > self._most or (self.size > self._most_size and len(self._values) > 1):
             self.pop(next(iter(self._values)))
 

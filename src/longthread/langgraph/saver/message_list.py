@@ -8,7 +8,7 @@ import weakref
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, repeat
 from operator import is_
@@ -66,7 +66,7 @@ class CachedMessage:
 
     def at_place(self, seq: int, parent_seq: int, replaces: int = 0, gap: int = 0) -> CachedMessage:
         """Copy it to another place: a list may have it at several."""
-        return replace(self, seq=seq, parent_seq=parent_seq, replaces=replaces, gap=gap)
+        return CachedMessage(self.type, self.fields, seq, parent_seq, self.odd, self.packed, replaces, gap)
 
     @property
     def place(self) -> int:
@@ -314,7 +314,8 @@ def _containers_of(message: CachedMessage) -> Fields:
     # Copied also where they are packed: what two messages share would be shared by what is made of the bytes.
     if message.odd is not None:
         return {}
-    return {name: copied(value) for name, value in message.fields.items() if type(value) not in _FLAT}
+    fields = message.fields.items()
+    return {name: copied(value) if value else value.copy() for name, value in fields if type(value) not in _FLAT}
 
 
 def _exhaust(steps: Iterator[Any]) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from sys import intern
 
 from langchain_core.runnables import RunnableConfig
@@ -40,7 +40,7 @@ CheckpointKey = tuple[str, str, str]
 """A thread, a namespace, and a checkpoint's id."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _HandedOut:
     """What callers were told of a checkpoint. `seen` are the channels of which those know task writes who loaded it as
     the newest; None: nobody did."""
@@ -62,27 +62,36 @@ class ParentTracker:
         self._found_nothing: Counter[NamespaceKey] = Counter()
 
     def _of(self, key: CheckpointKey) -> _HandedOut:
+        """Return what is known of a checkpoint, only to be read."""
         return self._known.peek(key) or _NOTHING
+
+    def _noted(self, key: CheckpointKey) -> _HandedOut:
+        """Return what is known of a checkpoint, to be changed; counts as a use."""
+        known = self._known.get(key)
+        if known is None:
+            self._known.put(key, known := _HandedOut())
+        return known
 
     def belongs(self, key: CheckpointKey, birth_id: str) -> None:
         """Remember the mark of the checkpoint's thread, which a later thread of the same id lacks: see `Locked`."""
-        self._known.put(key, replace(self._of(key), birth_id=intern(birth_id)))
+        self._noted(key).birth_id = intern(birth_id)
 
     def see(self, key: CheckpointKey, channels: Iterable[str]) -> None:
         """Note the channels whose task writes were there when the newest checkpoint was loaded."""
-        self._known.put(key, replace(self._of(key), seen=frozenset(channels)))
+        self._noted(key).seen = frozenset(channels)
 
     def address(self, key: CheckpointKey) -> None:
         """Note that a checkpoint was loaded that was no longer the newest: whoever goes on from it may fork."""
-        self._known.put(key, replace(self._of(key), is_addressed=True))
+        self._noted(key).is_addressed = True
 
     def put(self, key: CheckpointKey, birth_id: str) -> None:
         """Note that the checkpoint was stored by this saver, in a thread of this mark."""
-        self._known.put(key, replace(self._of(key), birth_id=intern(birth_id), is_put=True))
+        known = self._noted(key)
+        known.birth_id, known.is_put = intern(birth_id), True
 
     def is_missing(self, key: CheckpointKey) -> None:
         """Note that the checkpoint is not there any more; who asked for it may go on in whatever thread there is."""
-        self._known.put(key, replace(self._of(key), birth_id=None))
+        self._noted(key).birth_id = None
 
     def birth_id(self, key: CheckpointKey) -> str | None:
         """Return the mark of the checkpoint's thread; None if unknown."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from longthread.langgraph.saver import puts
 from longthread.langgraph.saver.put_request import WritesRequest
 from longthread.langgraph.saver.puts import LastPut, Puts
+from longthread.loop_bridge import until_done
 from longthread.store.completion import to_the_end
 
 Key = tuple[str, str, str | None]
@@ -84,8 +85,8 @@ class PendingWrites:
         for _ in range(PUTS):
             if put is None or pending.ended.done() or pending.given.task.ends_run:
                 return
-            await asyncio.wait([put.ended])
-            await asyncio.wait([pending.ended], timeout=puts.NEXT_SECONDS)
+            await until_done(put.ended)
+            await until_done(pending.ended, puts.NEXT_SECONDS)
             put = self._put_before(key)
 
     def _put_before(self, key: Key) -> LastPut | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,14 +124,16 @@ class ThreadCache:
     @contextmanager
     def unless_it_fails(self, thread_id: str) -> Iterator[None]:
         """Drop the thread's cache if the block fails: it may be half updated, and the commit is uncertain."""
-        with ExitStack() as failed:  # also when it is cancelled: the transaction may have been committed
-            failed.callback(self.forget, thread_id)
-            try:
-                yield
-            except ThreadNotFound:  # nothing was prepared, and what is remembered tells this to the other tasks too
-                failed.pop_all()
-                raise
-            failed.pop_all()
+        fails = True  # also when it is cancelled: the transaction may have been committed
+        try:
+            yield
+            fails = False
+        except ThreadNotFound:  # nothing was prepared, and what is remembered tells this to the other tasks too
+            fails = False
+            raise
+        finally:
+            if fails:
+                self.forget(thread_id)
 
     def forget(self, thread_id: str) -> None:
         self._threads.pop(thread_id)

@@ -103,8 +103,11 @@ class SqliteDriver:
             connection = await self._readers.get()
             try:
                 if self._off_loop:
-                    async with _ending(OffLoopTransaction(connection, READ)) as tx:
-                        yield tx
+                    apart = OffLoopTransaction(connection, READ)
+                    try:
+                        yield apart
+                    finally:
+                        await apart.end()
                     return
                 try:
                     connection.database.execute(READ)
@@ -125,9 +128,12 @@ class SqliteDriver:
         try:
             async with self._writing:
                 if self._off_loop:
-                    async with _ending(OffLoopTransaction(self._writer, _WRITE)) as apart:
+                    apart = OffLoopTransaction(self._writer, _WRITE)
+                    try:
                         yield apart
                         await apart.commit()
+                    finally:
+                        await apart.end()
                     return
                 # A task that only writes would never let others run. Here it holds no lock that they wait for.
                 await asyncio.sleep(0)
@@ -200,14 +206,6 @@ class SqliteDriver:
     async def close(self) -> None:
         await _close(self._all)
         self._all = []
-
-
-@asynccontextmanager
-async def _ending(tx: OffLoopTransaction) -> AsyncIterator[OffLoopTransaction]:
-    try:
-        yield tx
-    finally:
-        await tx.end()
 
 
 def _committed(database: sqlite3.Connection) -> float:
