@@ -80,6 +80,43 @@ def test_a_conversation_is_found_renamed_and_tagged(serve: Any, open_page: Any) 
     page.get_by_text("Nothing found.").wait_for()
 
 
+def test_the_header_renames_tags_archives_and_deletes(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    running.answer(QUESTIONS[0])
+    page = open_page(running)
+    page.locator("nav li[data-id] a").click()
+    more = page.locator("header").get_by_role("button", name="More", exact=True)
+
+    def do(item: str) -> None:
+        more.click()
+        page.get_by_role("menuitem", name=item, exact=True).click()
+
+    do("Rename")
+    page.keyboard.insert_text("Rockets 火箭")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Rockets 火箭", level=1).wait_for()
+    listed(page, "Rockets 火箭")
+    do("Rename")
+    page.keyboard.insert_text("no")
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Rockets 火箭", level=1).wait_for()
+    do("Tags")
+    page.get_by_label("New tag").fill("space")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Remove the tag space").wait_for()
+    page.get_by_role("button", name="Done").click()
+    [there] = running.client.get("/api/conversations").json()["conversations"]
+    assert (there["label"], there["tags"]) == ("Rockets 火箭", ["space"])
+    do("Archive")
+    listed(page)
+    do("Take out of the archive")
+    listed(page, "Rockets 火箭")
+    do("Delete")
+    listed(page)
+    page.get_by_role("heading", name="New conversation", level=1).wait_for()
+    assert running.client.get("/api/conversations").json()["conversations"] == []
+
+
 def test_a_hit_opens_its_message_on_whichever_branch_it_is(serve: Any, open_page: Any) -> None:
     running = serve([{"finish": "There are **41** rockets [q1]."}])
     thread = running.answer("Where is the needle?")["thread_id"]

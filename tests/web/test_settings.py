@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,33 @@ def test_a_file_is_looked_at_becomes_a_source_is_asked_and_removed(serve: Any, o
     page.get_by_role("button", name="Remove", exact=True).click()
     card.wait_for(state="detached")
     assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
+
+
+def test_a_new_conversation_chooses_among_the_sources(serve: Any, open_page: Any, tmp_path: Path) -> None:
+    for name in ("towns", "rivers"):
+        (tmp_path / f"{name}.csv").write_text("name,n\nBerlin,3\n")
+    running = serve(SCRIPT)
+    given = {"name": "my towns", "address": str(tmp_path / "towns.csv"), "description": "Where people live"}
+    assert running.client.post("/api/sources", json=given).status_code == 201
+    page = open_page(running)
+    chip = page.get_by_role("button", name="Source:")
+    chip.click()
+    page.get_by_role("menuitemradio", name="demo data").wait_for()
+    looked_at(page, "the sources of a new conversation")
+    page.get_by_role("menuitemradio", name="my towns Where people live").click()
+    page.get_by_role("button", name="Source: my towns").click()
+    page.get_by_role("menuitem", name="Another source").click()
+    page.get_by_label("Path or URL").fill(str(tmp_path / "rivers.csv"))
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("Source: .*rivers.csv")).click()
+    chosen = page.get_by_role("menuitemradio", name="rivers.csv")
+    chosen.wait_for()
+    assert chosen.get_attribute("aria-checked") == "true"
+    page.keyboard.press("Escape")
+    ask(page, "How many towns?")
+    answered(page)
+    [thread] = running.client.get("/api/conversations").json()["conversations"]
+    assert thread["source"].endswith("/rivers.csv")
 
 
 DRAG = """([name, given]) => {

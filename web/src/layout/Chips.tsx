@@ -1,7 +1,9 @@
-import { type FormEvent, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { type ComponentProps, type FormEvent, type ReactElement, useRef, useState } from "react";
+import { sources } from "../api/sources";
 import type { AgentInfo } from "../api/types";
 import { type MessageId, t, useT } from "../i18n";
-import { Button, Dialog, Icon, type IconName, Menu, MenuChoices } from "../ui";
+import { Button, Dialog, Icon, type IconName, Menu, MenuChoices, MenuItem, MenuSeparator } from "../ui";
 import styles from "./Chips.module.css";
 import { type Choice, chooseAgent, chooseSource } from "./choice";
 
@@ -40,27 +42,52 @@ export function Chips({ choice }: { choice: Choice }) {
 /** A source as it is called: the sample database has the same name as the model of the demo. */
 export const sourceName = (source: string) => (source === "demo" ? t("shell.demoData") : source);
 
+/** A file or folder by its name; the URL of a database has more to say. */
+export const named = (source: string) => (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
+
 /** A model as it is called. */
 export const modelName = (model: string) => (model === "demo" ? t("shell.demo") : model);
 
 function SourceChip({ choice: { source, sources } }: { choice: Choice }) {
   const t = useT();
-  const chip = { icon: "data", label: t("shell.source"), value: source === null ? t("shell.noSource") : sourceName(source) } as const;
-  const [typing, setTyping] = useState(false);
+  const chip = <Chip icon="data" label={t("shell.source")} value={source === null ? t("shell.noSource") : sourceName(source)} />;
   if (sources === null) return source && <span className={styles["fixed"]}>{sourceName(source)}</span>;
-  if (sources === "any") {
-    return (
-      <>
-        <Chip {...chip} onClick={() => setTyping(true)} />
-        <SourceDialog open={typing} source={source ?? ""} onClose={() => setTyping(false)} />
-      </>
-    );
-  }
+  if (sources === "any") return <AnySource source={source} chip={chip} />;
   return (
-    <Menu align="start" trigger={<Chip {...chip} />}>
+    <Menu align="start" trigger={chip}>
       <MenuChoices value={source ?? ""} options={sources.map((value) => ({ value, label: sourceName(value) }))} onChoose={chooseSource} />
     </Menu>
   );
+}
+
+/** Where any source may be asked: those that the server knows, or another one by its address. */
+function AnySource({ source, chip }: { source: string | null; chip: ReactElement<ComponentProps<"button">> }) {
+  const t = useT();
+  const [typing, setTyping] = useState(false);
+  return (
+    <>
+      <Menu align="start" trigger={chip}>
+        <KnownSources source={source} />
+        <MenuSeparator />
+        <MenuItem icon="edit" onClick={() => setTyping(true)}>
+          {t("shell.otherSource")}
+        </MenuItem>
+      </Menu>
+      <SourceDialog open={typing} source={source ?? ""} onClose={() => setTyping(false)} />
+    </>
+  );
+}
+
+function KnownSources({ source }: { source: string | null }) {
+  const { data } = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const known = data?.sources ?? [];
+  const options = known.map(({ name, description, file, address }) => {
+    const note = description ?? file ?? (address === name ? null : address);
+    return { value: name, label: sourceName(named(name)), ...(note ? { note } : {}) };
+  });
+  const isOther = source !== null && !known.some(({ name }) => name === source);
+  const all = isOther ? [{ value: source, label: sourceName(named(source)) }, ...options] : options;
+  return <MenuChoices value={source ?? ""} options={all} onChoose={chooseSource} />;
 }
 
 function SourceDialog({ open, source, onClose }: { open: boolean; source: string; onClose: () => void }) {
@@ -83,7 +110,7 @@ function SourceDialog({ open, source, onClose }: { open: boolean; source: string
           className={styles["input"]}
           aria-describedby="source-hint"
           placeholder={t("shell.sourceExample")}
-          defaultValue={source} 
+          defaultValue={source}
           spellCheck={false}
           autoCapitalize="off"
         />
@@ -91,7 +118,6 @@ function SourceDialog({ open, source, onClose }: { open: boolean; source: string
           {t("shell.sourceHint")}
         </p>
         <div className={styles["buttons"]}>
-          <Button onClick={() => (chooseSource("demo"), onClose())}>{t("shell.sample")}</Button>
           <Button type="submit" kind="primary">
             {t("shell.choose")}
           </Button>
@@ -101,7 +127,7 @@ function SourceDialog({ open, source, onClose }: { open: boolean; source: string
   );
 }
 
-interface ChipProps extends React.ComponentProps<"button"> {
+interface ChipProps extends ComponentProps<"button"> {
   icon: IconName;
   label: string;
   value: string;

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { memo } from "react";
+import { memo, useState } from "react";
 import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
 import type { UsageView } from "../api/types";
@@ -9,11 +9,12 @@ import { brief, number } from "../i18n/format";
 import { toggleInspector, useSelection } from "../inspector/selection";
 import { openApps, openShare } from "../palette/open";
 import { toConversation } from "../route";
-import { ExportItems, follow } from "../sidebar/Row";
+import { ArchiveItem, DeleteItem, ExportItems, NameItems, Rename, follow } from "../sidebar/Row";
+import { TagsDialog } from "../sidebar/TagsDialog";
 import { useListed } from "../sidebar/list";
 import { useConversation } from "../stream/useConversation";
 import { IconButton, Menu, MenuItem, MenuSeparator } from "../ui";
-import { sourceName } from "./Chips";
+import { named, sourceName } from "./Chips";
 import styles from "./Header.module.css";
 import { useAsksSource } from "./choice";
 import { useDocumentTitle } from "./documentTitle";
@@ -26,12 +27,32 @@ export const Header = memo(function Header({ threadId }: { threadId: string | nu
   return (
     <header className={styles["header"]}>
       {useWidth() === "narrow" && <IconButton icon="menu" label={t("shell.openList")} onClick={openDrawer} />}
-      {threadId === null ? <NewTitle /> : <Title key={threadId} threadId={threadId} />}
-      <Demo />
-      {threadId !== null && <Tools threadId={threadId} />}
+      {threadId === null ? (
+        <>
+          <NewTitle />
+          <Demo />
+        </>
+      ) : (
+        <OpenConversation key={threadId} threadId={threadId} />
+      )}
     </header>
   );
 });
+
+type Doing = "renames" | "tags" | null;
+
+function OpenConversation({ threadId }: { threadId: string }) {
+  const [doing, setDoing] = useState<Doing>(null);
+  const listed = useListed(threadId);
+  return (
+    <>
+      <Title threadId={threadId} renames={doing === "renames"} onRenamed={() => setDoing(null)} />
+      <Demo />
+      <Tools threadId={threadId} onDo={setDoing} />
+      {listed && <TagsDialog item={listed} open={doing === "tags"} onClose={() => setDoing(null)} />}
+    </>
+  );
+}
 
 function NewTitle() {
   const t = useT();
@@ -39,7 +60,7 @@ function NewTitle() {
   return <h1 className={styles["title"]}>{t("shell.new")}</h1>;
 }
 
-function Title({ threadId }: { threadId: string }) {
+function Title({ threadId, renames, onRenamed }: { threadId: string; renames: boolean; onRenamed: () => void }) {
   const t = useT();
   const { data } = useConversation(threadId);
   const listed = useListed(threadId);
@@ -57,18 +78,19 @@ function Title({ threadId }: { threadId: string }) {
             {t("shell.askedIn", { label: parent.label || t("shell.untitled") })}
           </a>
         )}
-        <h1 className={styles["title"]} dir="auto" title={name ?? undefined}>
-          {name}
-        </h1>
+        {renames && listed ? (
+          <Rename item={listed} onDone={onRenamed} />
+        ) : (
+          <h1 className={styles["title"]} dir="auto" title={name ?? undefined}>
+            {name}
+          </h1>
+        )}
       </div>
       {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
     </>
   );
 }
-
-/** A file or folder by its name; the URL of a database has more to say. */
-const named = (source: string) => (/^(\/|[A-Za-z]:\\)/.test(source) ? source.split(/[\\/]/).findLast(Boolean) : undefined) ?? source;
 
 function Fact({ label, value, short = value }: { label: string; value: string; short?: string }) {
   return (
@@ -91,8 +113,11 @@ function Demo() {
   );
 }
 
-function Tools({ threadId }: { threadId: string }) {
+function Tools({ threadId, onDo }: { threadId: string; onDo: (doing: Doing) => void }) {
   const t = useT();
+  const listed = useListed(threadId);
+  const { data } = useConversation(threadId);
+  const item = listed ?? (data && { id: threadId, label: data.label, archivedAt: data.archivedAt });
   const isOpen = useSelection() !== null;
   return (
     <>
@@ -100,6 +125,9 @@ function Tools({ threadId }: { threadId: string }) {
       <Tokens threadId={threadId} />
       <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
       <Menu trigger={<IconButton icon="more" label={t("shell.more")} />}>
+        {listed && <NameItems onRename={() => onDo("renames")} onTags={() => onDo("tags")} />}
+        {item && <ArchiveItem item={item} />}
+        <MenuSeparator />
         <ExportItems id={threadId} />
         <MenuItem icon="copy" onClick={() => void printAll()}>
           {t("list.print")}
@@ -108,6 +136,8 @@ function Tools({ threadId }: { threadId: string }) {
         <MenuItem icon="code" onClick={() => openApps(threadId)}>
           {t("apps.open")}
         </MenuItem>
+        <MenuSeparator />
+        {item && <DeleteItem item={item} />}
       </Menu>
       <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." aria-pressed={isOpen} onClick={toggleInspector} />
     </>

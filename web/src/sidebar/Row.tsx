@@ -33,7 +33,13 @@ export function Row({ item, active }: { item: ConversationView; active: boolean 
   const mark = markOf(item);
   // What a search found is shown where it was said.
   const to = toConversation(item.id, item.match?.message ?? undefined);
-  if (doing === "renames") return <Rename item={item} onDone={() => setDoing(null)} />;
+  if (doing === "renames") {
+    return (
+      <li className={styles["row"]}>
+        <Rename item={item} onDone={() => setDoing(null)} />
+      </li>
+    );
+  }
   return (
     <li className={styles["row"]} data-id={item.id}>
       <a
@@ -90,18 +96,10 @@ interface RowMenuProps {
 
 function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
   const t = useT();
-  const isArchived = item.archivedAt !== null;
   return (
     <Menu trigger={<IconButton icon="more" label={t("list.more", { label: name })} className={styles["more"]} />}>
-      <MenuItem icon="edit" onClick={onRename}>
-        {t("list.rename")}
-      </MenuItem>
-      <MenuItem icon="tag" onClick={onTags}>
-        {t("list.tags")}
-      </MenuItem>
-      <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
-        {t(isArchived ? "list.unarchive" : "list.archive")}
-      </MenuItem>
+      <NameItems onRename={onRename} onTags={onTags} />
+      <ArchiveItem item={item} />
       <MenuItem icon="share" onClick={() => openShare(item.id)}>
         {t("share.open")}
       </MenuItem>
@@ -111,10 +109,41 @@ function RowMenu({ item, name, onRename, onTags }: RowMenuProps) {
       <MenuSeparator />
       <ExportItems id={item.id} />
       <MenuSeparator />
-      <MenuItem icon="trash" danger onClick={() => void remove(item)}>
-        {t("list.delete")}
-      </MenuItem>
+      <DeleteItem item={item} />
     </Menu>
+  );
+}
+
+export function NameItems({ onRename, onTags }: { onRename: () => void; onTags: () => void }) {
+  const t = useT();
+  return (
+    <>
+      <MenuItem icon="edit" onClick={onRename}>
+        {t("list.rename")}
+      </MenuItem>
+      <MenuItem icon="tag" onClick={onTags}>
+        {t("list.tags")}
+      </MenuItem>
+    </>
+  );
+}
+
+export function ArchiveItem({ item }: { item: Pick<ConversationView, "id" | "label" | "archivedAt"> }) {
+  const t = useT();
+  const isArchived = item.archivedAt !== null;
+  return (
+    <MenuItem icon="archive" onClick={() => void archive(item, !isArchived)}>
+      {t(isArchived ? "list.unarchive" : "list.archive")}
+    </MenuItem>
+  );
+}
+
+export function DeleteItem({ item }: { item: Pick<ConversationView, "id" | "label"> }) {
+  const t = useT();
+  return (
+    <MenuItem icon="trash" danger onClick={() => void remove(item)}>
+      {t("list.delete")}
+    </MenuItem>
   );
 }
 
@@ -128,7 +157,8 @@ export function ExportItems({ id }: { id: string }) {
   ));
 }
 
-function Rename({ item, onDone }: { item: ConversationView; onDone: () => void }) {
+/** The field in which a conversation gets another name. */
+export function Rename({ item, onDone }: { item: Pick<ConversationView, "id" | "label">; onDone: () => void }) {
   const t = useT();
   // To take the field away takes the focus from it, which comes back here.
   const over = useRef(false);
@@ -145,17 +175,15 @@ function Rename({ item, onDone }: { item: ConversationView; onDone: () => void }
     if (event.key === "Escape") void done(null);
   };
   return (
-    <li className={styles["row"]}>
-      <input
-        className={styles["rename"]}
-        aria-label={t("list.label")}
-        defaultValue={item.label}
-        maxLength={200}
-        autoFocus
-        onFocus={(event) => event.currentTarget.select()}
-        onKeyDown={press}
-        onBlur={(event) => void done(event.currentTarget.value)}
-      />
-    </li>
+    <input
+      className={styles["rename"]}
+      aria-label={t("list.label")}
+      defaultValue={item.label}
+      maxLength={200}
+      autoFocus
+      onFocus={(event) => event.currentTarget.select()}
+      onKeyDown={press}
+      onBlur={(event) => void done(event.currentTarget.value)}
+    />
   );
 }

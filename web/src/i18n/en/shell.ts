@@ -31,7 +31,7 @@ export const shell = {
   "shell.sourceWhere": "Path or URL",
   "shell.sourceExample": "/data/sales.csv",
   "shell.sourceHint": "A file or a folder where the server runs, the URL of a database such as postgresql://user@host/sales, or demo. A file of your own: attach it beside the question, or drop it on the page.",
-  "shell.sample": "Use the sample database",
+  "shell.otherSource": "Another source …",
   "shell.choose": "Choose",
   "shell.analyst": "Answers questions about databases.",
   "shell.assistant": "Answers anything, and can remember things.",

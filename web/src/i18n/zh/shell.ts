@@ -31,7 +31,7 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.sourceWhere": "路径或 URL",
   "shell.sourceExample": "/data/sales.csv",
   "shell.sourceHint": "服务器所在机器上的文件或文件夹、数据库 URL（例如 postgresql://user@host/sales），或 demo。你自己的文件：在提问框旁添加，或拖到页面上。",
-  "shell.sample": "使用示例数据库",
+  "shell.otherSource": "其他数据源……",
   "shell.choose": "选择",
   "shell.analyst": "回答关于数据库的问题。",
   "shell.assistant": "有问必答，并能记住事情。",
