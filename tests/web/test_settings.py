@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from tests.web.conftest import looked_at
+from tests.web.conftest import ROOT, looked_at
 from tests.web.looking import answered, ask
 
+from longthread.server.routes.sources import Encoding
 from longthread.testing import ProviderEmulator
+from longthread.tools.uploads import SUFFIXES, TEXT_SUFFIXES
 
 pytestmark = pytest.mark.browser
 
@@ -47,6 +49,36 @@ def test_a_file_is_looked_at_becomes_a_source_is_asked_and_removed(serve: Any, o
     page.get_by_role("button", name="Remove", exact=True).click()
     card.wait_for(state="detached")
     assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
+
+
+def test_the_encoding_of_a_file_is_chosen(serve: Any, open_page: Any, tmp_path: Path) -> None:
+    file = tmp_path / "towns.csv"
+    file.write_bytes("城市,n\n臺北,3\n".encode("big5"))
+    running = serve(SCRIPT)
+    page = open_page(running, "/settings/sources", quiet=False)
+    page.locator("input[type=file]").set_input_files(file)
+    cells = page.get_by_role("region", name="First rows of towns").locator("td")
+    cells.first.wait_for()
+    page.get_by_label("Encoding").select_option(label="UTF-8")
+    page.get_by_role("alert").get_by_text("towns.csv was not taken: it is not UTF-8.").wait_for()
+    page.get_by_label("Encoding").select_option("big5hkscs")
+    page.get_by_role("cell", name="臺北").wait_for()
+    assert cells.all_inner_texts() == ["臺北", "3"]
+    looked_at(page, "the encoding of a file")
+    page.get_by_role("button", name="Add as a source").click()
+    page.get_by_role("heading", name="towns").wait_for()
+    [table] = running.client.get("/api/sources/towns/preview").json()["tables"]
+    assert table["rows"] == [["臺北", 3]]
+
+
+def test_the_page_offers_the_files_that_the_server_takes() -> None:
+    """With the encodings of those that have one."""
+    given = (ROOT / "web" / "src" / "upload" / "kinds.ts").read_text("utf-8")
+    [kinds] = re.findall('KINDS = "(.*)"', given)
+    assert tuple(kinds.split(",")) == SUFFIXES
+    [texts] = re.findall(r"isText .*\((.*)\)\$/i", given)
+    assert tuple(f".{each}" for each in texts.split("|")) == TEXT_SUFFIXES
+    assert tuple(re.findall(r'\["(.*?)", "', given)) == get_args(Encoding)
 
 
 def test_a_new_conversation_chooses_among_the_sources(serve: Any, open_page: Any, tmp_path: Path) -> None:

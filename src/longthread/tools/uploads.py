@@ -22,11 +22,14 @@ from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.address import is_url, parsed
+from longthread.tools.analysis.files.encoding import called
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl", ".sqlite", ".sqlite3", ".db")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx", ".json", ".jsonl", ".ndjson", ".sqlite", ".sqlite3", ".db")
 """Of files that can be uploaded."""
+TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+"""Of those that have an encoding."""
 _KEPT_SECONDS = 24 * 3600.0
 """How long a file stays that no source has."""
 _LONGEST = 100
@@ -57,11 +60,15 @@ class Uploads:
         self._sources = folder / "sources"
         self.most = most
 
-    async def receive(self, name: str, pieces: AsyncIterator[bytes]) -> Upload:
+    async def receive(self, name: str, pieces: AsyncIterator[bytes], encoding: str | None = None) -> Upload:
         """Write a file as it comes. If that breaks off, in whatever way, nothing of it stays.
 
+        Args:
+            encoding: the codec of a file of text, which is then kept in UTF-8; None: whoever reads it finds it out.
+
         Raises:
-            UploadRefused: its name is not of a kind that can be read, it is empty, or a database of another kind.
+            UploadRefused: its name is not of a kind that can be read, it is empty, a database of another kind, or not
+                in that encoding.
             UploadTooLarge: it has too many bytes.
             UploadFailed: the disk does not take it.
         """
@@ -75,6 +82,8 @@ class Uploads:
                 raise UploadRefused(name=upload.path.name, reason="it is empty.")
             await asyncio.to_thread((folder / _PART).rename, folder / upload.path)
             await asyncio.to_thread(_expect_kind, folder / upload.path)
+            if encoding is not None:
+                await to_the_end(asyncio.to_thread(_to_utf8, folder / upload.path, encoding))
             whole = True
         except OSError as error:
             raise UploadFailed(reason=f"{error.strerror or error}.") from error
@@ -210,6 +219,21 @@ def _expect_kind(path: Path) -> None:
         raise UploadRefused(name=path.name, reason=reason)
     if kind == "sqlite" and reader_of(path):
         raise UploadRefused(name=path.name, reason=f"it is a SQLite database. Name it {path.stem}.sqlite.")
+
+
+def _to_utf8(path: Path, encoding: str) -> None:
+    """Write a file of text anew, in UTF-8. Raises UploadRefused."""
+    if path.suffix not in TEXT_SUFFIXES:
+        reason = f"a {path.suffix} file has no encoding to choose: only {', '.join(TEXT_SUFFIXES)} do."
+        raise UploadRefused(name=path.name, reason=reason)
+    made = path.with_name(_PART)
+    try:
+        with path.open(encoding=encoding, newline="") as given, made.open("x", encoding="utf-8", newline="") as copy:
+            shutil.copyfileobj(given, copy)
+    except UnicodeError:
+        reason = f"it is not {called(encoding)}. Choose another encoding, or none, and it is found out."
+        raise UploadRefused(name=path.name, reason=reason) from None
+    made.replace(path)
 
 
 def _is_old(path: Path) -> bool:

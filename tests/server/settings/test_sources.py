@@ -60,6 +60,33 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
     yield "sales.sqlite", (folder / "s.db").read_bytes()
 
 
+def test_a_file_of_text_is_read_in_the_encoding_that_is_named(serve: Any) -> None:
+    running = serve(ASKS)
+    text = "城市,n\r\n臺北,3\r\n"
+
+    def sent(encoding: str, name: str = "towns.csv") -> Any:
+        given = {"name": name, "encoding": encoding}
+        return running.client.post("/api/uploads", params=given, content=text.encode("big5"))
+
+    shown = sent("big5hkscs").json()
+    [table] = shown["tables"]
+    assert ([each["name"] for each in table["columns"]], table["rows"], shown["notes"]) == (
+        ["城市", "n"],
+        [["臺北", 3]],
+        [],
+    )
+    assert kept(running) == ["towns.csv"]
+    [file] = (running.folder / "data" / "uploads").rglob("towns.csv")
+    assert file.read_bytes().decode("utf-8") == text
+    refused = sent("utf-8")
+    assert (refused.status_code, refused.json()["code"]) == (422, "upload_refused")
+    assert "towns.csv was not taken: it is not UTF-8." in refused.json()["detail"]
+    refused = sent("cp932", "towns.xlsx")
+    assert (refused.status_code, "only .csv" in refused.json()["detail"]) == (422, True)
+    assert sent("rot13").status_code == 422
+    assert kept(running) == ["towns.csv"]
+
+
 def test_a_file_of_each_kind_is_shown_with_types_and_first_rows(serve: Any, tmp_path: Path) -> None:
     running = serve(ASKS)
     for name, content in files(tmp_path):

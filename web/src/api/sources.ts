@@ -41,8 +41,8 @@ export const addSource = (source: { upload?: string; address?: string; name?: st
 export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);
 export const discard = (upload: string) => request<void>("DELETE", `/api/uploads/${encodeURIComponent(upload)}`);
 
-/** Sends a file. `onProgress` is told the part that is sent, from 0 to 1; `cancel` ends it and leaves nothing. */
-export function upload(file: File, onProgress: (part: number) => void): { answer: Promise<UploadView>; cancel: () => void } {
+/** Sends a file. `encoding` is that of a file of text, empty: it is found out. `onProgress` is told the part that is sent, from 0 to 1; `cancel` ends it and leaves nothing. */
+export function upload(file: File, encoding: string, onProgress: (part: number) => void): { answer: Promise<UploadView>; cancel: () => void } {
   // fetch tells nothing of what it sends.
   const sending = new XMLHttpRequest();
   const answer = new Promise<UploadView>((resolve, reject) => {
@@ -54,7 +54,7 @@ export function upload(file: File, onProgress: (part: number) => void): { answer
     });
     sending.addEventListener("error", () => reject(new Offline("the upload broke off")));
   });
-  sending.open("POST", `/api/uploads${query({ name: file.name })}`);
+  sending.open("POST", `/api/uploads${query({ name: file.name, encoding })}`);
   sending.responseType = "json";
   sending.send(file);
   return { answer, cancel: () => sending.abort() };

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { type SourceView, type UploadView, discard, upload } from "../api/sources";
 import { useT } from "../i18n";
 import { number } from "../i18n/format";
@@ -6,7 +6,7 @@ import { sentence } from "../i18n/sentence";
 import { Button } from "../ui";
 import { Shown } from "./Shown";
 import styles from "./Upload.module.css";
-import { isKnown } from "./kinds";
+import { ENCODINGS, isKnown, isText } from "./kinds";
 
 type State = { step: "sends"; part: number } | { step: "failed"; error: unknown } | { step: "shown"; view: UploadView };
 
@@ -25,12 +25,36 @@ const BEGUN: State = { step: "sends", part: 0 };
 export function FileToSource(props: FileToSourceProps) {
   const t = useT();
   const [tries, setTries] = useState(0);
+  const [encoding, setEncoding] = useState("");
   const { file, onGone } = props;
   if (!isKnown(file.name)) return <Failed said={t("upload.unknown", { file: file.name })} onGone={onGone} />;
-  return <Attempt key={tries} {...props} onAgain={() => setTries(tries + 1)} />;
+  return (
+    <div className={styles["parts"]}>
+      {isText(file.name) && <Encoding value={encoding} onChoose={setEncoding} />}
+      <Attempt key={`${tries} ${encoding}`} {...props} encoding={encoding} onAgain={() => setTries(tries + 1)} />
+    </div>
+  );
 }
 
-function Attempt({ file, several = false, onAdded, onGone, onAgain }: FileToSourceProps & { onAgain: () => void }) {
+function Encoding({ value, onChoose }: { value: string; onChoose: (encoding: string) => void }) {
+  const t = useT();
+  const id = useId();
+  return (
+    <div className={styles["row"]}>
+      <label htmlFor={id}>{t("upload.encoding")}</label>
+      <select id={id} className={styles["name"]} value={value} onChange={(event) => onChoose(event.target.value)}>
+        <option value="">{t("upload.encodingFound")}</option>
+        {ENCODINGS.map(([name, label]) => (
+          <option key={name} value={name}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function Attempt({ file, encoding, several = false, onAdded, onGone, onAgain }: FileToSourceProps & { encoding: string; onAgain: () => void }) {
   const t = useT();
   const [state, setState] = useState<State>(BEGUN);
   const added = useRef(false);
@@ -39,7 +63,7 @@ function Attempt({ file, several = false, onAdded, onGone, onAgain }: FileToSour
     let sent: UploadView | null = null;
     // What nobody adds is deleted after a day anyway.
     const drop = (view: UploadView) => void discard(view.upload).catch(() => undefined);
-    const { answer, cancel } = upload(file, (part) => gone || setState({ step: "sends", part }));
+    const { answer, cancel } = upload(file, encoding, (part) => gone || setState({ step: "sends", part }));
     answer.then(
       (view) => {
         sent = view;
@@ -53,7 +77,7 @@ function Attempt({ file, several = false, onAdded, onGone, onAgain }: FileToSour
       cancel();
       if (sent !== null && !added.current) drop(sent);
     };
-  }, [file]);
+  }, [file, encoding]);
   if (state.step === "failed") return <Failed said={sentence(state.error)} onGone={onGone} onAgain={onAgain} />;
   if (state.step === "shown") return <Shown view={state.view} several={several} onAdded={(source) => ((added.current = true), onAdded(source))} onGone={onGone} />;
   return (

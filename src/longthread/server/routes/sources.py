@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -55,6 +55,10 @@ _BODY: dict[str, Any] = {
 _ANY_CASE = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in each[1:]) for each in SUFFIXES)
 FileName = Annotated[Name, Query(max_length=500, json_schema_extra={"pattern": rf"^[^\x00]*\.({_ANY_CASE})$"})]
 """The name of a file of a kind that can be read."""
+Encoding = Literal[
+    "utf-8", "utf-16", "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1252", "cp1250", "cp1251", "cp437"
+]
+"""Of a file of text. Any other is named in the address of a file that lies where the server runs."""
 
 
 def _one_of(given: str, other: str) -> JsonObject:
@@ -87,13 +91,16 @@ class NewSource(BaseModel):
     responses=problems(*_OPENS, SettingsNotAllowed, UploadFailed, UploadRefused, UploadTooLarge),
     openapi_extra=_BODY,
 )
-async def upload(served: ServedDep, user: Caller, request: Request, name: FileName) -> UploadView:
+async def upload(
+    served: ServedDep, user: Caller, request: Request, name: FileName, encoding: Encoding | None = None
+) -> UploadView:
     """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
-    with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing."""
+    with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing.
+    A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is found out."""
     served.sources.expect_open()
     uploads = served.uploads
     await uploads.sweep(await _used(served))
-    received = await uploads.receive(name, _pieces(request))
+    received = await uploads.receive(name, _pieces(request), encoding)
     shown: SourcePreview | None = None
     try:
         size = received.size

@@ -8,6 +8,8 @@ export const upload = {
   "upload.aboutAll": "Each file becomes a source, under a name of its own. Your next question asks the last one. Settings has all sources, also to remove them.",
   "upload.titleOf": "Ask a file: {n} of {count}",
   "upload.unknown": "{file} cannot be asked. Files that can: CSV, TSV, Parquet, Excel (.xlsx), JSON and SQLite.",
+  "upload.encoding": "Encoding",
+  "upload.encodingFound": "Found automatically",
   "upload.leave": "Skip this file",
   "upload.added": "The next question asks {name}.",
   "upload.asks": "Asks {name} next",

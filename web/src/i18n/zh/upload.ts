@@ -10,6 +10,8 @@ export const upload: Record<keyof typeof en, string> = {
   "upload.aboutAll": "每个文件会成为一个数据源，各有名称。你的下一个问题将查询最后一个。所有数据源都在“设置”里，也可以在那里移除。",
   "upload.titleOf": "对文件提问：第 {n} 个，共 {count} 个",
   "upload.unknown": "无法对 {file} 提问。支持的文件：CSV、TSV、Parquet、Excel（.xlsx）、JSON 和 SQLite。",
+  "upload.encoding": "编码",
+  "upload.encodingFound": "自动识别",
   "upload.leave": "跳过这个文件",
   "upload.added": "下一个问题将查询 {name}。",
   "upload.asks": "接下来查询 {name}",

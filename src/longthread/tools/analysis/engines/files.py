@@ -235,7 +235,8 @@ class FilesEngine(DuckdbEngine):
             return ["Some of its bytes are not UTF-8; each is read as �."]
         if self._limits.encoding:
             return [f"Read as {called(encoding)}, as it was said."]
-        return [f"Read as {called(encoding)}, which is a guess. If texts look wrong, add ?encoding=NAME to the source."]
+        remedy = "add ?encoding=NAME to the source, or choose the encoding of an upload"
+        return [f"Read as {called(encoding)}, which is a guess. If texts look wrong, {remedy}."]
 
     def _converted(self, path: Path, encoding: str) -> Path | None:
         """A copy in UTF-8; None if the file is not in that encoding."""
