@@ -106,6 +106,9 @@ SCHEMAS = {"fitness": _FITNESS, "herbarium": _HERBARIUM, "radio": _RADIO, "shop"
         ("shop", "total sales since March 2024", [[70]]),
         ("shop", "total sales from February to March 2024", [[50]]),
         ("shop", "total sales on 2024-02-01", [[None]]),
+        ("shop", "total sales by month", [["2024-01", 10], ["2024-02", 20], ["2024-03", 30], ["2024-04", 40]]),
+        ("shop", "total sales by quarter", [["2024-Q1", 60], ["2024-Q2", 40]]),
+        ("shop", "各年的 sales 总和", [[2024, 100]]),
     ],
 )
 async def test_a_plain_question_is_answered(ask: Talk, name: str, question: str, rows: list[list[Any]]) -> None:

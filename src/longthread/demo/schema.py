@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"int|num|dec|real|float|double|money|serial", re.I)
 _DATE = re.compile(r"date|time", re.I)
 _BOOL = re.compile(r"bool|^bit$|tinyint\(1\)", re.I)
 _ISO = re.compile(r"^\d{4}-\d\d(-\d\d)?([ T]|$)")
+_MONTH = re.compile(r"\d{4}-\d{2}")
 _SQUARES = frozenset((unit, power) for unit in ("m", "km", "cm") for power in ("2", "3"))
 _DATE_WORDS = frozenset(["dat", "tim", "timestamp", "datetim", "at", "on", "birthday", "dob"])
 _EVENTS = frozenset(
@@ -95,6 +96,12 @@ class DemoColumn:
         """Whether it holds dates as ISO text (or nothing speaks against it)."""
         shown = [value for value in (self.low, self.high, *self.values[:3]) if value is not None]
         return all(isinstance(value, str) and _ISO.match(value) for value in shown)
+
+    @property
+    def has_months(self) -> bool:
+        """Whether it holds months as text, such as `2024-02`."""
+        shown = [value for value in (self.low, self.high, *self.values) if value is not None]
+        return bool(shown) and all(isinstance(value, str) and _MONTH.fullmatch(value) for value in shown)
 
     @cached_property
     def keyish(self) -> bool:

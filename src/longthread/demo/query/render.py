@@ -146,8 +146,12 @@ class _Query:
         column = self.schema.column(field.ref)
         if column.yearish:
             return [self._field(field)]
-        is_text = self.dialect != "sqlite" and _is_text(column)
-        return [date_part(self._field(field), dimension.grain, self.dialect, is_text=is_text)]
+        return [self._date_part(self._field(field), dimension.grain, column)]
+
+    def _date_part(self, text: str, grain: str, column: DemoColumn) -> str:
+        if column.has_months:
+            text = f"CONCAT({text}, '-01')" if self.dialect == "mysql" else f"({text} || '-01')"
+        return date_part(text, grain, self.dialect, is_text=self.dialect != "sqlite" and _is_text(column))
 
     def _condition(self, condition: Condition) -> str:
         if condition.operator in ("exists", "not exists") or condition in self.apart:
@@ -201,12 +205,11 @@ class _Query:
         grain, back = condition.values
         ref = condition.field.ref
         column = self.schema.column(ref)
-        is_text = self.dialect != "sqlite" and _is_text(column)
         source = f"SELECT MAX({self._column(ref.column)}) FROM {self._name(ref.table)}"
         if column.yearish:
             return f"{text} = ({source}){f' - {back}' if back else ''}"
         newest = f"({source})"
-        mine, other = (date_part(part, grain, self.dialect, is_text=is_text) for part in (text, newest))
+        mine, other = (self._date_part(part, grain, column) for part in (text, newest))
         return f"{mine} = {other}{f' - {back}' if back and grain == 'year' else ''}"
 
     def _subquery(self, condition: Condition) -> str:
