@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import count
 from weakref import ref
@@ -24,6 +24,8 @@ STEPS = 8
 """So many turns of the event loop after a store, LangGraph has begun the next one if it waited for that."""
 PLACES = 8192
 """Threads, and namespaces of threads, whose last stores are remembered."""
+CALLERS = 16
+"""Runs of a thread that are remembered to have stored."""
 _numbers = count(1)
 
 
@@ -67,18 +69,27 @@ def run_at_work() -> int | None:
 class _Store:
     """A store in progress."""
 
-    __slots__ = ("caller", "loop", "waiters")
+    __slots__ = ("_waiters", "caller", "has_ended", "loop")
 
     def __init__(self, caller: StoreCaller) -> None:
         self.caller = caller
         self.loop = _running_loop()
-        self.waiters: list[Future[None]] = []
+        self.has_ended = False
+        self._waiters: list[Future[None]] = []
 
-    def end(self) -> Future[None]:
-        """Return a future that is done when the store has ended. Only while it is in progress, with the lock held."""
-        self.waiters.append(Future())
-        self.waiters[-1].set_running_or_notify_cancel()  # who waits for it may stop, but not end it
-        return self.waiters[-1]
+    def ended(self) -> Future[None]:
+        """Return a future that is done when the store has ended. With the lock held."""
+        waiter: Future[None] = Future()
+        waiter.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
+        self._waiters.append(waiter)
+        if self.has_ended:  # the garbage collector has ended it just now, on this thread
+            _done(waiter)
+        return waiter
+
+    def end(self) -> None:
+        self.has_ended = True
+        for waiter in self._waiters:
+            _done(waiter)
 
 
 class InflightWrites:
@@ -87,8 +98,8 @@ class InflightWrites:
     def __init__(self) -> None:
         self._lock = threading.RLock()  # the garbage collector may end a broken-off store on a thread that holds it
         self._stores: dict[str, set[_Store]] = {}
-        self._stored = LRU[str, set[StoreCaller]](PLACES)
-        """Whose stores in a thread have ended, until a reader has waited for more of them."""
+        self._stored = LRU[str, LRU[StoreCaller, ref[asyncio.AbstractEventLoop]]](PLACES)
+        """Whose stores in a thread have ended, and on which loop, until a reader there has waited for more of them."""
         self._last_puts = LRU[tuple[str, str], tuple[int, StoreCaller]](PLACES)
 
     @contextmanager
@@ -156,45 +167,64 @@ class InflightWrites:
             if last.comes_after(caller):
                 raise ThreadConflict(thread=thread_id)
             self._last_puts.put((thread_id, ns), (next(_numbers), caller))
-            stores = list(self._stores.get(thread_id, ()))
-            before = [store.end() for store in stores if caller.comes_after(store.caller)]
+            stores = self._in_progress(thread_id)
+            before = [store.ended() for store in stores if caller.comes_after(store.caller)]
         return before, caller.comes_after(last) and number > caller.number
 
     def _end(self, thread_id: str, store: _Store) -> None:
         with self._lock:
             self._drop(thread_id, store)
             if store.loop is not None:
-                if (stored := self._stored.peek(thread_id)) is None:
-                    self._stored.put(thread_id, {store.caller})
-                else:
-                    stored.add(store.caller)
-        for waiter in store.waiters:
-            waiter.set_result(None)
+                stored = self._stored.peek(thread_id)
+                if stored is None:
+                    self._stored.put(thread_id, stored := LRU(CALLERS))
+                stored.put(store.caller, ref(store.loop))
+        store.end()
 
     def _of_interest(self, thread_id: str) -> list[Future[None]]:
         """Return the ends of the stores that the thread's next run waits for."""
         with self._lock:
-            for store in list(self._stores.get(thread_id, ())):
-                if store.loop is not None and store.loop.is_closed():
-                    self._drop(thread_id, store)  # it never ends
-            left = list(self._stores.get(thread_id, ()))
-            return [store.end() for store in left if not store.caller.may_be_at_work()]
+            stores = self._in_progress(thread_id)
+            return [store.ended() for store in stores if not store.caller.may_be_at_work()]
+
+    def _in_progress(self, thread_id: str) -> list[_Store]:
+        """Return the thread's stores, without those on closed loops: they never end. With the lock held."""
+        for store in list(self._stores.get(thread_id, ())):
+            if store.loop is not None and store.loop.is_closed():
+                self._drop(thread_id, store)
+        return list(self._stores.get(thread_id, ()))
 
     def _has_more(self, thread_id: str) -> bool:
-        """Whether a run that is over may store in the thread again: it has, and nobody has waited since."""
+        """Whether a run of this loop that is over may store in the thread again: it has, and nobody has waited."""
         with self._lock:
-            return any(not caller.may_be_at_work() for caller in list(self._stored.peek(thread_id) or ()))
+            return bool(self._over(thread_id))
 
     def _has_waited(self, thread_id: str) -> None:
         with self._lock:
-            if left := {caller for caller in self._stored.pop(thread_id) or () if caller.may_be_at_work()}:
-                self._stored.put(thread_id, left)
+            stored = self._stored.peek(thread_id)
+            if stored is None:
+                return
+            for caller in self._over(thread_id):
+                stored.pop(caller)
+            if not len(stored):
+                self._stored.pop(thread_id)
+
+    def _over(self, thread_id: str) -> list[StoreCaller]:
+        """Return who has stored in the thread, on this loop, in a run that is over. With the lock held."""
+        loop, stored = _running_loop(), self._stored.peek(thread_id)
+        callers = stored.items() if stored is not None else ()
+        return [caller for caller, on in callers if on() is loop and not caller.may_be_at_work()]
 
     def _drop(self, thread_id: str, store: _Store) -> None:
         others = self._stores.get(thread_id, set())
         others.discard(store)
         if not others:
             self._stores.pop(thread_id, None)
+
+
+def _done(waiter: Future[None]) -> None:
+    with suppress(InvalidStateError):
+        waiter.set_result(None)
 
 
 async def _ended(stores: Iterable[Future[None]]) -> None:
