@@ -51,8 +51,8 @@ def loaded(text: bytes) -> Any:
 
 
 def pack_body(head: Any, parts: Sequence[bytes] = (), *, passing: bool = False) -> bytes:
-    """Pack a JSON value, which tells the lengths of the parts, and the parts into one body. `passing`: it is soon
-    replaced, so a small one is not compressed."""
+    """Pack a JSON value, which tells the lengths of the parts, and the parts into one body. `passing`: it is mostly
+    soon replaced, so a small one is not compressed."""
     text = dumped(head)
     raw = b"".join((len(text).to_bytes(4), text, *parts))
     return _RAW + raw if passing and len(raw) <= _PASSING_BYTES else _compressed(raw)

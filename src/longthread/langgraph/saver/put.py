@@ -61,7 +61,8 @@ class CheckpointPut:
         stored = StoredCheckpoint(number, given.id, given.slim, given.versions, cells)
         await self.growth.flush()
         thread_id = self.growth.thread.id
-        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, stored.body())
+        body = stored.body(passing=True)  # The next put adds what the tasks write. A run's last one stays as it is.
+        row = CheckpointRow(thread_id, self.ns, number, stored.id, parent_id, given.metadata, body)
         if self.place.there is None:
             await checkpoints.put(self.growth.tx, row, self.parent_n)
         else:

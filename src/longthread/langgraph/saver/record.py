@@ -136,7 +136,7 @@ class StoredCheckpoint:
         return {**found, "id": self.id}
 
     def body(self, *, passing: bool = False) -> bytes:
-        """Serialize its row's body; separately stored values are named. `passing`: the next put replaces it."""
+        """Serialize its row's body; separately stored values are named. `passing`: the next put mostly replaces it."""
         kind, slim = self.slim
         parts = [slim]
         head: dict[str, Any] = {"slim": [kind, len(slim)]}
