@@ -22,7 +22,7 @@ from longthread.model.ids import new_id
 from longthread.settings import Settings
 from longthread.store.completion import to_the_end
 from longthread.tools.analysis.address import is_url, parsed
-from longthread.tools.analysis.files.encoding import called
+from longthread.tools.analysis.files.encoding import called, recoded
 from longthread.tools.analysis.files.listing import reader_of
 from longthread.tools.analysis.open import database_kind
 
@@ -226,13 +226,10 @@ def _to_utf8(path: Path, encoding: str) -> None:
     if path.suffix not in TEXT_SUFFIXES:
         reason = f"a {path.suffix} file has no encoding to choose: only {', '.join(TEXT_SUFFIXES)} do."
         raise UploadRefused(name=path.name, reason=reason)
-    made = path.with_name(_PART)
-    try:
-        with path.open(encoding=encoding, newline="") as given, made.open("x", encoding="utf-8", newline="") as copy:
-            shutil.copyfileobj(given, copy)
-    except UnicodeError:
+    made, codec = path.with_name(_PART), "utf-8-sig" if encoding == "utf-8" else encoding  # a mark is not of the text
+    if not recoded(path, made, codec, to="utf-8-sig"):  # with a mark: a setting may name the encoding of other files
         reason = f"it is not {called(encoding)}. Choose another encoding, or none, and it is found out."
-        raise UploadRefused(name=path.name, reason=reason) from None
+        raise UploadRefused(name=path.name, reason=reason)
     made.replace(path)
 
 

@@ -1,5 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
-import { type SourceView, addSource, sources } from "../api/sources";
+import { useSources } from "../api/server";
+import { type SourceView, addSource } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { sourceName } from "../layout/Chips";
@@ -26,7 +26,7 @@ interface SourceFieldProps {
 export function SourceField({ path, label, hint, none }: SourceFieldProps) {
   const t = useT();
   const { set } = useForm();
-  const { data } = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const { data } = useSources();
   const all = data?.sources ?? [];
   const named = all.filter((each) => each.origin === "catalog");
   const others = data?.changeable ? all.filter((each) => each.origin !== "catalog" && named.every(({ address }) => address !== each.name)) : [];

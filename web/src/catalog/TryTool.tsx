@@ -1,7 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import * as api from "../api/catalog";
-import { sources } from "../api/sources";
+import { useSources } from "../api/server";
 import type { JsonObject } from "../api/types";
 import { RowsTable } from "../chat/RowsTable";
 import { asJson } from "../chat/visible";
@@ -111,7 +110,7 @@ function Trial(props: TrialProps) {
 function SourceToAsk({ value, onChange }: { value: string; onChange: (name: string) => void }) {
   const t = useT();
   const id = useId();
-  const found = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const found = useSources();
   return (
     <div className={styles["field"]}>
       <label htmlFor={id} className={styles["label"]}>

@@ -1,6 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ComponentProps, type FormEvent, type ReactElement, useRef, useState } from "react";
-import { sources } from "../api/sources";
+import { useSources } from "../api/server";
 import type { AgentInfo } from "../api/types";
 import { type MessageId, t, useT } from "../i18n";
 import { Button, Dialog, Icon, type IconName, Menu, MenuChoices, MenuItem, MenuSeparator } from "../ui";
@@ -79,7 +78,7 @@ function AnySource({ source, chip }: { source: string | null; chip: ReactElement
 }
 
 function KnownSources({ source }: { source: string | null }) {
-  const { data } = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const { data } = useSources();
   const known = data?.sources ?? [];
   const options = known.map(({ name, description, file, address }) => {
     const note = description ?? file ?? (address === name ? null : address);

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { memo, useState } from "react";
 import { usage } from "../api/conversations";
 import { useInfo } from "../api/server";
-import type { UsageView } from "../api/types";
+import type { ConversationView, UsageView } from "../api/types";
 import { printAll } from "../chat/printing";
 import { useT } from "../i18n";
 import { brief, number } from "../i18n/format";
@@ -44,12 +44,23 @@ type Doing = "renames" | "tags" | null;
 function OpenConversation({ threadId }: { threadId: string }) {
   const [doing, setDoing] = useState<Doing>(null);
   const listed = useListed(threadId);
+  const { data } = useConversation(threadId);
+  // The list has all but old and archived ones, and knows a change first.
+  const known = listed ?? data;
+  const item = known && { id: threadId, label: known.label, tags: known.tags, archivedAt: known.archivedAt };
+  const done = () => setDoing(null);
   return (
     <>
-      <Title threadId={threadId} renames={doing === "renames"} onRenamed={() => setDoing(null)} />
+      {doing === "renames" && item ? (
+        <div className={styles["names"]}>
+          <Rename item={item} onDone={done} />
+        </div>
+      ) : (
+        <Title threadId={threadId} />
+      )}
       <Demo />
-      <Tools threadId={threadId} onDo={setDoing} />
-      {listed && <TagsDialog item={listed} open={doing === "tags"} onClose={() => setDoing(null)} />}
+      <Tools threadId={threadId} item={item} onDo={setDoing} />
+      {item && <TagsDialog item={item} open={doing === "tags"} onClose={done} />}
     </>
   );
 }
@@ -60,7 +71,7 @@ function NewTitle() {
   return <h1 className={styles["title"]}>{t("shell.new")}</h1>;
 }
 
-function Title({ threadId, renames, onRenamed }: { threadId: string; renames: boolean; onRenamed: () => void }) {
+function Title({ threadId }: { threadId: string }) {
   const t = useT();
   const { data } = useConversation(threadId);
   const listed = useListed(threadId);
@@ -78,13 +89,9 @@ function Title({ threadId, renames, onRenamed }: { threadId: string; renames: bo
             {t("shell.askedIn", { label: parent.label || t("shell.untitled") })}
           </a>
         )}
-        {renames && listed ? (
-          <Rename item={listed} onDone={onRenamed} />
-        ) : (
-          <h1 className={styles["title"]} dir="auto" title={name ?? undefined}>
-            {name}
-          </h1>
-        )}
+        <h1 className={styles["title"]} dir="auto" title={name ?? undefined}>
+          {name}
+        </h1>
       </div>
       {known?.source && asks && <Fact label={t("shell.source")} value={known.source} short={sourceName(named(known.source))} />}
       {agent && <Fact label={t("shell.agent")} value={agent} />}
@@ -113,11 +120,14 @@ function Demo() {
   );
 }
 
-function Tools({ threadId, onDo }: { threadId: string; onDo: (doing: Doing) => void }) {
+interface ToolsProps {
+  threadId: string;
+  item: Pick<ConversationView, "id" | "label" | "archivedAt"> | null;
+  onDo: (doing: Doing) => void;
+}
+
+function Tools({ threadId, item, onDo }: ToolsProps) {
   const t = useT();
-  const listed = useListed(threadId);
-  const { data } = useConversation(threadId);
-  const item = listed ?? (data && { id: threadId, label: data.label, archivedAt: data.archivedAt });
   const isOpen = useSelection() !== null;
   return (
     <>
@@ -125,9 +135,13 @@ function Tools({ threadId, onDo }: { threadId: string; onDo: (doing: Doing) => v
       <Tokens threadId={threadId} />
       <IconButton icon="share" label={t("share.open")} onClick={() => openShare(threadId)} />
       <Menu trigger={<IconButton icon="more" label={t("shell.more")} />}>
-        {listed && <NameItems onRename={() => onDo("renames")} onTags={() => onDo("tags")} />}
-        {item && <ArchiveItem item={item} />}
-        <MenuSeparator />
+        {item && (
+          <>
+            <NameItems onRename={() => onDo("renames")} onTags={() => onDo("tags")} />
+            <ArchiveItem item={item} />
+            <MenuSeparator />
+          </>
+        )}
         <ExportItems id={threadId} />
         <MenuItem icon="copy" onClick={() => void printAll()}>
           {t("list.print")}
@@ -136,8 +150,12 @@ function Tools({ threadId, onDo }: { threadId: string; onDo: (doing: Doing) => v
         <MenuItem icon="code" onClick={() => openApps(threadId)}>
           {t("apps.open")}
         </MenuItem>
-        <MenuSeparator />
-        {item && <DeleteItem item={item} />}
+        {item && (
+          <>
+            <MenuSeparator />
+            <DeleteItem item={item} />
+          </>
+        )}
       </Menu>
       <IconButton icon="panel" label={t("shell.inspector")} keys="Mod+." aria-pressed={isOpen} onClick={toggleInspector} />
     </>

@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { type SourceView, addSource, removeSource, sources } from "../api/sources";
+import { useSources } from "../api/server";
+import { type SourceView, addSource, removeSource } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource } from "../layout/choice";
@@ -19,7 +19,7 @@ function begin(source: string) {
 /** What can be asked, and how more becomes so. */
 export function Sources() {
   const t = useT();
-  const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const answer = useSources();
   return (
     <Told answer={answer}>
       {({ sources, default: first, changeable }) => (

@@ -1,12 +1,11 @@
 import { type FormEvent, useState } from "react";
-import type { ConversationView } from "../api/types";
 import { useT } from "../i18n";
 import { Button, Dialog, Icon } from "../ui";
 import styles from "./TagsDialog.module.css";
 import { change } from "./actions";
 
 interface TagsDialogProps {
-  item: ConversationView;
+  item: { id: string; tags: readonly string[] };
   open: boolean;
   onClose: () => void;
 }

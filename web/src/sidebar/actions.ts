@@ -5,6 +5,7 @@ import type { ConversationView } from "../api/types";
 import { t } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { currentRoute, navigate, toConversation, toNew } from "../route";
+import { conversation } from "../stream/opened";
 import { say } from "../ui";
 import { refreshList, removed, replaced } from "./list";
 
@@ -16,6 +17,8 @@ const failed = (error: unknown) => void say({ text: sentence(error), kind: "bad"
 export async function change(id: string, fields: { label?: string; tags?: string[] }): Promise<boolean> {
   try {
     replaced(await api.change(id, fields));
+    // The stream tells nothing of one that the list does not have.
+    if (isShown(id)) void conversation(id).refresh();
     return true;
   } catch (error) {
     failed(error);
@@ -23,11 +26,15 @@ export async function change(id: string, fields: { label?: string; tags?: string
   }
 }
 
-function leave(id: string): boolean {
+function isShown(id: string): boolean {
   const route = currentRoute();
-  const isShown = route.page === "conversation" && route.id === id;
-  if (isShown) navigate(toNew, { replace: true });
-  return isShown;
+  return route.page === "conversation" && route.id === id;
+}
+
+function leave(id: string): boolean {
+  const wasShown = isShown(id);
+  if (wasShown) navigate(toNew, { replace: true });
+  return wasShown;
 }
 
 /** Deletes a conversation, which can be undone for ten seconds. */

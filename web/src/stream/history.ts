@@ -23,6 +23,7 @@ export function conversationOf(body: History): ConversationData {
     run: body.run === null ? null : (runs.get(body.run.id) ?? runOf(body.run, body.steps[body.run.id] ?? [])),
     queue: body.queue.map((each) => ({ id: each.queued_id, question: each.question, position: each.position })),
     before: body.before,
+    tags: body.tags,
     archivedAt: body.archivedAt,
     aside: body.at?.chosen === false,
   };

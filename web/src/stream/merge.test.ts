@@ -24,6 +24,7 @@ const data = (ids: string[], before: string | null): ConversationData => ({
   turns: ids.map((id) => turn(id)),
   run: null,
   queue: [],
+  tags: [],
   archivedAt: null,
   aside: false,
   before,

@@ -198,6 +198,7 @@ export interface ConversationData {
   run: Run | null;
   queue: readonly Queued[];
   before: string | null;
+  tags: readonly string[];
   archivedAt: string | null;
   /** Another branch than the one that the conversation follows. */
   aside: boolean;

@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { type SourceView, sources } from "../api/sources";
+import { useSources } from "../api/server";
+import type { SourceView } from "../api/sources";
 import { useT } from "../i18n";
 import { sentence } from "../i18n/sentence";
 import { chooseSource, chooseSourceIn } from "../layout/choice";
@@ -15,7 +15,7 @@ import { leaveAll, next, offered } from "./offered";
 export function UploadDialog() {
   const t = useT();
   const [file, ...rest] = useStore(offered);
-  const answer = useQuery({ queryKey: ["sources"], queryFn: ({ signal }) => sources(signal) });
+  const answer = useSources();
   const [done, setDone] = useState(0);
   const question = useRef<HTMLElement | null>(null);
   const goOn = () => {

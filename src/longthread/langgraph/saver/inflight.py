@@ -69,12 +69,12 @@ def run_at_work() -> int | None:
 class _Store:
     """A store in progress."""
 
-    __slots__ = ("_waiters", "caller", "has_ended", "loop")
+    __slots__ = ("_has_ended", "_waiters", "caller", "loop")
 
     def __init__(self, caller: StoreCaller) -> None:
         self.caller = caller
         self.loop = _running_loop()
-        self.has_ended = False
+        self._has_ended = False
         self._waiters: list[Future[None]] = []
 
     def ended(self) -> Future[None]:
@@ -82,12 +82,12 @@ class _Store:
         waiter: Future[None] = Future()
         waiter.set_running_or_notify_cancel()  # who waits for it may stop, but not end it
         self._waiters.append(waiter)
-        if self.has_ended:  # the garbage collector has ended it just now, on this thread
+        if self._has_ended:  # the garbage collector has ended it just now, on this thread
             _done(waiter)
         return waiter
 
     def end(self) -> None:
-        self.has_ended = True
+        self._has_ended = True
         for waiter in self._waiters:
             _done(waiter)
 

@@ -17,7 +17,7 @@ from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUn
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
 from longthread.tools.analysis.files import findings
 from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, of_rows
-from longthread.tools.analysis.files.encoding import called, likely
+from longthread.tools.analysis.files.encoding import called, likely, recoded
 from longthread.tools.analysis.files.jsontext import json_table
 from longthread.tools.analysis.files.listing import base_name, data_files, left_out, reader_of, stem_of
 from longthread.tools.analysis.files.workbook import sheets_of
@@ -243,15 +243,7 @@ class FilesEngine(DuckdbEngine):
         copy = self._copy(path.suffix)
         damaged = encoding == "utf-8-damaged"
         codec, errors = ("utf-8", "replace") if damaged else (encoding, "strict")
-        try:
-            with (
-                path.open(encoding=codec, errors=errors, newline="") as given,
-                copy.open("w", encoding="utf-8", newline="") as made,
-            ):
-                shutil.copyfileobj(given, made)
-        except UnicodeError:
-            return None
-        return copy
+        return copy if recoded(path, copy, codec, errors=errors) else None
 
     def _copy(self, suffix: str) -> Path:
         self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="longthread-files-"))

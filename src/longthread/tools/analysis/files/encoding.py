@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -53,6 +54,19 @@ def known(encoding: str) -> str:
         reason = f"There is no encoding {encoding[:40]!r}. Give one such as utf-8, cp1252, big5, shift_jis or gb18030."
         raise InvalidInput(reason=reason) from None
     return codec.name
+
+
+def recoded(path: Path, made: Path, encoding: str, *, errors: str = "strict", to: str = "utf-8") -> bool:
+    """Write a text file in another encoding; whether it is in `encoding`."""
+    try:
+        with (
+            path.open(encoding=encoding, errors=errors, newline="") as given,
+            made.open("w", encoding=to, newline="") as copy,
+        ):
+            shutil.copyfileobj(given, copy)
+    except UnicodeError:
+        return False
+    return True
 
 
 def called(encoding: str) -> str:
