@@ -14,6 +14,7 @@ pytestmark = pytest.mark.one_backend
 
 SCRIPT = [{"finish": "Yes."}]
 QUESTION = {"question": "Is it?"}
+FORWARDED = {"X-Forwarded-For": "198.51.100.9"}
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8765", "LOCALHOST", "10.1.2.3:80", "localhost."])
@@ -96,7 +97,8 @@ def test_an_answer_that_is_no_page_may_load_nothing(serve: Any) -> None:
 
 def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: Any, tmp_path: Path) -> None:
     secret = str(tmp_path / "secret.sqlite")
-    here, beyond = serve(SCRIPT), serve(SCRIPT, host="0.0.0.0", data_dir=tmp_path / "other")
+    here, beyond = serve(SCRIPT), serve(SCRIPT, data_dir=tmp_path / "other")
+    beyond.client.headers.update(FORWARDED)
     body = {**QUESTION, "source": secret}
     assert here.client.post("/api/chat", json=body).json()["code"] == "source_not_found"
     refused = beyond.client.post("/api/chat", json=body)
@@ -111,7 +113,8 @@ def test_sources_are_the_users_own_on_loopback_and_the_operators_beyond(serve: A
 
 def test_models_are_the_users_own_on_loopback_and_the_configured_ones_beyond(serve: Any, tmp_path: Path) -> None:
     own = {"model": "openai:small", "fallback_model": "openai:big", "openai_api_key": "sk-own-0815"}
-    here, beyond = serve(SCRIPT, **own), serve(SCRIPT, host="0.0.0.0", data_dir=tmp_path / "other", **own)
+    here, beyond = serve(SCRIPT, **own), serve(SCRIPT, data_dir=tmp_path / "other", **own)
+    beyond.client.headers.update(FORWARDED)
     assert here.answer("Is it?", model="vllm:any")["run_id"]
     thread = beyond.answer("Is it?", model="openai:big")["thread_id"]
     question = beyond.history(thread)["messages"][0]["id"]
@@ -133,9 +136,10 @@ def test_models_are_the_users_own_on_loopback_and_the_configured_ones_beyond(ser
     assert len(beyond.client.get("/api/conversations").json()["conversations"]) == 2
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host: str) -> None:
-    running = serve(SCRIPT, host=host, source="postgresql://ada:geheim@127.0.0.1:9/shop")
+@pytest.mark.parametrize("headers", [{}, FORWARDED])
+def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, headers: dict[str, str]) -> None:
+    running = serve(SCRIPT, source="postgresql://ada:geheim@127.0.0.1:9/shop")
+    running.client.headers.update(headers)
     info = running.client.get("/api/info")
     assert info.json()["source"] == "postgresql://ada:***@127.0.0.1:9/shop"
     for source in (None, info.json()["source"], "postgresql://ada:geheim@127.0.0.1:9/shop"):
@@ -151,8 +155,11 @@ def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, host
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
-        *[(host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST")],
-        *[(host, False) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org", socket.gethostname())],
+        *[(host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1", "localhost")],
+        *[
+            (host, False)
+            for host in ("0.0.0.0", "::", "::ffff:10.0.0.1", "example.org", socket.gethostname())
+        ],
     ],
 )
 def test_loopback(host: str, expected: bool) -> None:

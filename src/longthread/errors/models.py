@@ -53,8 +53,8 @@ class SecretKeyUnusable(LongthreadError, exit_code=2):
 
 
 class SettingsNotAllowed(LongthreadError, exit_code=2):
-    message = """Only the user of the server's own machine may do this. Start the server without --host, and open it at
-    127.0.0.1."""
+    message = """Only the user of the server's own machine may do this. Open the server there at 127.0.0.1, and not
+    through a proxy."""
 
 
 class ModelFailed(LongthreadError, exit_code=6):

@@ -58,8 +58,8 @@ class SourceTimeout(SourceFailed):
 
 
 class SourceNotAllowed(SourceFailed):
-    message = """The source {source} may not be asked through this server, for it listens beyond this machine and has no
-    login yet. Allowed are: {allowed}. Its operator can start it with another --source, or on 127.0.0.1."""
+    message = """The source {source} may not be asked from here: only the user of the server's own machine may name any
+    source, for there is no login yet. Allowed are: {allowed}. Its operator can start it with another --source."""
     allowed: str
 
 

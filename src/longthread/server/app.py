@@ -37,7 +37,6 @@ from longthread.server.routes import (
 from longthread.server.routes import models as model_routes
 from longthread.server.routes import sources as source_routes
 from longthread.server.security import RequestGuard
-from longthread.server.sources import AskableSources
 from longthread.server.state import Served, to_gateway
 from longthread.settings import Settings
 
@@ -57,7 +56,7 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
-            app.state.served = served = Served(opened, AskableSources(settings))
+            app.state.served = served = Served(opened)
             if not settings.read_only:
                 opened.claims.start()
             background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]

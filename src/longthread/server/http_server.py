@@ -36,6 +36,7 @@ class HttpServer(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # a header never decides who the peer is: see `origin.py`
             timeout_graceful_shutdown=GRACE_SECONDS,
             lifespan=lifespan,
             ws="none",

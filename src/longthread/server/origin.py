@@ -1,7 +1,8 @@
-"""Where a request comes from: by which name it reached the server, and from whose page.
+"""Where a request comes from: who sent it, by which name it reached the server, and from whose page.
 
-Nothing has a login yet, and servers rely on their loopback address. A web page could still make the user's browser call
-them, by DNS rebinding (hence the check of `Host`) or across origins (hence the check of `Origin`).
+Nothing has a login yet: the owner, who may do what the command line may, is told by the request itself, never by the
+address that the server listens on. A web page could also make the owner's browser call the server, by DNS rebinding
+(hence the check of `Host`) or across origins (hence the check of `Origin`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import re
 import socket
 from collections.abc import Collection, Mapping
 
+from starlette.types import Scope
+
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
+_FORWARDED = frozenset(
+    [b"forwarded", b"via", b"x-real-ip", b"x-client-ip", b"x-cluster-client-ip", b"true-client-ip", b"cf-connecting-ip"]
+)
+"""What proxies add to a request that they hand on, in lower case, besides `X-Forwarded-…`."""
 
 
 def is_loopback(host: str) -> bool:
@@ -19,27 +26,50 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Whether a proxy handed a request on. HTTP/1.0 is what some speak that add no header; no browser does."""
+    names = {name.lower() for name, _ in scope["headers"]}
+    return (
+        scope.get("http_version") == "1.0"
+        or not names.isdisjoint(_FORWARDED)
+        or any(name.startswith(b"x-forwarded-") for name in names)
+    )
+
+
+def is_owner(scope: Scope) -> bool:
+    """Whether a request comes from the owner: straight from this machine, under a name of loopback.
+
+    Who is behind a Unix socket is not known, so that is nobody's own.
+    """
+    peer = scope.get("client")
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
+    named = len(hosts) == 1 and is_loopback(_name_of(hosts[0]) or "")
+    return peer is not None and is_loopback(peer[0]) and named and not is_forwarded(scope)
 
 
 def own_names(host: str) -> set[str]:
     """Return the names of a server that listens on `host`."""
-    return {host.lower(), "localhost", socket.gethostname().lower()}
+    return {host.strip("[]").lower(), "localhost", socket.gethostname().lower()}
 
 
-def is_own_name(header: str, names: Collection[str]) -> bool:
-    """Whether a `Host` is this server's. Any IP address is: DNS rebinding needs a name."""
-    found = _HOST.fullmatch(header)
-    if found is None:
+def is_own_name(header: str, names: Collection[str], scope: Scope) -> bool:
+    """Whether a `Host` is this server's. To who calls it directly any IP address is, for DNS rebinding needs a name;
+    behind a proxy only those of loopback are: others are the proxy's."""
+    name = _name_of(header)
+    if name is None:
         return False
-    name = found[1].strip("[]").lower().rstrip(".")
     try:
         ipaddress.ip_address(name)
     except ValueError:
         return name in names
-    return True
+    return name in names or is_loopback(name) or not is_forwarded(scope)
 
 
 def is_same_origin(headers: Mapping[str, str], host: str) -> bool:
@@ -48,3 +78,9 @@ def is_same_origin(headers: Mapping[str, str], host: str) -> bool:
     if origin is not None:
         return origin.lower() in {f"http://{host}".lower(), f"https://{host}".lower()}
     return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+
+
+def _name_of(header: str) -> str | None:
+    """Return the host of a `Host` header without its port, in lower case; None if it is none."""
+    found = _HOST.fullmatch(header)
+    return None if found is None else found[1].strip("[]").lower().rstrip(".")

@@ -1,7 +1,7 @@
 """The guard in front of every route: it checks `Host`, `Origin` and body size, and sets security headers.
 
-The server has no login yet and relies on its loopback address. A web page could still make the user's browser call it,
-by DNS rebinding (hence the check of `Host`) or across origins (hence the check of `Origin`).
+The server has no login yet. A web page could make the owner's browser call it, by DNS rebinding (hence the check of
+`Host`) or across origins (hence the check of `Origin`). What a caller may do beyond that, `rights.py` says.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ class RequestGuard:
         headers = Headers(scope=scope)
         path = scope["path"]
         host = headers.get("host", "")
-        if not is_own_name(host, self._names):
-            detail = "This server does not go by that name. Open it under the address that it printed."
+        if not is_own_name(host, self._names, scope):
+            detail = "This server does not go by that name. Open it under the address that it printed, or under a name "
+            detail += "that its operator gave it with --host."
             return Problem(421, "unknown_host", detail, path=path)
         if scope["method"] not in _READING and not is_same_origin(headers, host):
             detail = "Another site's page sent this request. Send it from this server's page, or from a program."

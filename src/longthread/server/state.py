@@ -15,7 +15,8 @@ from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.runs.analyst import Analyst
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
-from longthread.server.sources import AskableModels, AskableSources
+from longthread.server.origin import is_owner
+from longthread.server.rights import CallerRights
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
 from longthread.tools.uploads import Uploads
@@ -32,12 +33,10 @@ class Served:
     question waits for nothing that later ones do not, and `draining` when it takes no more."""
 
     analyst: Analyst
-    sources: AskableSources
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
     draining: bool = False
     encoders: Encoders = field(default_factory=Encoders)
-    models: AskableModels = field(init=False)
     lists: UserLists = field(init=False)
     uploads: Uploads = field(init=False)
     gateway: Gateway = field(init=False)
@@ -45,7 +44,6 @@ class Served:
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
-        self.models = AskableModels(settings)
         self.uploads = Uploads.of(settings)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
@@ -87,8 +85,24 @@ async def to_gateway(scope: Scope, receive: Receive, send: Send) -> None:
 ServedDep = Annotated[Served, Depends(_served)]
 
 
+async def _rights(request: Request, served: ServedDep) -> CallerRights:
+    return CallerRights(is_owner(request.scope), served.analyst.settings)
+
+
+Rights = Annotated[CallerRights, Depends(_rights)]
+"""What the caller of a request may do."""
+
+
+async def _expect_owner(rights: Rights) -> None:
+    rights.expect_owner()
+
+
+OWNER_ONLY = Depends(_expect_owner)
+"""A route with this dependency answers anybody but the owner with SettingsNotAllowed."""
+
+
 async def caller(served: ServedDep) -> str:
-    """The user of a request. The server has no login yet: everyone is the user of its settings."""
+    """The user of a request. The server has no login yet: everyone is the user of its settings, with other `Rights`."""
     return served.analyst.settings.user
 
 

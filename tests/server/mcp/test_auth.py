@@ -70,6 +70,21 @@ async def test_a_token_is_asked_of_everybody(open_analyst: Open) -> None:
                 raise AssertionError("it was let in")
 
 
+async def test_without_a_token_only_the_owner_is_served(open_analyst: Open) -> None:
+    forwarded = [{"X-Forwarded-For": "127.0.0.1"}, {"Forwarded": "for=_x"}, {"Via": "1.1 x"}, {"X-Real-IP": "::1"}]
+    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+        async with listening(await open_analyst()) as (url, _):
+            for headers in [*forwarded, {"Host": "203.0.113.7"}]:
+                answer = await client.post(url, json=PING, headers=ACCEPT | headers)
+                assert (answer.status_code, answer.json()["code"]) == (403, "not_local")
+                assert "LONGTHREAD_MCP_TOKEN" in answer.json()["detail"]
+            assert (await client.post(url, json=PING, headers=ACCEPT)).status_code == 200
+        async with listening(await open_analyst(mcp_token=TOKEN)) as (url, _):
+            for headers in forwarded:
+                answer = await client.post(url, json=PING, headers=ACCEPT | headers | {"X-Api-Key": TOKEN})
+                assert answer.status_code == 200
+
+
 async def test_what_is_too_large_or_no_message_is_refused(open_analyst: Open) -> None:
     analyst = await open_analyst(max_question=1_000)
     async with listening(analyst) as (url, _), httpx.AsyncClient(trust_env=False, verify=False) as client:

@@ -181,7 +181,8 @@ def test_servers_on_this_machine_are_found_and_asked(serve: Any, monkeypatch: py
 
 
 def test_other_machines_change_no_keys(serve: Any) -> None:
-    running = serve([{"finish": "Yes."}], host="0.0.0.0", model="demo")
+    running = serve([{"finish": "Yes."}], model="demo")
+    running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     listed = running.client.get("/api/models").json()
     assert (listed["keys_allowed"], listed["models"]) == (False, [{"name": "demo", "origin": "demo", "provider": None}])
     for method, path in (("PUT", ""), ("POST", "/check"), ("DELETE", "")):

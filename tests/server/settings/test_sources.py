@@ -428,7 +428,8 @@ def test_an_unknown_upload_is_told(serve: Any, upload_id: str) -> None:
 
 
 def test_other_machines_change_no_sources(serve: Any, tmp_path: Path) -> None:
-    running = serve(ASKS, host="0.0.0.0")
+    running = serve(ASKS)
+    running.client.headers["X-Forwarded-For"] = "198.51.100.9"
     assert running.client.get("/api/sources").json()["changeable"] is False
     assert running.client.get("/api/sources/demo/preview").json()["of"] > 1
     for answer in (

@@ -58,7 +58,7 @@ class GatewayRouter:
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
-        if refusal := self._refusal(dialect, incoming, scope.get("raw_path", b"")):
+        if refusal := self._refusal(dialect, incoming, scope):
             await _send(refusal, send)
             return
         body = await _body(receive)
@@ -75,9 +75,9 @@ class GatewayRouter:
                     opened.push_async_callback(answer.stream.aclose)
                 await _send(answer, send)
 
-    def _refusal(self, dialect: Dialect, incoming: Incoming, raw_path: bytes) -> Outgoing | None:
+    def _refusal(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Outgoing | None:
         """Return what another site's page gets, and who asks for another path."""
-        path = incoming.path
+        path, raw_path = incoming.path, scope.get("raw_path", b"")
         slashes = b"%2f" in raw_path.lower() and not path.startswith("/v1/models/")
         odd = slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/"))
         is_health = path in _HEALTH and self._names is not None
@@ -90,7 +90,7 @@ class GatewayRouter:
             return None
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(incoming.headers)}
         host = headers.get("host", "")
-        if not is_own_name(host, self._names):
+        if not is_own_name(host, self._names, scope):
             return refused(dialect, 421, "", "The gateway does not go by that name. Use the address that it printed.")
         if not is_same_origin(headers, host):
             return refused(dialect, 403, "", "A web page sent this request. The gateway answers programs.")

@@ -1,7 +1,7 @@
 """Authentication of the protocol over HTTP, and the end of its requests when the server closes.
 
 Behind `RequestGuard`, which checks `Host` and the body. Here every request of another origin is refused, as the
-protocol asks, and every one without the configured token.
+protocol asks, and every one without the configured token. Without a token only the owner may ask.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longthread.server.origin import is_same_origin
+from longthread.server.origin import is_owner, is_same_origin
 from longthread.server.problems import Problem
 
 _GRACE = 2.0
@@ -55,7 +55,8 @@ class OpenRequests:
 
 
 class Authenticator:
-    """ASGI middleware. Every request needs the `token`, if there is one: `Authorization: Bearer` or `X-Api-Key`."""
+    """ASGI middleware. Every request needs the `token`: `Authorization: Bearer` or `X-Api-Key`. Without one, it is
+    the owner's."""
 
     def __init__(self, app: ASGIApp, *, token: str | None, requests: OpenRequests) -> None:
         self._app = app
@@ -85,6 +86,10 @@ class Authenticator:
         if not is_same_origin(headers, headers.get("host", "")):
             detail = "A page of another origin sent this request. Use a program, which sends no Origin."
             return Problem(403, "cross_origin", detail, path=scope["path"])
+        if self._token is None and not is_owner(scope):
+            detail = "This server has no token, and answers only the user of its own machine, without a proxy. Others "
+            detail += "need a token: its operator sets LONGTHREAD_MCP_TOKEN."
+            return Problem(403, "not_local", detail, path=scope["path"])
         if self._token is None or _is(self._token, headers):
             return None
         detail = "Send the token of this server: `Authorization: Bearer TOKEN`, as LONGTHREAD_MCP_TOKEN says it."

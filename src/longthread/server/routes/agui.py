@@ -31,8 +31,9 @@ from longthread.server.fields import Name
 from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import EVENT_STREAM, NO_STORE
+from longthread.server.rights import CallerRights
 from longthread.server.routes.chat import BEGINS, Options, named
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.server.stream import frame
 from longthread.store import log, runs
 from longthread.store.driver import Transaction
@@ -58,13 +59,13 @@ class Forwarded(Options):
 
 
 @router.post("/{agent}", response_class=StreamingResponse, responses=problems(*_MAY_BE_WRONG, body=True) | STREAM)
-async def run_agent(served: ServedDep, user: Caller, agent: PathSegment, body: RunInput) -> Response:
+async def run_agent(served: ServedDep, user: Caller, rights: Rights, agent: PathSegment, body: RunInput) -> Response:
     """Run an agent, and send its events. The same `runId` never runs twice: it watches that run again."""
     found = await _find(served, user, body)
     again = found is not None
     if found is None:
         try:
-            cancelled = await _begin(served, user, agent, body)
+            cancelled = await _begin(served, user, rights, agent, body)
         except LongthreadError:
             # The same request may have come twice at once.
             found, again = await _find(served, user, body), True
@@ -103,19 +104,19 @@ async def _found(tx: Transaction, body: RunInput) -> ClientRun | None:
     return None
 
 
-async def _begin(served: Served, user: str, agent: str, body: RunInput) -> str | None:
+async def _begin(served: Served, user: str, rights: CallerRights, agent: str, body: RunInput) -> str | None:
     """Begin the run that the input asks for. Returns a whole stream where none is needed."""
     if body.tools:
         raise NotSupported(what="Tools of the client", reason="agents call their own tools alone. Leave out `tools`.")
     told = told_of(body.messages)
     asks = bool(body.messages) and isinstance(body.messages[-1], agui.UserMessage) and bool(told[-1].text.strip())
     if body.resume and not (asks and await _is_new(served, body, told[-1])):
-        return await _resume(served, user, body, body.resume)
+        return await _resume(served, user, rights, body, body.resume)
     if any(entry.status == "resolved" for entry in body.resume or ()):
         raise NotSupported(what="A message beside an answer", reason="answer with `resume` first, and send it then.")
     if not asks:
         raise NothingAsked(thread=body.thread_id, run=body.run_id)
-    await _ask(served, user, agent, body, told)
+    await _ask(served, user, rights, agent, body, told)
     return None
 
 
@@ -128,9 +129,11 @@ async def _is_new(served: Served, body: RunInput, last: Told) -> bool:
     return all(log.sent_id(entry) != last.id for entry in asked.values())
 
 
-async def _ask(served: Served, user: str, agent: str, body: RunInput, told: Sequence[Told]) -> None:
+async def _ask(
+    served: Served, user: str, rights: CallerRights, agent: str, body: RunInput, told: Sequence[Told]
+) -> None:
     options = _options(body)
-    source, model = served.sources.chosen(options.source), served.models.chosen(options.model)
+    source, model = rights.source(options.source), rights.model(options.model)
     with named(model):
         await served.analyst.ask(
             told[-1].text,
@@ -145,10 +148,12 @@ async def _ask(served: Served, user: str, agent: str, body: RunInput, told: Sequ
         )
 
 
-async def _resume(served: Served, user: str, body: RunInput, resume: Sequence[agui.ResumeEntry]) -> str | None:
+async def _resume(
+    served: Served, user: str, rights: CallerRights, body: RunInput, resume: Sequence[agui.ResumeEntry]
+) -> str | None:
     """Decide about the calls that wait, or continue a run that was out of steps."""
     thread, options = body.thread_id, _options(body)
-    source, model = served.sources.chosen(options.source), served.models.chosen(options.model)
+    source, model = rights.source(options.source), rights.model(options.model)
     waiting = [call.call_id for call in await served.analyst.approvals.pending(thread, user_id=user)]
     async with served.analyst.store.reading() as tx:
         last = await runs.last_run(tx, thread)

@@ -28,8 +28,9 @@ from longthread.server.fields import Name, PlainText, Words
 from longthread.server.history import step_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
+from longthread.server.rights import CallerRights
 from longthread.server.routes.chat import BEGINS, IdempotencyKey, Options, StepIndex, named, once, question_key
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.store.questions.keys import QuestionKey
 
 router = APIRouter(prefix="/api", tags=["branches"])
@@ -63,6 +64,7 @@ class BranchChoice(BaseModel):
 async def edit(
     served: ServedDep,
     user: Caller,
+    rights: Rights,
     thread_id: PathSegment,
     message_id: PathSegment,
     body: EditBody,
@@ -70,7 +72,7 @@ async def edit(
 ) -> Accepted:
     """Ask another question in the place of one. The one that was there stays, with all that followed, as a sibling."""
     key = question_key(idempotency_key, body, "edit", thread_id, message_id)
-    options = _options(served, body, key)
+    options = _options(rights, body, key)
     edited = served.analyst.branches.edit
     return await _once(
         served, user, options, lambda: edited(thread_id, message_id, body.question, user_id=user, options=options)
@@ -81,6 +83,7 @@ async def edit(
 async def again(
     served: ServedDep,
     user: Caller,
+    rights: Rights,
     thread_id: PathSegment,
     message_id: PathSegment,
     body: Options | None = None,
@@ -89,7 +92,7 @@ async def again(
     """Have a question answered again, given by its id or by that of an answer. The answers are siblings."""
     body = body or Options()
     key = question_key(idempotency_key, body, "again", thread_id, message_id)
-    options = _options(served, body, key)
+    options = _options(rights, body, key)
     asked = served.analyst.branches.again
     return await _once(served, user, options, lambda: asked(thread_id, message_id, user_id=user, options=options))
 
@@ -120,8 +123,8 @@ async def choose(served: ServedDep, user: Caller, thread_id: PathSegment, body: 
     return {"thread_id": thread_id, "end": end.id}
 
 
-def _options(served: Served, body: Options, key: QuestionKey | None) -> ForkOptions:
-    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+def _options(rights: CallerRights, body: Options, key: QuestionKey | None) -> ForkOptions:
+    source, model = rights.source(body.source), rights.model(body.model)
     return ForkOptions(source, model, body.max_steps, key)
 
 

@@ -29,7 +29,7 @@ from longthread.server.catalog_answers import CatalogChange, CatalogItem, Catalo
 from longthread.server.fields import Flag, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.tools.arguments import Arguments
 from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.names import Names
@@ -37,7 +37,7 @@ from longthread.tools.catalog.over_http import power_of
 from longthread.tools.tool import Tool, failed
 from longthread.tools.trial import tried
 
-router = APIRouter(prefix="/api/catalog", tags=["catalog"])
+router = APIRouter(prefix="/api/catalog", tags=["catalog"], dependencies=[OWNER_ONLY])
 
 _KINDS: dict[str, Kind] = {"agents": "agent", "skills": "skill", "tools": "tool"}
 AnyKind = Annotated[Literal["agents", "skills", "tools"], Path()]
@@ -76,7 +76,6 @@ class TrialBody(BaseModel):
 @router.get("/{kind}", responses=problems(SettingsNotAllowed, reads=True))
 async def definitions(served: ServedDep, kind: AnyKind) -> CatalogList:
     """All definitions of a kind by name, with the built-in ones."""
-    served.sources.expect_open()
     names = await Catalog(served.analyst.store).names()
     found = sorted((each for each in names.by_key.values() if each.kind == _KINDS[kind]), key=lambda each: each.name)
     return {"items": [_item(names, each) for each in found], "changeable": not served.analyst.settings.read_only}
@@ -87,7 +86,6 @@ async def definition(
     served: ServedDep, kind: AnyKind, name: PathSegment, version: Annotated[int | None, Query(ge=1, lt=2**31)] = None
 ) -> CatalogItem:
     """One definition, by its name or id, as it is or as it was in a version."""
-    served.sources.expect_open()
     catalog = Catalog(served.analyst.store)
     names = await catalog.names()
     if version is None:
@@ -98,7 +96,6 @@ async def definition(
 @router.get("/{kind}/{name}/versions", responses=problems(*_NAMED, reads=True))
 async def versions(served: ServedDep, kind: AnyKind, name: PathSegment) -> CatalogVersions:
     """All versions of a definition, also of a deleted one."""
-    served.sources.expect_open()
     found = await Catalog(served.analyst.store).history(_KINDS[kind], name)
     return {
         "versions": [
@@ -124,7 +121,6 @@ async def define(
     """Define an agent, a skill or a tool, as a new version of the one of this name if there is one. Runs that begin now
     use it; those under way keep theirs. A tool that runs code or a program, sends a secret, or asks private addresses
     is defined on the command line; here it may change in all but its implementation."""
-    served.sources.expect_open()
     return await _applied(served, user, _named(body.definition, kind, name))
 
 
@@ -133,7 +129,6 @@ async def switch(
     served: ServedDep, user: Caller, kind: SwitchedKind, name: PathSegment, body: SwitchBody
 ) -> CatalogChange:
     """Switch an agent or a tool on or off, which is a version too."""
-    served.sources.expect_open()
     names = await Catalog(served.analyst.store).names()
     found = names.one(_KINDS[kind], name)
     if found.is_builtin:
@@ -146,7 +141,6 @@ async def switch(
 async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegment, force: bool = False) -> Response:
     """Delete a definition; its versions stay. `force` also takes it out of those that use it, and deletes the
     conversations and memories of an agent."""
-    served.sources.expect_open()
     await Catalog(served.analyst.store, user=user).delete(_KINDS[kind], name, force=force)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
@@ -156,12 +150,11 @@ async def delete(served: ServedDep, user: Caller, kind: AnyKind, name: PathSegme
     "/tools/{name}/run",
     responses=problems(*_NAMED, CatalogInvalid, SecretUnusable, SourceError, ToolInvalid, ToolOnCommandLine, body=True),
 )
-async def run(served: ServedDep, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
+async def run(served: ServedDep, rights: Rights, name: PathSegment, body: TrialBody | None = None) -> ToolTrial:
     """Call a tool as an agent would, without a model: no conversation has it. The answer is what the agent is told. A
     `definition` is called before it is stored."""
-    served.sources.expect_open()
     body = body or TrialBody()
-    source, draft = served.sources.chosen(body.source), None
+    source, draft = rights.source(body.source), None
     if body.definition is not None:
         item = _named(body.definition, "tools", name)
         draft = (await Catalog(served.analyst.store).define_over_http(item, dry_run=True)).definition

@@ -42,7 +42,8 @@ from longthread.server.history import events_path, queued_path, step_json
 from longthread.server.openapi import STREAM, problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.rights import CallerRights
+from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.server.stream import PATTERN, Position, RunStream
 from longthread.store import log, runs
 from longthread.store.questions.keys import QuestionKey
@@ -97,22 +98,25 @@ class QuestionBody(Options):
 async def ask(
     served: ServedDep,
     user: Caller,
+    rights: Rights,
     body: QuestionBody,
     idempotency_key: IdempotencyKey = None,
 ) -> Accepted | Queued:
     """Start a run, or queue the question: `when_busy` says what happens while the conversation's run is under way. When
     this answers, the question is stored. Sent again with its `Idempotency-Key`, it is not asked again."""
     key = question_key(idempotency_key, body)
-    return await once(served, user, key, lambda: _begin(served, user, body, key))
+    return await once(served, user, key, lambda: _begin(served, user, rights, body, key))
 
 
 @router.post(
     "/conversations/{thread_id}/resume", status_code=202, responses=problems(*BEGINS, NothingToResume, body=True)
 )
-async def resume(served: ServedDep, user: Caller, thread_id: PathSegment, body: Options | None = None) -> Accepted:
+async def resume(
+    served: ServedDep, user: Caller, rights: Rights, thread_id: PathSegment, body: Options | None = None
+) -> Accepted:
     """Resume the conversation's unfinished run; an interrupted one keeps its id."""
     body = body or Options()
-    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+    source, model = rights.source(body.source), rights.model(body.model)
     with named(model):
         handle = await served.analyst.runs.resume(
             thread_id, user_id=user, model=model, max_steps=body.max_steps, source=source
@@ -201,8 +205,10 @@ async def once(
     return _accepted(begun.run if isinstance(begun, RunHandle) else begun)
 
 
-async def _begin(served: Served, user: str, body: QuestionBody, key: QuestionKey | None) -> RunHandle | QueuedQuestion:
-    source, model = served.sources.chosen(body.source), served.models.chosen(body.model)
+async def _begin(
+    served: Served, user: str, rights: CallerRights, body: QuestionBody, key: QuestionKey | None
+) -> RunHandle | QueuedQuestion:
+    source, model = rights.source(body.source), rights.model(body.model)
     with named(model):
         return await served.analyst.runs.submit(
             body.question,

@@ -14,7 +14,7 @@ from longthread.llm.models import DEMO, model_name
 from longthread.server.answers import Health, Info, NotReady, Ready
 from longthread.server.openapi import RouteResponses, problems
 from longthread.server.requests import EVENT_STREAM, NO_STORE
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.store import leases, log
 
 STREAMED = 3
@@ -82,7 +82,7 @@ async def _shared(served: Served) -> str:
 
 
 @router.get("/api/info", responses=problems(reads=True))
-async def info(served: ServedDep, user: Caller) -> Info:
+async def info(served: ServedDep, user: Caller, rights: Rights) -> Info:
     """The server as a page shows it. `sources` are those allowed: `any`, or a list."""
     settings = served.analyst.settings
     model = model_name(None, settings)
@@ -90,10 +90,10 @@ async def info(served: ServedDep, user: Caller) -> Info:
         "version": __version__,
         "model": model,
         "demo": model == DEMO,
-        "source": served.sources.own,
-        "sources": "any" if served.sources.open else served.sources.allowed,
+        "source": rights.own_source,
+        "sources": "any" if rights.owner else rights.sources,
         "max_steps": settings.max_steps,
         "user": user,
-        # Paths are not shown to other machines.
-        "database": served.analyst.store.where if served.sources.open else None,
+        # Paths are shown to nobody else.
+        "database": served.analyst.store.where if rights.owner else None,
     }

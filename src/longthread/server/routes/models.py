@@ -22,7 +22,7 @@ from longthread.llm.provider_keys import PROVIDERS, KeyProvider, StoredKey, envi
 from longthread.server.fields import Flag, Name
 from longthread.server.model_answers import KeyChecked, ModelInfo, ModelList, ModelProvider
 from longthread.server.openapi import problems
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
@@ -47,11 +47,11 @@ class CheckBody(BaseModel):
 
 
 @router.get("", responses=problems(reads=True))
-async def models(served: ServedDep, user: Caller) -> ModelList:
+async def models(served: ServedDep, user: Caller, rights: Rights) -> ModelList:
     """The models that can be asked: the configured one, the demo, those of servers that are found on this machine, and
     those that providers list for their keys. A provider that does not answer within seconds says so in `problem`."""
-    settings, stored = served.analyst.settings, {each.provider: each for each in await served.analyst.keys.stored(user)}
-    own = served.sources.open
+    settings, own = served.analyst.settings, rights.owner
+    stored = {each.provider: each for each in await served.analyst.keys.stored(user)}
     servers = await local_servers() if own else []
     providers = await asyncio.gather(*(_provider(served, each, stored.get(each), asks=own) for each in PROVIDERS))
     default = model_name(None, settings)
@@ -74,13 +74,13 @@ async def models(served: ServedDep, user: Caller) -> ModelList:
 
 @router.put(
     "/keys/{provider}",
+    dependencies=[OWNER_ONLY],
     responses=problems(
         KeyRefused, ProviderUnreachable, SecretKeyUnusable, SettingsNotAllowed, StoreReadOnly, body=True
     ),
 )
 async def save_key(served: ServedDep, user: Caller, provider: Provider, body: KeyBody) -> KeyChecked:
     """Store a key, sealed, for the user's next runs. It is given back to nobody."""
-    served.sources.expect_open()
     key = SecretStr(body.key)
     expect_key(provider, key)
     names = await models_of(provider, key, served.analyst.settings) if body.check else None
@@ -90,11 +90,11 @@ async def save_key(served: ServedDep, user: Caller, provider: Provider, body: Ke
 
 @router.post(
     "/keys/{provider}/check",
+    dependencies=[OWNER_ONLY],
     responses=problems(KeyNotFound, KeyRefused, ProviderUnreachable, SettingsNotAllowed, body=True),
 )
 async def check_key(served: ServedDep, user: Caller, provider: Provider, body: CheckBody | None = None) -> KeyChecked:
     """Ask a provider for its models with a key: that uses no tokens, and tells whether the key is right."""
-    served.sources.expect_open()
     settings = served.analyst.settings
     given = SecretStr(body.key) if body is not None and body.key is not None else None
     key = given or (await served.analyst.keys.of(user)).get(provider) or environment_key(provider, settings)
@@ -103,10 +103,14 @@ async def check_key(served: ServedDep, user: Caller, provider: Provider, body: C
     return {"provider": provider, "models": await models_of(provider, key, settings)}
 
 
-@router.delete("/keys/{provider}", status_code=204, responses=problems(KeyNotFound, SettingsNotAllowed))
+@router.delete(
+    "/keys/{provider}",
+    dependencies=[OWNER_ONLY],
+    status_code=204,
+    responses=problems(KeyNotFound, SettingsNotAllowed),
+)
 async def delete_key(served: ServedDep, user: Caller, provider: Provider) -> Response:
     """Delete a stored key. Runs under way keep it."""
-    served.sources.expect_open()
     if not await served.analyst.keys.remove(provider, user_id=user):
         raise KeyNotFound(provider=provider)
     return Response(status_code=204)

@@ -33,8 +33,8 @@ from longthread.server.fields import Name, PlainText
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
 from longthread.server.requests import until_gone
-from longthread.server.sources import DEMO
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.rights import DEMO
+from longthread.server.state import OWNER_ONLY, Caller, Rights, Served, ServedDep
 from longthread.tools.catalog import address
 from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.source_address import may_be_name
@@ -87,6 +87,7 @@ class NewSource(BaseModel):
 
 @router.post(
     "/uploads",
+    dependencies=[OWNER_ONLY],
     status_code=201,
     responses=problems(*_OPENS, SettingsNotAllowed, UploadFailed, UploadRefused, UploadTooLarge),
     openapi_extra=_BODY,
@@ -97,7 +98,6 @@ async def upload(
     """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing.
     A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is found out."""
-    served.sources.expect_open()
     uploads = served.uploads
     await uploads.sweep(await _used(served))
     received = await uploads.receive(name, _pieces(request), encoding)
@@ -121,11 +121,13 @@ async def upload(
 
 
 @router.delete(
-    "/uploads/{upload_id}", status_code=204, responses=problems(SettingsNotAllowed, UploadNotFound, DefinitionInUse)
+    "/uploads/{upload_id}",
+    dependencies=[OWNER_ONLY],
+    status_code=204,
+    responses=problems(SettingsNotAllowed, UploadNotFound, DefinitionInUse),
 )
 async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
     """Delete an uploaded file that is no source."""
-    served.sources.expect_open()
     with suppress(UploadNotFound):
         raise _in_use(await served.uploads.find(upload_id, of_source=True))
     found = await served.uploads.find(upload_id)
@@ -136,9 +138,9 @@ async def discard(served: ServedDep, upload_id: PathSegment) -> Response:
 
 
 @router.get("/sources", responses=problems(reads=True))
-async def sources(served: ServedDep) -> SourceList:
+async def sources(served: ServedDep, rights: Rights) -> SourceList:
     """The sources by the names that a question may give. Passwords are not shown."""
-    own = served.sources.own
+    own = rights.own_source
     found: list[SourceView] = [
         {
             "name": name,
@@ -149,20 +151,20 @@ async def sources(served: ServedDep) -> SourceList:
         }
         for name in dict.fromkeys([*([own] if own else []), DEMO])
     ]
-    if served.sources.open:
+    if rights.owner:
         found += [await _view(served, each) for each in await _defined(served) if each.is_active]
-    return {"sources": found, "default": own, "changeable": served.sources.open}
+    return {"sources": found, "default": own, "changeable": rights.owner}
 
 
 @router.post(
     "/sources",
+    dependencies=[OWNER_ONLY],
     status_code=201,
     responses=problems(CatalogInvalid, *_OPENS, SettingsNotAllowed, SourceTaken, UploadNotFound, body=True),
 )
 async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     """Add a source to the catalog. It is opened first, and can be asked at once. No password is kept: an
     address with `${NAME}` is defined in a file."""
-    served.sources.expect_open()
     if body.upload is None:
         where = await _address(served, str(body.address), user)
         return await _named(served, await _add(served, body, user, where))
@@ -197,22 +199,22 @@ async def _named(served: Served, name: str) -> SourceView:
     "/sources/{name}/preview",
     responses=problems(*_OPENS, DefinitionAmbiguous, DefinitionNotFound, SettingsNotAllowed, reads=True),
 )
-async def look(served: ServedDep, user: Caller, name: PathSegment) -> SourcePreview:
+async def look(served: ServedDep, user: Caller, rights: Rights, name: PathSegment) -> SourcePreview:
     """A source's first tables, with the types of their columns and first rows."""
-    if name in {DEMO, served.sources.own}:
-        return await _preview(served, served.sources.chosen(name) or name, user)
-    served.sources.expect_open()
+    if name in {DEMO, rights.own_source}:
+        return await _preview(served, rights.source(name) or name, user)
+    rights.expect_owner()
     return await _preview(served, await Catalog(served.analyst.store).address(name), user)
 
 
 @router.delete(
     "/sources/{name}",
+    dependencies=[OWNER_ONLY],
     status_code=204,
     responses=problems(DefinitionAmbiguous, DefinitionInUse, DefinitionNotFound, SettingsNotAllowed),
 )
 async def remove(served: ServedDep, user: Caller, name: PathSegment) -> Response:
     """Remove a source from the catalog, and its file if it was uploaded. Its conversations stay, and cannot ask it."""
-    served.sources.expect_open()
     catalog = Catalog(served.analyst.store, user=user)
     found = await catalog.source(name)
     uploaded = await served.uploads.of_address(found.address)
