@@ -134,6 +134,18 @@ def test_a_conversation_is_deleted_through_the_other_server_while_it_runs(balanc
 
 
 @pytest.mark.postgres
+def test_who_comes_through_the_proxy_is_not_the_owner(balanced: Balanced) -> None:
+    client = balanced.client
+    assert client.get("/api/info").json()["sources"] == ["demo"]
+    added = client.post("/api/sources", json={"address": "/etc/hosts.csv"})
+    assert (added.status_code, added.json()["code"]) == (403, "settings_not_allowed")
+    key = client.put("/api/models/keys/groq", json={"key": "gsk_x", "check": False})
+    assert (key.status_code, key.json()["code"]) == (403, "settings_not_allowed")
+    assert client.get("/health", headers={"Host": "203.0.113.7:8080"}).status_code == 421
+    assert balanced.servers[0].client.get("/api/info").json()["sources"] == "any"
+
+
+@pytest.mark.postgres
 async def test_the_doctor_finds_nothing_wrong_through_the_proxy(balanced: Balanced) -> None:
     for server in balanced.servers:
         server.ready()

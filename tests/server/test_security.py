@@ -156,10 +156,7 @@ def test_the_password_of_the_operators_source_is_told_to_nobody(serve: Any, head
     ("host", "expected"),
     [
         *[(host, True) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1", "localhost")],
-        *[
-            (host, False)
-            for host in ("0.0.0.0", "::", "::ffff:10.0.0.1", "example.org", socket.gethostname())
-        ],
+        *[(host, False) for host in ("0.0.0.0", "::", "::ffff:10.0.0.1", "example.org", socket.gethostname())],
     ],
 )
 def test_loopback(host: str, expected: bool) -> None:
