@@ -177,6 +177,12 @@ class Settings(BaseModel):
     )
     api_key: SecretStr | None = _setting(None, "LLM_API_KEY", "API_KEY", allowed="text")
     openai_api_key: SecretStr | None = _setting(None, "OPENAI_API_KEY", allowed="text")
+    openai_base_url: HttpUrl | None = _setting(
+        None,
+        "OPENAI_BASE_URL",
+        "OPENAI_API_BASE",
+        allowed="an http:// or https:// URL, such as https://eu.api.openai.com/v1",
+    )
     anthropic_api_key: SecretStr | None = _setting(None, "ANTHROPIC_API_KEY", allowed="text")
     anthropic_base_url: str | None = _setting(None, "ANTHROPIC_BASE_URL", allowed="a URL")
     google_api_key: SecretStr | None = _setting(None, "GOOGLE_API_KEY", "GEMINI_API_KEY", allowed="text")

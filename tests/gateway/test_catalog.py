@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,6 +222,22 @@ async def test_a_change_is_seen_without_a_restart(
         await catalog.apply([given | {"is_active": False}])
         assert (await gateway.reply(Anthropic(), asked("claude-opus-5"))).status == 502
         assert len(emulator.requests) == 1
+
+
+async def test_an_upstream_with_a_key_of_its_own_gets_no_credential_of_the_client(
+    store: Driver, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_routes, "FRESH_SECONDS", 0.0)
+    monkeypatch.setenv("LONGTHREAD_SECRET_MINE", "the-gateways-own")
+    names = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "openai-organization"]
+    with ProviderEmulator(None, loop=True) as emulator:
+        given = upstream("emulated", base_url=emulator.anthropic_url, dialects=["anthropic"], api_key="${MINE}")
+        await Catalog(store).apply([given])
+        request = asked("claude-opus-5")
+        headers = [(name.encode(), b"the-clients") for name in names] + list(request.headers)
+        assert (await gateway.reply(Anthropic(), replace(request, headers=headers))).status == 200
+        [sent] = emulator.requests
+        assert "the-clients" not in sent.headers.values()
 
 
 async def test_without_its_secret_an_upstream_is_not_asked(

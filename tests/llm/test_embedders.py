@@ -92,6 +92,51 @@ async def test_the_key_for_openai_goes_to_no_other_server(store: Driver, given: 
         assert {request.headers["authorization"] for request in provider.requests} == {f"Bearer {sent}"}
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"base_url": "https://a.example/v1"}, "not-needed"),
+        ({"base_url": "https://a.example/v1", "memory_embedding_api_key": KEY}, KEY),
+        ({"base_url": "https://b.example/chat"}, "sk-chat"),
+        ({"base_url": "https://b.example:8443/v1"}, "not-needed"),
+        ({"base_url": "http://b.example/v1"}, "not-needed"),
+        ({"model": "openai:gpt-5"}, "not-needed"),
+        ({"model": "groq:llama"}, "not-needed"),
+        ({"model": "vllm:m"}, "not-needed"),
+        ({}, "sk-chat"),
+    ],
+)
+def test_a_key_of_the_chat_model_goes_to_no_other_host(given: dict[str, Any], sent: str) -> None:
+    settings = Settings.of(
+        memory_embedding_model="m",
+        memory_embedding_base_url="https://b.example/v1",
+        api_key="sk-chat",
+        openai_api_key="sk-openai",
+        anthropic_api_key="sk-anthropic",
+        **given,
+    )
+    model = embedder_of(settings)
+    assert isinstance(model, OpenAIEmbedder)
+    assert model._endpoint.headers["authorization"] == f"Bearer {sent}"
+    assert model._endpoint.url == "https://b.example/v1/embeddings"
+
+
+def test_openai_gets_no_key_of_another_vendors_model() -> None:
+    model = embedder_of(Settings.of(memory_embedding_model="openai:m", model="groq:llama", api_key="gsk"))
+    assert isinstance(model, OpenAIEmbedder) and "gsk" not in str(model._endpoint.headers)
+
+
+async def test_a_server_that_wants_a_key_of_its_own_is_told(store: Driver) -> None:
+    await say(store, TEXTS)
+    with ProviderEmulator(api_key=KEY, embed=embed()) as provider:
+        settings = Settings.of(
+            memory_embedding_base_url=provider.base_url, base_url="https://a.example/v1", api_key="sk-chat"
+        )
+        [warning] = await Recaller(store, embedder_of(settings)).prepare(MINE)
+        assert "set MEMORY_EMBEDDING_API_KEY" in warning
+        assert {request.headers["authorization"] for request in provider.requests} == {"Bearer not-needed"}
+
+
 def test_openai_itself_gets_its_own_key_before_the_common_one() -> None:
     settings = Settings(
         memory_embedding_model="openai:text-embedding-3-small",

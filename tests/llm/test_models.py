@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 
 from longthread.demo.chat import DemoModel
 from longthread.errors import ModelUnavailable
-from longthread.llm import models
+from longthread.llm import providers
 from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
 from longthread.llm.failures import AuthenticationFailed, ProviderError, RateLimited, TimedOut
@@ -112,9 +112,9 @@ def test_a_provider_that_there_is_not_is_named_with_some_that_there_are() -> Non
 
 
 def test_the_providers_that_are_named_are_known() -> None:
-    named = models._KNOWN.split(", ")
-    assert set(named) <= models._PROVIDERS
-    assert set(_BUILTIN_PROVIDERS) <= models._PROVIDERS
+    named = providers._KNOWN.split(", ")
+    assert set(named) <= providers.PROVIDERS
+    assert set(_BUILTIN_PROVIDERS) <= providers.PROVIDERS
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,42 @@ def test_openais_own_key_is_not_sent_to_another_server() -> None:
     here = {"base_url": "http://localhost:1/v1", "openai_api_key": "own"}
     assert _sent_key(resolve_model("openai:m", _settings(**here))) == "not-needed"
     assert _sent_key(resolve_model("openai:m", _settings(**here, api_key="common"))) == "common"
+
+
+def test_the_common_key_only_goes_to_the_provider_of_the_configured_model() -> None:
+    settings = _settings(model="openai:gpt-5", fallback_model="anthropic:claude-x", api_key="common")
+    assert _sent_key(resolve_model(None, settings)) == "common"
+    for name in ("anthropic:claude-x", "google_genai:gemini"):
+        with pytest.raises(ModelUnavailable, match="LLM_API_KEY only goes to"):
+            resolve_model(name, settings)
+    for own in ("groq:llama3", "ollama:qwen3", "anthropic:claude-x"):
+        with pytest.raises(ModelUnavailable, match="set OPENAI_API_KEY"):
+            resolve_model("openai:gpt-5", _settings(model=own, api_key="common"))
+
+
+def test_openais_key_goes_where_its_own_address_says() -> None:
+    there = {"openai_base_url": "https://eu.example/v1", "openai_api_key": "own"}
+    model = _openai(resolve_model("openai:gpt-5", _settings(**there)))
+    assert (model.endpoint.url, _sent_key(model)) == ("https://eu.example/v1/chat/completions", "own")
+    # What has the Responses alone is LangChain's.
+    codex = resolve_model("openai:gpt-5-codex", _settings(**there))
+    assert isinstance(codex, LangChainModel) and codex.address == "https://eu.example/v1"
+    # A server of one's own that is the same one gets it; another does not.
+    assert _sent_key(resolve_model("m", _settings(**there, base_url="https://eu.example/other"))) == "own"
+    for other in ("http://eu.example/v1", "https://eu.example:8443/v1", "https://api.openai.com/v1"):
+        assert _sent_key(resolve_model("m", _settings(**there, base_url=other))) == "not-needed"
+    vendors = _settings(openai_api_key="own", base_url="https://api.openai.com/v1")
+    assert _sent_key(resolve_model("m", vendors)) == "own"
+
+
+def test_a_package_that_finds_anothers_key_in_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.example/")
+    with pytest.raises(ModelUnavailable, match="a key that was given for another provider"):
+        resolve_model("azure_openai:m", Settings.load(env_file=None))
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "sk-of-azure")
+    assert resolve_model("azure_openai:m", Settings.load(env_file=None)).name == "m"
 
 
 def _sent_key(model: ChatModel) -> str:

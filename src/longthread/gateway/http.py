@@ -13,8 +13,12 @@ _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade"}
 )
-_CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
-_NOT_SENT = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"accept-encoding"}
+_CREDENTIALS = frozenset(
+    {b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"openai-organization", b"openai-project"}
+)
+"""What tells a provider whose request it is."""
+_NOT_SENT = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"accept-encoding", b"cookie"}
+"""Cookies were given for the gateway's own host."""
 _OURS = (b"x-longthread-", b"x-conversation-id")
 _READABLE = (b"gzip", b"deflate", b"identity")
 """The encodings that the standard library reads."""

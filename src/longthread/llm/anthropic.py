@@ -13,7 +13,6 @@ from longthread.llm.http import Endpoint, decoding
 from longthread.messages.anthropic import AnthropicReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
-BASE_URL = "https://api.anthropic.com"
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
 """The value of the header `anthropic-version`."""

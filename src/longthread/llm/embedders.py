@@ -13,7 +13,9 @@ import numpy as np
 
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
-from longthread.llm.failures import BadRequest, ProviderError, constructor_errors, first_line
+from longthread.llm.credentials import embedding_key
+from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
+from longthread.llm.providers import ADDRESSES
 from longthread.memory.embedders.embedder import Embedder, Vectors
 from longthread.settings import Settings
 
@@ -137,18 +139,16 @@ class OpenAIEmbedder:
 
     def __init__(self, model: str, settings: Settings) -> None:
         from longthread.llm.http import Endpoint  # here and not above: httpx takes time to load
-        from longthread.llm.openai import BASE_URL, NO_KEY, bearer
+        from longthread.llm.openai import NO_KEY, bearer
 
         self.name = f"{_OPENAI}{model}"
         self._model = model
-        url = settings.memory_embedding_base_url or settings.base_url
-        # OpenAI's own key goes to OpenAI alone.
-        common = settings.api_key if url else settings.openai_api_key or settings.api_key
-        key = settings.memory_embedding_api_key or common
+        url, key = embedding_key(settings)
         sent = key.get_secret_value() if key else NO_KEY
-        self._lacks_key = not (key or url)
-        self.address = url and Endpoint(url).address
-        self._endpoint = Endpoint(f"{(url or BASE_URL).rstrip('/')}{_PATH}", bearer(self.name, sent), settings.timeout)
+        self._has_key = key is not None
+        self._is_openai = url == ADDRESSES["openai"]
+        self.address = None if self._is_openai else Endpoint(url).address
+        self._endpoint = Endpoint(f"{url.rstrip('/')}{_PATH}", bearer(self.name, sent), settings.timeout)
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
         reply = await self._answer({"model": self._model, "input": list(texts)})
@@ -163,10 +163,15 @@ class OpenAIEmbedder:
         return found
 
     async def _answer(self, body: dict[str, Any]) -> Any:
-        if self._lacks_key:
+        if self._is_openai and not self._has_key:
             raise EmbedderUnavailable(embedder=self.name, reason="It needs a key: set OPENAI_API_KEY.")
         try:
             return await self._endpoint.answer(body)
+        except AuthenticationFailed as error:
+            if self._has_key:
+                raise
+            reason = f"{self.address} wants a key: set MEMORY_EMBEDDING_API_KEY. Other keys go to their own servers."
+            raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
         except BadRequest:
             raise
         except ProviderError as error:

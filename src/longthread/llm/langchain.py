@@ -90,7 +90,7 @@ class LangChainModel:
         return getattr(self.langchain, "extra_body", None) or {}
 
     @property
-    def _secrets(self) -> set[str]:
+    def secrets(self) -> set[str]:
         """What its class holds as a secret, or as a plain text under the name of one: its key."""
         held = {name: getattr(self.langchain, name, None) for name in type(self.langchain).model_fields}
         told = {each.get_secret_value() for each in held.values() if isinstance(each, SecretStr)}
@@ -112,7 +112,7 @@ class LangChainModel:
         except ProviderError:
             raise
         except Exception as error:  # each provider's client has its own errors
-            raise without_secrets(translated(error), self._secrets) from error
+            raise without_secrets(translated(error), self.secrets) from error
         if whole is None:
             raise StreamTruncated("The reply ended before it began.")
         yield Chunk(message=message_of(whole))

@@ -13,9 +13,9 @@ import httpx
 from pydantic import SecretStr
 
 from longthread.errors import KeyRefused, ProviderUnreachable
-from longthread.llm import anthropic, openai
-from longthread.llm.models import LOCAL_SERVERS
+from longthread.llm import anthropic
 from longthread.llm.provider_keys import KeyProvider
+from longthread.llm.providers import LOCAL_SERVERS, address_of
 from longthread.settings import Settings
 
 PROVIDER_SECONDS = 5.0
@@ -23,15 +23,8 @@ LOCAL_SECONDS = 0.5
 """How long a list may take to come."""
 _LARGEST = 4 * 2**20
 _MOST = 1000
-_LISTS: Mapping[KeyProvider, str] = {
-    "anthropic": f"{anthropic.BASE_URL}/v1/models?limit=1000",
-    "deepseek": "https://api.deepseek.com/models",
-    "google_genai": "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
-    "groq": "https://api.groq.com/openai/v1/models",
-    "mistralai": "https://api.mistral.ai/v1/models",
-    "openai": f"{openai.BASE_URL}/models",
-    "xai": "https://api.x.ai/v1/models",
-}
+_LISTS: Mapping[str, str] = {"anthropic": "/v1/models?limit=1000", "google_genai": "/models?pageSize=1000"}
+"""The paths of lists below the providers' addresses; those of others are `/models`."""
 _NO_CHAT = re.compile(r"embed|whisper|tts|dall-e|image|moderation|transcribe|realtime|audio|sora|babbage|davinci|guard")
 
 
@@ -45,17 +38,15 @@ class LocalServer:
 
 
 async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -> list[str]:
-    """Return the chat models that a provider lists for a key, as they are asked; so it tells whether the key is right.
-    No token is used.
+    """Return the chat models that a provider lists for a key, which was given for it, as they are asked; so it tells
+    whether the key is right. No token is used.
 
     Raises:
         KeyRefused: the provider does not take the key.
         ProviderUnreachable: it does not answer, or not with a list.
     """
-    url, secret = _LISTS[provider], key.get_secret_value()
+    url, secret = address_of(provider, settings) + _LISTS.get(provider, "/models"), key.get_secret_value()
     if provider == "anthropic":
-        if settings.anthropic_base_url:
-            url = f"{settings.anthropic_base_url.rstrip('/')}/v1/models?limit=1000"
         headers = {"x-api-key": secret, "anthropic-version": anthropic.VERSION}
     else:
         headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}

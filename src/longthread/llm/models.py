@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from pydantic import SecretStr
+
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
 from longthread.llm.chat import ChatModel
+from longthread.llm.credentials import key_for, keys_for_others
 from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
 from longthread.llm.known import needs_responses, window_of
+from longthread.llm.providers import LOCAL_SERVERS, address_of, split_name
 from longthread.settings import Settings
 
 DEMO = "demo"
@@ -21,29 +25,15 @@ DEMO = "demo"
 DEFAULT_WINDOW = 32_000
 """Tokens of context that are safe to assume for an unknown model."""
 
-_PROVIDERS = frozenset(
-    (
-        *("anthropic", "anthropic_bedrock", "azure_ai", "azure_openai", "baseten", "bedrock", "bedrock_converse"),
-        *("bedrock_mantle_anthropic", "bedrock_mantle_openai", "cohere", "deepseek", "fireworks"),
-        *("google_anthropic_vertex", "google_genai", "google_vertexai", "groq", "huggingface", "ibm", "langsmith"),
-        *("litellm", "meta", "mistralai", "nvidia", "ollama", "openai", "openrouter", "perplexity", "together"),
-        *("upstage", "xai", "lmstudio", "llamacpp", "vllm"),
-    )
-)
-"""The providers of the core, those that LangChain knows, and servers on this machine."""
-LOCAL_SERVERS: Mapping[str, int] = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
-"""Servers with an OpenAI-compatible API, as providers, and the ports where they listen on this machine by default."""
 _EXTRAS = {"google_genai": "google", "ollama": "ollama"}
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google_genai": "GOOGLE_API_KEY"}
 _MAX_TOKENS = {"google_genai": "max_output_tokens", "ollama": "num_predict"}
-_FAMILIES = {"gpt-": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google_genai"}
 _HINTS = {
     401: "Check the key: LLM_API_KEY with a base URL, else the provider's own, such as OPENAI_API_KEY.",
     403: "The key does not allow this model: use another key or another model.",
     404: "Check the model's name, and that LLM_BASE_URL ends as the server wants it (mostly `/v1`).",
     429: "The provider's limit is reached: wait, or use another model.",
 }
-_KNOWN = "openai, anthropic, google_genai, ollama, mistralai, groq, deepseek"
 _TRANSIENT = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may succeed."""
 _TOOLS_REFUSED = re.compile(
@@ -89,27 +79,27 @@ def resolve_model(name: str | None, settings: Settings) -> ChatModel:
         from longthread.demo.chat import DemoModel
 
         return DemoModel()
-    provider, model = _split(name, settings)
+    provider, model = split_name(name, settings)
     if provider in LOCAL_SERVERS and not (provider == "ollama" and _installed(provider)):
-        url = f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1"
-        return _openai_model(name, model, None, settings.model_copy(update={"base_url": url}))
+        return _openai_model(name, model, f"http://127.0.0.1:{LOCAL_SERVERS[provider]}/v1", None, settings)
+    if provider == "openai" and settings.base_url:
+        return _openai_model(name, model, settings.base_url, key_for(settings.base_url, settings), settings)
     key = _key(name, provider, settings)
-    if provider == "anthropic":
-        return _anthropic_model(name, model, key or "", settings)
-    if provider == "openai" and (settings.base_url or not needs_responses(model)):
-        return _openai_model(name, model, key, settings)
-    return _langchain_model(name, provider, model, _options(provider, key, settings))
+    if provider == "anthropic" and key is not None:
+        return _anthropic_model(name, model, key, settings)
+    if provider == "openai" and not needs_responses(model):
+        return _openai_model(name, model, address_of(provider, settings), key, settings)
+    return _langchain_model(name, provider, model, key, settings)
 
 
-def _openai_model(name: str, model: str, key: str | None, settings: Settings) -> ChatModel:
+def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settings: Settings) -> ChatModel:
     """Return a model of OpenAI or a compatible server: several take only `max_tokens`, and silently ignore
     `max_completion_tokens`."""
     from longthread.llm import openai
     from longthread.llm.http import Endpoint
 
-    url = settings.base_url or openai.BASE_URL
     is_openai = (urlsplit(url).hostname or "").endswith((".openai.com", ".openai.azure.com"))
-    headers = openai.bearer(name, key or openai.NO_KEY)
+    headers = openai.bearer(name, key.get_secret_value() if key else openai.NO_KEY)
     return openai.OpenAIModel(
         model,
         Endpoint(_joined(url, openai.PATH), headers, settings.timeout),
@@ -122,17 +112,19 @@ def _openai_model(name: str, model: str, key: str | None, settings: Settings) ->
     )
 
 
-def _anthropic_model(name: str, model: str, key: str, settings: Settings) -> ChatModel:
+def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) -> ChatModel:
     from longthread.llm import anthropic
     from longthread.llm.http import Endpoint, header_value
 
-    url = _joined(settings.anthropic_base_url or anthropic.BASE_URL, anthropic.PATH)
-    headers = {"x-api-key": header_value(name, key), "anthropic-version": anthropic.VERSION}
+    url = _joined(address_of("anthropic", settings), anthropic.PATH)
+    headers = {"x-api-key": header_value(name, key.get_secret_value()), "anthropic-version": anthropic.VERSION}
     endpoint = Endpoint(url, headers, settings.timeout)
     return anthropic.AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
 
 
-def _langchain_model(name: str, provider: str, model: str, options: Mapping[str, Any]) -> ChatModel:
+def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None, settings: Settings) -> ChatModel:
+    """Return a model of LangChain's. Its class may look for keys in the environment: those of others stay unsent."""
+
     def refused(error: Exception) -> ModelUnavailable:
         reason = _missing_package(provider, error) if isinstance(error, ImportError) else first_line(error)
         return ModelUnavailable(model=name, reason=reason)
@@ -140,7 +132,11 @@ def _langchain_model(name: str, provider: str, model: str, options: Mapping[str,
     with constructor_errors(refused):
         from longthread.llm.langchain import langchain_model
 
-        return langchain_model(model, provider, options)
+        made = langchain_model(model, provider, _options(provider, key, settings))
+    if made.secrets & keys_for_others(address_of(provider, settings), settings):
+        reason = f"It would send {provider} a key that was given for another provider: set a key of {provider}'s own."
+        raise ModelUnavailable(model=name, reason=reason)
+    return made
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
@@ -152,11 +148,6 @@ def _missing_package(provider: str, error: ImportError) -> str:
 def _installed(provider: str) -> bool:
     packages = ["langchain", *([f"langchain_{provider}"] if provider in _EXTRAS else [])]
     return all(importlib.util.find_spec(package) is not None for package in packages)
-
-
-def provider_of(name: str, settings: Settings) -> str:
-    """Return the provider of a model's name. Raises ModelUnavailable: it names none."""
-    return _split(name, settings)[0]
 
 
 def context_window(model: ChatModel, settings: Settings | None = None) -> int:
@@ -217,33 +208,7 @@ def _said(error: BaseException) -> str:
     return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else first_line(error)
 
 
-def _split(name: str, settings: Settings) -> tuple[str, str]:
-    """Split provider and model. A colon may belong to the model: `qwen2.5:7b` names no provider."""
-    head, colon, tail = name.partition(":")
-    provider = head.replace("-", "_").lower()
-    if colon and provider in _PROVIDERS:
-        if not tail:
-            raise ModelUnavailable(model=name, reason=f"After `{head}:` comes the name of a model.")
-        return provider, tail
-    if settings.base_url:
-        return "openai", name
-    family = next((family for family in _FAMILIES if name.startswith(family)), None)
-    if family:
-        return _FAMILIES[family], name
-    server = "set LLM_BASE_URL, as in http://localhost:11434/v1"
-    if colon:
-        reason = (
-            f"There is no provider `{head}`. Known are {_KNOWN} and more. For a server's model of this name, {server}."
-        )
-    else:
-        reason = (
-            "Name the provider too, as in `openai:gpt-5` or `anthropic:claude-sonnet-4-5`; "
-            f"for an OpenAI-compatible server (Ollama, vLLM, LM Studio) {server}."
-        )
-    raise ModelUnavailable(model=name, reason=reason)
-
-
-def _options(provider: str, key: str | None, settings: Settings) -> dict[str, Any]:
+def _options(provider: str, key: SecretStr | None, settings: Settings) -> dict[str, Any]:
     options: dict[str, Any] = {"max_retries": 0, "timeout": settings.timeout}
     if settings.temperature is not None:
         options["temperature"] = settings.temperature
@@ -251,21 +216,18 @@ def _options(provider: str, key: str | None, settings: Settings) -> dict[str, An
         options = {"client_kwargs": {"timeout": options.pop("timeout")}, **options}
         del options["max_retries"]
     options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
-    return options | ({"api_key": key} if key is not None else {})
+    if provider == "openai":
+        options["base_url"] = address_of(provider, settings)  # else its package asks the environment
+    return options | ({"api_key": key.get_secret_value()} if key is not None else {})
 
 
-def _key(name: str, provider: str, settings: Settings) -> str | None:
-    """Return the key to send. A provider's own key is never sent to another base URL."""
-    if provider == "openai" and settings.base_url:
-        return settings.api_key.get_secret_value() if settings.api_key else None
-    own = {
-        "openai": settings.openai_api_key,
-        "anthropic": settings.anthropic_api_key,
-        "google_genai": settings.google_api_key,
-    }
-    key = own.get(provider) or (settings.api_key if provider != "ollama" and not settings.base_url else None)
+def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
+    """Return the key that was given for the provider's address. Raises ModelUnavailable: it needs one."""
+    address = address_of(provider, settings)
+    key = key_for(address, settings)
     if key is None and provider in _KEYS and (provider != "google_genai" or _installed(provider)):
-        raise ModelUnavailable(
-            model=name, reason=f"It needs a key: set {_KEYS[provider]} in the environment or in .env."
-        )
-    return key.get_secret_value() if key else None
+        reason = f"It needs a key: set {_KEYS[provider]} in the environment or in .env."
+        if settings.api_key is not None:
+            reason += " LLM_API_KEY only goes to LLM_BASE_URL, or else to the provider of LONGTHREAD_MODEL."
+        raise ModelUnavailable(model=name, reason=reason)
+    return key

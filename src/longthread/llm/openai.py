@@ -13,7 +13,6 @@ from longthread.llm.http import Endpoint, decoding, header_value
 from longthread.messages.chat_completions import CompletionReply, to_request, tool_choice, tool_specs
 from longthread.messages.message import Message
 
-BASE_URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"
 NO_KEY = "not-needed"
 """Sent to self-hosted servers, some of which require a key."""

@@ -12,7 +12,9 @@ from typing import Literal, get_args
 from pydantic import SecretStr
 
 from longthread.errors import ModelUnavailable, SecretKeyUnusable
-from longthread.llm.models import DEMO, provider_of
+from longthread.llm.credentials import key_for
+from longthread.llm.models import DEMO
+from longthread.llm.providers import ADDRESSES, address_of, provider_of
 from longthread.settings import Settings
 from longthread.store.access import provider_keys
 from longthread.store.access.sealing import Sealer
@@ -31,7 +33,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key as it is stored; `key` is None if it cannot be opened: LONGTHREAD_SECRET_KEY is another one now."""
+    """A key as it is stored; `key` is None if it cannot be opened: LONGTHREAD_SECRET_KEY or the provider's
+    address is another one now."""
 
     provider: str
     set_at: datetime
@@ -44,6 +47,7 @@ class ProviderKeys:
     def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
         self._sealer = Sealer(settings)
+        self._settings = settings
         self._known: dict[str, tuple[float, Mapping[str, SecretStr]]] = {}
 
     async def of(self, user_id: str) -> Mapping[str, SecretStr]:
@@ -64,7 +68,7 @@ class ProviderKeys:
 
     async def save(self, provider: KeyProvider, key: str, *, user_id: str) -> None:
         """Store a key. Raises SecretKeyUnusable, StoreError."""
-        sealed = self._sealer.seal(key, _purpose(provider, user_id))
+        sealed = self._sealer.seal(key, self._purpose(provider, user_id))
         async with self._store.writing() as tx:
             await provider_keys.save(tx, provider, sealed, user_id=user_id)
         self._known.pop(user_id, None)
@@ -78,16 +82,22 @@ class ProviderKeys:
 
     def _opened(self, sealed: bytes, provider: str, user_id: str) -> SecretStr | None:
         try:
-            key = self._sealer.unseal(sealed, _purpose(provider, user_id))
+            key = self._sealer.unseal(sealed, self._purpose(provider, user_id))
         except SecretKeyUnusable as error:
             _logger.warning("%s", error)
             key = None
         return None if key is None else SecretStr(key)
 
+    def _purpose(self, provider: str, user_id: str) -> str:
+        """What a key is sealed for: a key that was entered for one address cannot be opened for another."""
+        address = address_of(provider, self._settings)
+        at = "" if address == ADDRESSES.get(provider) else f" at {address}"
+        return f"key of {provider} for {user_id}{at}"
+
 
 def with_key(name: str, settings: Settings, keys: Mapping[str, SecretStr]) -> Settings:
     """Return the settings by which a model of this name is made with the user's own key, if there is one. It goes to
-    its provider, for Anthropic at the address of the settings. OpenAI's is not used where `base_url` names another."""
+    its provider, whatever else is configured. OpenAI's is not used where `base_url` names another."""
     try:
         provider = "" if name == DEMO else provider_of(name, settings)
     except ModelUnavailable:  # which is told when the model is made
@@ -95,15 +105,9 @@ def with_key(name: str, settings: Settings, keys: Mapping[str, SecretStr]) -> Se
     key = keys.get(provider)
     if key is None or (provider == "openai" and settings.base_url):
         return settings
-    return settings.model_copy(update={_FIELDS.get(provider, "api_key"): key, "base_url": None})
+    return settings.model_copy(update={_FIELDS.get(provider, "api_key"): key, "base_url": None, "model": name})
 
 
 def environment_key(provider: KeyProvider, settings: Settings) -> SecretStr | None:
-    """Return the provider's key of the settings."""
-    field = _FIELDS.get(provider)
-    key: SecretStr | None = getattr(settings, field) if field is not None else None
-    return key
-
-
-def _purpose(provider: str, user_id: str) -> str:
-    return f"key of {provider} for {user_id}"
+    """Return the key of the settings that was given for the provider's address."""
+    return key_for(address_of(provider, settings), settings)

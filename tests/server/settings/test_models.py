@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import httpx
 import pytest
+from pydantic import SecretStr
 
+from longthread.errors import ProviderUnreachable
+from longthread.llm import model_list
 from longthread.llm import models as named
+from longthread.llm.failures import ProviderError
+from longthread.llm.http import Endpoint
+from longthread.llm.openai import bearer
+from longthread.llm.provider_keys import PROVIDERS, environment_key
+from longthread.settings import Settings
 from longthread.testing import ProviderEmulator, Refused
 
 pytestmark = pytest.mark.one_backend
@@ -34,14 +44,20 @@ async def _none() -> list[Any]:
 
 
 @contextmanager
-def answers(answer: bytes) -> Iterator[str]:
-    """The address of a server that answers each GET so."""
+def answers(answer: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """The address of a server that answers each request so."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer)
+
+        def do_POST(self) -> None:
+            self.do_GET()
 
         def log_message(self, *args: Any) -> None:
             pass
@@ -127,6 +143,81 @@ def test_a_key_that_its_provider_quotes_is_told_to_nobody(serve: Any, tmp_path: 
         assert not any(KEY.encode() in each.read_bytes() for each in files if each.is_file())
 
 
+def test_a_key_is_used_at_the_address_alone_that_it_was_entered_for(serve: Any) -> None:
+    with ProviderEmulator(models=["claude-a"]) as one, ProviderEmulator(models=["claude-a"]) as other:
+        running = serve([{"finish": "Yes."}], anthropic_base_url=one.anthropic_url)
+        running.client.put("/api/models/keys/anthropic", json={"key": KEY})
+        assert one.requests[-1].headers["x-api-key"] == KEY
+        running.stop()
+        moved = serve(None, anthropic_base_url=other.anthropic_url, model="anthropic:claude-a")
+        assert about(moved)["problem"] == "unreadable"
+        assert moved.client.post("/api/chat", json={"question": "How many?"}).status_code == 503
+        assert other.requests == []
+        moved.stop()
+        assert about(serve([{"finish": "Yes."}], anthropic_base_url=one.anthropic_url))["key"] == "stored"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Every host that is asked for a list, with the key that it is sent. None answers."""
+    asked: list[tuple[str, str]] = []
+
+    async def send(self: httpx.AsyncClient, request: httpx.Request, **_: Any) -> httpx.Response:
+        key = next((request.headers[name] for name in HEADERS if name in request.headers), "")
+        asked.append((request.url.host, key.removeprefix("Bearer ")))
+        raise httpx.ConnectError("caught", request=request)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", send)
+    return asked
+
+
+HEADERS = ("authorization", "x-api-key", "x-goog-api-key")
+OWN = {"openai_api_key": "sk-openai", "anthropic_api_key": "sk-anthropic", "google_api_key": "sk-google"}
+OPENAI = ("api.openai.com", "sk-openai")
+VENDORS = [("api.anthropic.com", "sk-anthropic"), ("generativelanguage.googleapis.com", "sk-google")]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (OWN, [*VENDORS, OPENAI]),
+        (OWN | {"base_url": "http://127.0.0.1:9/v1"}, VENDORS),
+        (OWN | {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-mine"}, VENDORS),
+        (OWN | {"openai_base_url": "https://eu.example/v1"}, [*VENDORS, ("eu.example", "sk-openai")]),
+        (OWN | {"anthropic_base_url": "https://a.example"}, [("a.example", "sk-anthropic"), *VENDORS[1:], OPENAI]),
+        ({"api_key": "gsk", "model": "groq:llama"}, [("api.groq.com", "gsk")]),
+        ({"api_key": "gsk", "base_url": "https://api.groq.com/openai/v1"}, [("api.groq.com", "gsk")]),
+        ({"api_key": "k", "model": "vllm:m", "fallback_model": "openai:gpt-5"}, []),
+        ({"memory_embedding_api_key": "k", "memory_embedding_base_url": "https://api.openai.com/v1"}, []),
+    ],
+)
+async def test_providers_are_listed_with_the_keys_that_are_theirs(
+    given: dict[str, str], sent: list[tuple[str, str]], asked: list[tuple[str, str]]
+) -> None:
+    settings = Settings.of(**given)
+    for provider in PROVIDERS:
+        if (key := environment_key(provider, settings)) is not None:
+            with pytest.raises(ProviderUnreachable):
+                await model_list.models_of(provider, key, settings)
+    assert sorted(asked) == sorted(sent)
+
+
+async def test_a_redirect_takes_no_key_to_another_server() -> None:
+    with ProviderEmulator() as other:
+        for status in (301, 302, 307, 308):
+            with answers(b"", status, {"Location": f"{other.anthropic_url}/v1/models"}) as url:
+                settings = Settings.of(anthropic_base_url=url, base_url=f"{url}/v1")
+                with pytest.raises(ProviderUnreachable):
+                    await model_list.models_of("anthropic", SecretStr(KEY), settings)
+                for endpoint in (Endpoint(f"{url}/v1", {"x-api-key": KEY}), Endpoint(url, bearer("m", KEY))):
+                    with pytest.raises(ProviderError):
+                        await endpoint.answer({})
+                    with pytest.raises(ProviderError):
+                        [event async for event in endpoint.events({})]
+                    await endpoint.close()
+        assert other.requests == []
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"[]", b"{}", b'{"data": 1}', b"\xff", b'{"data": [{"id": "' + b"x" * 200 + b'"}]}']
 )
@@ -161,8 +252,6 @@ def test_what_is_no_key_is_refused(serve: Any, method: str, path: str, body: Any
 
 
 def test_servers_on_this_machine_are_found_and_asked(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from longthread.llm import model_list
-
     with ProviderEmulator([{"finish": "Forty-one."}], loop=True, models=["qwen3:4b"]) as emulator:
         ports = {"lmstudio": int(emulator.anthropic_url.rsplit(":", 1)[1]), "vllm": 1}
 
