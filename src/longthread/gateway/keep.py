@@ -8,14 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
+from typing import Any
 
 from longthread.errors import ThreadNotFound
 from longthread.gateway.asked import Asked
+from longthread.gateway.by_call import ALONE, alone_nodes
 from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, digests, name_node, node_of, visible_parts
-from longthread.gateway.tree import Place, find_last, hidden_part, is_aside, is_reminder
+from longthread.gateway.tree import UNANSWERED, Place, find_last, hidden_part, is_aside, is_reminder
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
@@ -23,6 +25,8 @@ from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.gateway import GatewayCall, GatewayPosition, HiddenPart
 
+BROKEN_OFF = "broken_off"
+"""In the metadata of a reply's last entry: why the reply is not whole."""
 _TITLE = 60
 """Length of a thread's title, in characters."""
 
@@ -49,15 +53,19 @@ class SentRequest:
     dropped: int = 0
     named: bool = True
     """Whether the provider's ids may be looked up later."""
+    repair: str = ""
+    """What was done about hidden parts that the provider missed, and that nobody has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came: a reply that is whole, or None, the HTTP status, and how long it took in milliseconds."""
+    """What came: a reply, or None, the HTTP status, and how long it took in milliseconds. `broken` says in a word why
+    the reply is not whole."""
 
     reply: Reply | None
     status: int
     elapsed_ms: int
+    broken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,8 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
             await calls.add_frame(tx, call, asked.frame)
         await calls.add_call(tx, call)
         written = list(zip(seqs, [*groups, *replied], strict=True))
-        await calls.add_nodes(tx, thread_id, list(_nodes(sent, answered.reply, call, written, len(groups))))
+        found = [*_nodes(sent, answered.reply, call, written, len(groups)), *_other_nodes(sent, answered.reply, call)]
+        await calls.add_nodes(tx, thread_id, found)
         signature = _last_signature(answered.reply)
         await calls.note_client(
             tx, thread_id, client_type=sent.client.type, client=sent.client.label, last_signature=signature
@@ -109,6 +118,8 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
 
 def _remember(place: Place, call: GatewayCall, asked: Asked, reply: Reply | None) -> None:
     """Keep in memory what the next request is restored from."""
+    if call.broken:
+        return
     base = place.decides if call.base else None
     before = asked.recent.hidden_until(base) if base else ()
     if reply is None or before is None:
@@ -138,7 +149,9 @@ def _replies(groups: Sequence[EntryParts], asked: Asked, answered: Answered) -> 
     reply = answered.reply
     if reply is None:
         return []
-    fields = {"tokens": _tokens(reply), "latency_ms": answered.elapsed_ms}
+    fields: dict[str, Any] = {"tokens": _tokens(reply), "latency_ms": answered.elapsed_ms}
+    if answered.broken:
+        fields["metadata"] = {BROKEN_OFF: answered.broken}
     return drafts(groups, asked.dialect.name, lambda item: reply.raws[item], **fields)
 
 
@@ -172,7 +185,7 @@ def _call(
     return GatewayCall(
         thread_id=thread_id,
         n=n,
-        response_id=reply.id if reply and sent.named else None,
+        response_id=reply.id if reply and sent.named and not answered.broken else None,
         dialect=asked.dialect.name,
         upstream=sent.upstream,
         family=sent.family,
@@ -195,6 +208,7 @@ def _call(
         head=reply.head if reply and asked.value("store") is not False else {},
         started_at=sent.started_at,
         elapsed_ms=answered.elapsed_ms,
+        broken=answered.broken,
     )
 
 
@@ -218,7 +232,7 @@ def _nodes(
     written: Sequence[tuple[int, EntryParts]],
     asked_count: int,
 ) -> Iterable[tuple[int, int, int, int]]:
-    """Yield the nodes of the new entries, and of the provider's ids."""
+    """Yield the nodes of the new entries."""
     asked = sent.asked
     own = digests(asked.end, visible_parts(reply.parts)) if reply else []
     every = [*asked.nodes, *map(node_of, own)]
@@ -226,11 +240,21 @@ def _nodes(
         # A reply that is hidden whole is no prefix: nobody who comes back shows that it was there.
         if group.end and (number < asked_count or visible_parts(group.parts)):
             yield seq, 0, every[group.end - 1], call.previous if number < asked_count else call.n
-    if reply and sent.named and call.reply_end is not None:
-        names = [("response", reply.id), *(("item", id_) for id_ in reply.ids)]
-        for place, (kind, id_) in enumerate(names, start=1):
-            if id_:
-                yield call.reply_end, place, name_node(asked.root, kind, id_), call.n
+
+
+def _other_nodes(sent: SentRequest, reply: Reply | None, call: GatewayCall) -> Iterable[tuple[int, int, int, int]]:
+    """Yield the nodes of what else is found: the provider's ids, the reply by itself, a request without a whole one."""
+    asked = sent.asked
+    if not call.is_answered and asked.nodes:
+        yield call.asked_seq, UNANSWERED, asked.nodes[-1], call.n
+    if reply is None or call.reply_end is None:
+        return
+    names = [("response", reply.id), *(("item", id_) for id_ in reply.ids)] if call.response_id else []
+    for place, (kind, id_) in enumerate(names, start=1):
+        if id_:
+            yield call.reply_end, place, name_node(asked.root, kind, id_), call.n
+    for number, node in enumerate(alone_nodes(asked.dialect, call, asked.root, reply.parts)):
+        yield call.reply_end, ALONE - number, node, call.n
 
 
 def _tokens(reply: Reply) -> int | None:

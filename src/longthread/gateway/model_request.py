@@ -15,13 +15,15 @@ import aiohttp
 
 from longthread.errors import LongthreadError
 from longthread.gateway.asked import Asked
+from longthread.gateway.binding import binding_of
+from longthread.gateway.by_call import Asker, restored_by_call
 from longthread.gateway.clients import client_of, named_thread
-from longthread.gateway.dialects.dialect import Dialect, HiddenRefused, Reply
+from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
 from longthread.gateway.expand import expanded, names_state
 from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.parts import Anchored
-from longthread.gateway.restore import edited, restored
+from longthread.gateway.restore import edited, restored, with_stand_ins
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.state import Expanded, StateUnknown, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
@@ -127,7 +129,7 @@ class GatewayRequest:
             if self._shared.strict or is_half:
                 raise StoreFailed(str(error)) from error
         response, refused = await self._first()
-        if refused is None and response.status in _REFUSALS and (self._is_changed or self._sent.asked.hidden):
+        if refused is None and response.status in _REFUSALS and self._sent.asked.nodes:
             response, refused = await self._again(response)
         elif response.is_success and self._sent.restored:
             self._note_taken(None)
@@ -152,13 +154,31 @@ class GatewayRequest:
             aside = sent.client.is_aside
             place = await find_place(tx, found.asked, self._named(found), sent.upstream, sent.family, aside=aside)
             self._place = place
-            whole = await self._restored(tx, place.decides) if place.decides else None
-        if whole is None or place.decides is None:
+            await self._put_back(tx, place)
+        self._shared.counts.restored += bool(self._sent.restored)
+
+    async def _put_back(self, tx: Transaction, place: Place, *, always: bool = False) -> None:
+        """Put back what the client dropped: all that a call of this conversation carried, and, where it is bound to its
+        call, what is in the log of the turns behind. `always`: also if the request seems not to take it."""
+        decides, begin = place.decides, 0
+        if decides is not None and (whole := await self._restored(tx, decides, always=always)) is not None:
+            own, begin = decides.thread_id == place.thread_id, decides.ends
+            base, ends = (decides.n, decides.ends) if own else (0, 0)
+            self._sent = replace(whole, base=base, base_ends=ends)
+        sent = self._sent
+        if binding_of(sent.model) == "prefix" or not (always or self._takes_hidden):
             return
-        own = place.decides.thread_id == place.thread_id
-        base, ends = (place.decides.n, place.decides.ends) if own else (0, 0)
-        self._sent = replace(whole, base=base, base_ends=ends)
-        self._shared.counts.restored += bool(whole.restored)
+        asker = Asker(sent.upstream, sent.family, sent.model)
+        asked = await restored_by_call(tx, sent.asked, begin, asker, place.thread_id)
+        if asked is not None:
+            put, gone = _changes(sent.asked.hidden, asked.hidden)
+            self._sent = replace(sent, asked=asked, restored=sent.restored + put, dropped=sent.dropped + gone)
+
+    @property
+    def _takes_hidden(self) -> bool:
+        """Whether hidden parts may be put into the request."""
+        by_default = binding_of(self._sent.model) == "call"
+        return self._dialect.asks_hidden(self._whole.fields, by_default=by_default) and not self._takes_none
 
     async def _expanded(self, tx: Transaction) -> Expanded | None:
         """Put in what the request names by ids; None if the provider alone may know it."""
@@ -176,13 +196,13 @@ class GatewayRequest:
             raise StoreFailed(self._problem)
         return None
 
-    async def _restored(self, tx: Transaction, decides: GatewayCall) -> SentRequest | None:
+    async def _restored(self, tx: Transaction, decides: GatewayCall, *, always: bool) -> SentRequest | None:
         """Return the request with the hidden parts that a call carried and those of its reply; None if it stays as it
         is, with others or without."""
         sent = self._sent
         if sent.asked.indexed.hash_before(decides.ends) == decides.hidden_hash:
             return sent
-        if not self._dialect.asks_hidden(sent.asked.fields) or self._is_refused(decides) or self._takes_none:
+        if self._is_refused(decides) or not (always or self._takes_hidden):
             return None
         ours = await hidden_until(tx, sent.asked, decides)
         if ours is None:
@@ -200,7 +220,8 @@ class GatewayRequest:
         if asked.indexed.hash_before(decides.ends) != decides.hidden_hash:  # all of them or none
             _log.warning("What call %d of thread %s carried cannot be restored", decides.n, decides.thread_id)
             return None
-        return replace(sent, asked=asked, restored=_count(now, theirs), dropped=_count(theirs, now))
+        put, gone = _changes(theirs, now)
+        return replace(sent, asked=asked, restored=put, dropped=gone)
 
     def _named(self, found: Expanded) -> NamedThread | None:
         """Return the thread that the request names: by a header, or else by what it goes on from. Raises StateUnknown:
@@ -264,10 +285,13 @@ class GatewayRequest:
         """
         body = await first.read()
         sent, gone = self._sent, list[Anchored]()
-        tries: list[SentRequest] = []
         error = _decoded(body, first)
         refusal = self._dialect.refusal(error)
-        if refusal is not None and not self._dialect.pins_errors(sent.asked.fields):
+        tries: list[SentRequest] = []
+        missing = self._dialect.missing(error)
+        if missing is not None:
+            tries += await self._completed(missing)
+        elif refusal is not None and sent.asked.hidden and not self._dialect.pins_errors(sent.asked.fields):
             gone = _behind(sent.asked, refusal)
             tries.append(replace(sent, asked=edited(sent.asked, gone), dropped=sent.dropped + len(gone)))
         if self._is_changed and first.status != 404:
@@ -278,14 +302,29 @@ class GatewayRequest:
                 break  # what the client's own request gets is the client's
             response.close()
         else:
+            self._sent = sent
             return first, body
         self._shared.counts.repaired += response.is_success
-        if response.is_success and sent.restored:
+        if response.is_success and sent.restored and missing is None:
             self._note_taken(error)
         self._sent = replace(again, base=0, base_ends=0)
         if gone and sent.base and self._place is not None:
             await self._mark_refused(self._place.thread_id, sent.base, gone[0].at)
         return response, None
+
+    async def _completed(self, missing: HiddenMissing) -> list[SentRequest]:
+        """Return the request with what the log has of the hidden parts that the provider misses, and then with what it
+        takes in the place of those that nobody has."""
+        before, tries = self._sent, list[SentRequest]()
+        if self._place is not None and not self._takes_hidden:
+            with suppress(LongthreadError):  # the provider's error says more
+                async with self._shared.store.reading() as tx:
+                    await self._put_back(tx, self._place, always=True)
+            tries += [self._sent] if self._sent is not before else []
+        with suppress(ValueError):
+            asked = with_stand_ins(self._sent.asked, missing)
+            tries += [replace(self._sent, asked=asked, repair=missing.note)] if asked is not None else []
+        return tries
 
     async def _mark_refused(self, thread_id: str, base: int, at: int) -> None:
         """Note which replies' hidden parts the provider does not take, so that they are never restored. Behind another
@@ -386,6 +425,8 @@ class GatewayRequest:
         if self._place is not None and self._keeps and (is_known or self._place.branch != "new"):
             thread = self._place.thread_id.encode("utf-8", "replace")
             found += [(b"x-conversation-id", thread), (b"x-longthread-branch", self._place.branch.encode())]
+        if self._sent.repair:
+            found.append((b"x-longthread-repaired", self._sent.repair.encode()))
         if self._problem:
             found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
         return found
@@ -421,6 +462,11 @@ def _line(line: Mapping[int, GatewayCall], n: int) -> Iterator[int]:
 def _seals(hidden: Iterable[Anchored]) -> set[str]:
     """Return the signatures of hidden parts."""
     return {each.part.value for each in hidden if isinstance(each.part.value, str) and each.part.value}
+
+
+def _changes(theirs: Sequence[Anchored], now: Sequence[Anchored]) -> tuple[int, int]:
+    """Return how many hidden parts were put in, and how many taken out."""
+    return _count(now, theirs), _count(theirs, now)
 
 
 def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:

@@ -68,6 +68,11 @@ def text_bytes(text: str) -> bytes:
     return b"text\x00" + text.encode("utf-8", "surrogatepass")
 
 
+def loose_text_bytes(text: str) -> bytes:
+    """Return the same for vendors that bind nothing to what went before: one line break at the end costs nothing."""
+    return text_bytes(text.removesuffix("\n"))
+
+
 def visible_parts(parts: Iterable[Part]) -> list[Part]:
     return [part for part in parts if part.visible is not None]
 
@@ -119,6 +124,20 @@ def digests(root: bytes, parts: Iterable[Part]) -> list[bytes]:
     return found
 
 
+def digest_alone(parts: Iterable[Part]) -> bytes:
+    """Return a digest of what visible parts say, whatever went before. It does not matter how a client cuts its texts,
+    or what blanks are around them."""
+    said: list[bytes] = []
+    for is_text, run in groupby(parts, key=lambda part: part.kind == "text"):
+        if is_text:
+            text = "".join(part.value for part in run).strip()
+            said += [text_bytes(text)] if text else []
+        else:
+            said += [part.visible for part in run if part.visible is not None]
+    framed = b"".join(b"%d %s" % (len(each), each) for each in said)
+    return blake2b(framed, digest_size=16).digest()
+
+
 def node_of(digest: bytes) -> int:
     """Return a digest as a number of 64 bits, as it is stored and looked up."""
     return int.from_bytes(digest[:8], "big", signed=True)
@@ -130,7 +149,7 @@ def root_of(user: str, dialect: str) -> bytes:
 
 
 def name_node(root: bytes, kind: str, name: str) -> int:
-    """Return the number under which an id of the provider's is found: a response's, or an item's."""
+    """Return the number under which something is found by its own name, such as the provider's id of a response."""
     digest = blake2b(f"{kind}\n{name}".encode("utf-8", "surrogatepass"), key=root, digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 

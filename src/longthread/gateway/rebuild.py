@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import logging
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from longthread.errors import RowDamaged, StoreError, ThreadNotFound
+from longthread.gateway.by_call import ALONE, alone_nodes
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.known import DIALECTS
 from longthread.gateway.parts import Part, digests, name_node, node_of, root_of, visible_parts
+from longthread.gateway.tree import UNANSWERED
 from longthread.model.entry import Entry
 from longthread.model.wire import is_wire, unpack
 from longthread.store import gateway as calls
@@ -73,7 +75,7 @@ async def rebuild(store: Driver, thread_id: str, user_id: str) -> bool:
 
 async def _rows(tx: Transaction, thread_id: str, user_id: str) -> list[NodeRow]:
     every = await calls.calls_until(tx, thread_id, _LAST)
-    index = _Index(user_id, _Writers(every.values()))
+    index = _Index(user_id, every, _Writers(every.values()))
     end = max((max(call.asked_seq, call.reply_end or 0) for call in every.values()), default=0)
     for first in range(1, end + 1, _AT_ONCE):
         for entry in await log.entries_between(tx, thread_id, first, min(end, first + _AT_ONCE - 1)):
@@ -112,15 +114,22 @@ class _Index:
     """The nodes of a thread, entry by entry, each after its parent."""
 
     user_id: str
+    calls: Mapping[int, GatewayCall]
     writers: _Writers
     rows: list[NodeRow] = field(default_factory=list)
     _digests: dict[int, tuple[bytes, bool]] = field(default_factory=dict)
     """By entry the digest at its end, and whether its branch has a visible part by then."""
     _ids: dict[int, list[str]] = field(default_factory=dict)
     """By call the provider's ids of its reply's items."""
+    _reply: list[Part] = field(default_factory=list)
+    """The parts of the reply that is being read."""
 
     def add(self, entry: Entry) -> None:
-        dialect, blocks, parts = _read(entry)
+        dialect, blocks, every = _read(entry)
+        parts = visible_parts(every)
+        call, replied = self.writers.find(entry.seq)
+        if replied:
+            self._add_reply(self.calls[replied], dialect, entry.seq, every)
         if entry.parent_seq:
             before, has_visible = self._digests.get(entry.parent_seq, (b"", False))
         else:
@@ -130,14 +139,25 @@ class _Index:
         digest = [before, *digests(before, parts)][-1]
         has_visible = has_visible or bool(parts)
         self._digests[entry.seq] = (digest, has_visible)
-        call, replied = self.writers.find(entry.seq)
         if has_visible and (parts or not replied):  # a reply that is hidden whole is no prefix
             self.rows.append((entry.seq, 0, node_of(digest), call))
         if replied:
             self._ids.setdefault(replied, []).extend(dialect.item_ids(blocks))
 
+    def _add_reply(self, call: GatewayCall, dialect: Dialect, seq: int, parts: Sequence[Part]) -> None:
+        """Add the nodes by which a reply is found by itself, with its last entry."""
+        if seq == call.reply_seq:
+            self._reply.clear()
+        self._reply += parts
+        if seq == call.reply_end:
+            found = alone_nodes(dialect, call, root_of(self.user_id, call.dialect), self._reply)
+            self.rows += [(seq, ALONE - number, node, call.n) for number, node in enumerate(found)]
+
     def name(self, call: GatewayCall) -> None:
-        """Add the ids of the provider's by which a call is found."""
+        """Add what else a call is found by: the provider's ids, and the end of a request without a whole reply."""
+        asked = self._digests.get(call.asked_seq)
+        if not call.is_answered and asked and asked[1]:
+            self.rows.append((call.asked_seq, UNANSWERED, node_of(asked[0]), call.n))
         if call.response_id is None or call.reply_end is None:
             return
         root = root_of(self.user_id, call.dialect)
@@ -147,10 +167,10 @@ class _Index:
 
 
 def _read(entry: Entry) -> tuple[Dialect, Sequence[Any], list[Part]]:
-    """Return an entry's dialect, its blocks, and its visible parts. Raises RowDamaged."""
+    """Return an entry's dialect, its blocks, and its parts. Raises RowDamaged."""
     try:
         name, text = unpack(entry.payload or b"", entry.text)
         dialect, blocks = DIALECTS[name], json.loads(text, strict=False)
-        return dialect, blocks, visible_parts(dialect.stored(entry.role, blocks))
+        return dialect, blocks, dialect.stored(entry.role, blocks)
     except UNREADABLE as error:
         raise damaged(f"entry {entry.seq} of thread {entry.thread_id}", error) from error

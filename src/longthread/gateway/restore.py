@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from longthread.gateway.asked import Asked
-from longthread.gateway.dialects.dialect import Edit
+from longthread.gateway.dialects.dialect import Edit, HiddenMissing
 from longthread.gateway.parts import Anchored
+from longthread.gateway.raw_json import replaced
 from longthread.gateway.recent import ReadItems, Restored
 from longthread.store.gateway import HiddenPart
 
@@ -42,7 +43,29 @@ def restored(asked: Asked, ours: Sequence[HiddenPart], ends: int) -> Asked:
 
 def edited(asked: Asked, hidden: Iterable[Anchored]) -> Asked:
     """Return a request without some hidden parts. All else stays as it is, byte for byte."""
-    return asked.with_items(_items(asked, _edits(asked, (), hidden), 0, len(asked.conversation.cut.spans)))
+    return with_hidden(asked, (), hidden)
+
+
+def with_hidden(asked: Asked, puts: Iterable[HiddenPart], drops: Iterable[Anchored]) -> Asked:
+    """Return a request with some hidden parts put in, and others taken out. All else stays as it is, byte for byte."""
+    items = _items(asked, _edits(asked, puts, drops), 0, len(asked.conversation.cut.spans))
+    return asked.with_items(items, _first(asked.conversation, items))
+
+
+def with_stand_ins(asked: Asked, missing: HiddenMissing) -> Asked | None:
+    """Return a request as the provider takes it without the hidden parts that it misses; None if that changes nothing.
+    Raises ValueError: it cannot be read then."""
+    found = asked
+    for name, text in missing.fields.items():
+        if name in found.fields:
+            found = found.with_field(name, text)
+    if missing.stand_in is not None:
+        cut = found.conversation.cut
+        spans = enumerate(cut.spans[found.frame_count :], found.frame_count)
+        new = [(start, end, missing.stand_in(cut.item(number)).encode()) for number, (start, end) in spans]
+        changes = [each for each in new if each[2] != cut.items[each[0] : each[1]]]
+        found = found.with_items(replaced(cut.items, changes)) if changes else found
+    return found if found is not asked else None
 
 
 def _known(asked: Asked, ours: Sequence[HiddenPart], theirs: Sequence[Anchored]) -> Restored | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, takewhile
 
 from longthread.gateway.asked import Asked
 from longthread.gateway.dialects.dialect import Dialect
@@ -18,6 +18,8 @@ from longthread.store.driver import Transaction
 from longthread.store.gateway import GatewayCall, HiddenPart, KnownNode
 from longthread.store.log import entries_at
 
+UNANSWERED = -1
+"""The place of a node of a request that has no whole reply."""
 _SIBLINGS = 16
 """Equal replies under one parent that are told apart, the newest ones."""
 _NEAR = 8
@@ -147,11 +149,40 @@ async def _replies(tx: Transaction, asked: Asked, own: str | None) -> list[Known
     """Return where conversations of the user have replies that the request ends with, or else any that it holds."""
     end, size = len(asked.nodes), _NEAR
     while end > 0:
-        found = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own)
-        if found:
+        known = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own)
+        found = [each for each in known if each.place == 0]
+        if found or (found := await _unanswered(tx, asked, [each for each in known if each.place == UNANSWERED])):
             return found
         end, size = end - size, 8 * size
     return []
+
+
+async def _unanswered(tx: Transaction, asked: Asked, nodes: Sequence[KnownNode]) -> list[KnownNode]:
+    """Return where the request is asked again, or goes on, whose reply broke off or could not be read. That is the last
+    one of its conversation: otherwise each greeting would go on from the first one that broke off."""
+    for node in sorted(nodes, key=lambda each: (asked.nodes.index(each.node), each.updated_at), reverse=True):
+        there = await calls.position(tx, node.thread_id)
+        last = await calls.find_call(tx, node.thread_id, there.n)
+        if last is None or last.is_answered or last.asked_seq != node.seq or last.tools != asked.tools:
+            continue
+        run = _run_behind(asked, asked.nodes.index(node.node) + 1)
+        if not run or await _has_said(tx, last, run):
+            return [replace(node, call=last.previous, place=0)]
+    return []
+
+
+def _run_behind(asked: Asked, visible: int) -> list[Part]:
+    """Return what the model said behind the first visible parts."""
+    behind = (asked.parts[place] for place in asked.indexed.places[visible:])
+    return list(takewhile(lambda part: part.role == "assistant", behind))
+
+
+async def _has_said(tx: Transaction, call: GatewayCall, run: Sequence[Part]) -> bool:
+    """Whether a broken-off reply begins with what a client shows of it, or the other way round: one may have more."""
+    entries = await entries_at(tx, call.thread_id, reply_seqs(call)) if call.reply_seq is not None else {}
+    ours = "".join(entry.text for _, entry in sorted(entries.items())).strip()
+    theirs = "".join(part.value for part in run if part.kind == "text").strip()
+    return bool(ours and theirs) and (ours.startswith(theirs) or theirs.startswith(ours))
 
 
 async def find_last(tx: Transaction, asked: Asked, thread_id: str, joined: int) -> KnownNode | None:
@@ -163,13 +194,13 @@ async def find_last(tx: Transaction, asked: Asked, thread_id: str, joined: int) 
 
 
 async def _deciding(tx: Transaction, joined: KnownNode, upstream: str, family: str) -> GatewayCall | None:
-    """Return the newest call on the branch that was this upstream's and this family's."""
+    """Return the newest call on the branch that was this upstream's and this family's, with a whole reply."""
     n = joined.call
     while n:
         call = await calls.find_call(tx, joined.thread_id, n)
         if call is None:
             return None
-        if (call.upstream, call.family) == (upstream, family):
+        if call.is_answered and (call.upstream, call.family) == (upstream, family):
             return call
         n = call.previous
     return None
@@ -212,24 +243,26 @@ async def _line(tx: Transaction, call: GatewayCall) -> list[GatewayCall] | None:
 
 async def _hidden_of(tx: Transaction, dialect: Dialect, line: Sequence[GatewayCall] | None) -> list[HiddenPart] | None:
     """Return what each call of a line carried beyond the one before, and what its reply has."""
-    if line is None or any(each.refused or each.reply_seq is None or each.reply_end is None for each in line):
+    if line is None or any(each.refused or not each.is_answered for each in line):
         return None
-    entries = await entries_at(tx, line[0].thread_id, [seq for each in line for seq in _reply(each)])
+    entries = await entries_at(tx, line[0].thread_id, [seq for each in line for seq in reply_seqs(each)])
     found: list[HiddenPart] = []
     for each in line:
-        own = [entries[seq] for seq in _reply(each) if seq in entries]
-        if len(own) != len(_reply(each)):
+        own = [entries[seq] for seq in reply_seqs(each) if seq in entries]
+        if len(own) != len(reply_seqs(each)):
             return None
-        found += [*each.hidden, *hidden_in(own, dialect, each.asked)]
+        parts, raws = read_entries(own, dialect)
+        found += [*each.hidden, *(hidden_part(part, raws[part.part.place]) for part in anchored(parts, each.asked))]
     return found
 
 
-def _reply(call: GatewayCall) -> range:
+def reply_seqs(call: GatewayCall) -> range:
+    """Return the seqs of a reply's entries."""
     return range(call.reply_seq or 0, (call.reply_end or 0) + 1)
 
 
-def hidden_in(entries: Sequence[Entry], dialect: Dialect, start: int) -> list[HiddenPart]:
-    """Return the hidden parts of a reply's entries. `start` is the number of its first visible part."""
+def read_entries(entries: Sequence[Entry], dialect: Dialect) -> tuple[list[Part], list[str]]:
+    """Return the parts of a reply's entries, and the JSON texts of its blocks, in which a part's `place` counts."""
     parts: list[Part] = []
     raws: list[str] = []
     for entry in entries:
@@ -237,7 +270,7 @@ def hidden_in(entries: Sequence[Entry], dialect: Dialect, start: int) -> list[Hi
         own = dialect.stored(entry.role, [value for value, _ in blocks])
         parts += [part._replace(place=len(raws) + part.place) for part in own]
         raws += [text for _, text in blocks]
-    return [hidden_part(each, raws[each.part.place]) for each in anchored(parts, start)]
+    return parts, raws
 
 
 def hidden_part(each: Anchored, block: str) -> HiddenPart:

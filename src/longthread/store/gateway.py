@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from longthread.store.log import now
 from longthread.store.log_rows import micros_of, time_at
 
 _OF_FRAMES = ("dialect", "upstream", "family", "model")
-_ELSEWHERE = frozenset({*_OF_FRAMES, "refused", "usage"})
+_ELSEWHERE = frozenset({*_OF_FRAMES, "refused", "usage", "broken"})
 _DEFLATED = b"\x01"
 
 HiddenPart = tuple[int, bool, str]
@@ -27,7 +27,7 @@ HiddenPart = tuple[int, bool, str]
 @dataclass(frozen=True, slots=True)
 class KnownNode:
     """An entry at whose end a prefix ends. `call` is the last call whose reply is in the prefix, or 0; `tip` is the
-    thread's."""
+    thread's. With another `place` than 0 it stands for something else: see `gateway_nodes`."""
 
     node: int
     thread_id: str
@@ -35,11 +35,15 @@ class KnownNode:
     call: int
     updated_at: str = ""
     tip: int = 0
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayCall:
-    """A call of a model through the gateway: the columns of `gateway_calls`, its hidden parts decoded."""
+    """A call of a model through the gateway: the columns of `gateway_calls`, its hidden parts decoded.
+
+    `broken` says why the reply broke off, in a word; empty: it is whole, or could not be read.
+    """
 
     thread_id: str
     n: int
@@ -67,6 +71,12 @@ class GatewayCall:
     started_at: str
     elapsed_ms: int
     refused: bool = False
+    broken: str = ""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its reply is whole."""
+        return self.reply_seq is not None and not self.broken
 
 
 async def known_replies(tx: Transaction, user_id: str, nodes: Sequence[int], own: str | None = None) -> list[KnownNode]:
@@ -91,6 +101,12 @@ async def calls_until(tx: Transaction, thread_id: str, n: int) -> dict[int, Gate
     """Return a thread's calls up to number `n`, by number."""
     rows = await tx.fetch("select_gateway_calls", thread_id=thread_id, n=n)
     return {int(row["n"]): _call_of(row) for row in rows}
+
+
+async def calls_among(tx: Transaction, thread_id: str, numbers: Collection[int]) -> list[GatewayCall]:
+    """Return those of a thread's calls that have these numbers."""
+    rows = await tx.fetch("select_gateway_calls_among", thread_id=thread_id, numbers=dump(sorted(numbers)))
+    return [_call_of(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +142,7 @@ async def add_call(tx: Transaction, call: GatewayCall) -> None:
     values = {name: getattr(call, name) for name in GatewayCall.__dataclass_fields__ if name not in _ELSEWHERE}
     values |= {
         "hidden": _packed(call.hidden) if call.hidden else None,
-        "head": _packed_head(call.usage, call.head),
+        "head": _packed_head(call.usage, call.head, call.broken),
         "started_at": micros_of(call.started_at),
     }
     await tx.later("insert_gateway_call", **values)
@@ -185,14 +201,16 @@ async def forget_names(tx: Transaction, thread_id: str, n: int) -> None:
     """Delete the ids of the provider's by which a call is found."""
     call = await find_call(tx, thread_id, n)
     await tx.run("delete_response_nodes", thread_id=thread_id, call=n)
-    await tx.run("forget_response", thread_id=thread_id, n=n, head=_packed_head(call.usage, {}) if call else None)
+    await tx.run(
+        "forget_response", thread_id=thread_id, n=n, head=_packed_head(call.usage, {}, call.broken) if call else None
+    )
 
 
 @decoder
 def _call_of(row: Row) -> GatewayCall:
-    values = {name: row[name] for name in GatewayCall.__dataclass_fields__}
+    values = {name: row[name] for name in GatewayCall.__dataclass_fields__ if name != "broken"}
     values["hidden"] = [tuple(each) for each in _unpacked(row["hidden"])] if row["hidden"] else []
-    values["usage"], values["head"] = _head_of(row)
+    values["usage"], values["head"], values["broken"] = _head_of(row)
     values["started_at"] = time_at(row["started_at"])
     values["refused"] = bool(row["refused"])
     if values["dialect"] is None:
@@ -200,20 +218,22 @@ def _call_of(row: Row) -> GatewayCall:
     return GatewayCall(**values)
 
 
-def _packed_head(usage: Mapping[str, Any], head: Mapping[str, Any]) -> bytes | None:
-    """Return a reply's usage, and the fields of it that go with it, with null for the same usage among them."""
-    if not usage and not head:
+def _packed_head(usage: Mapping[str, Any], head: Mapping[str, Any], broken: str) -> bytes | None:
+    """Return a reply's usage, the fields of it that go with it, with null for the same usage among them, and why it
+    broke off."""
+    if not usage and not head and not broken:
         return None
     is_same = bool(usage) and head.get("usage") == usage
-    return _packed([usage, {**head, "usage": None} if is_same else head] if head else [usage])
+    own = {**head, "usage": None} if is_same else head
+    return _packed([usage, own, broken] if broken else [usage, own] if own else [usage])
 
 
-def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+def _head_of(row: Row) -> tuple[dict[str, Any], dict[str, Any], str]:
     found = _unpacked(row["head"]) if row["head"] else [{}]
     if row["usage"] is not None:  # from before version 37
-        return json.loads(row["usage"]), found if isinstance(found, dict) else {}
-    usage, head = found if len(found) > 1 else (*found, {})
-    return usage, head | {"usage": usage} if usage and head.get("usage", usage) is None else head
+        return json.loads(row["usage"]), (found if isinstance(found, dict) else {}), ""
+    usage, head, broken = found[0], found[1] if len(found) > 1 else {}, found[2] if len(found) > 2 else ""
+    return usage, head | {"usage": usage} if usage and head.get("usage", usage) is None else head, broken
 
 
 def _packed(value: Any) -> bytes:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
+from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
 from longthread.gateway.parts import Part, text_bytes, visible_json
 from longthread.gateway.raw_json import Value, element_texts, members, replaced, spelled
 from longthread.gateway.sse import event_data
@@ -20,6 +20,7 @@ _PLACE = re.compile(r"messages\.(\d+)\.content\.(\d+)")
 _ABOUT_HIDDEN = re.compile(
     r"`?signature`?|redacted_thinking|thinking\.signature|`thinking`|prefix.?mismatch|block_binding", re.IGNORECASE
 )
+_EXPECTED = re.compile(r"expected `?(?:redacted_)?thinking`?.*but found", re.IGNORECASE | re.DOTALL)
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _OWN_ERRORS = {
     400: "invalid_request_error",
@@ -86,9 +87,18 @@ class Anthropic:
     def frame_items(self, items: Sequence[Any]) -> int:
         return 0
 
-    def asks_hidden(self, fields: RequestFields) -> bool:
+    def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
         thinking = fields["thinking"].value if "thinking" in fields else None
+        if thinking is None:
+            return by_default
         return isinstance(thinking, dict) and thinking.get("type", "disabled") != "disabled"
+
+    def binds_prefix(self, part: Part) -> bool:
+        """A signed block, or one that only the provider reads."""
+        return bool(part.value) or (part.hidden or b"").startswith(b"redacted_thinking")
+
+    def belongs_to(self, block: str) -> Belonging:
+        return "message"
 
     def pins_errors(self, fields: RequestFields) -> bool:
         thinking = fields["thinking"].value if "thinking" in fields else None
@@ -145,6 +155,12 @@ class Anthropic:
             return None
         place = _PLACE.search(message)
         return HiddenRefused(int(place[1]), int(place[2])) if place else HiddenRefused()
+
+    def missing(self, body: bytes) -> HiddenMissing | None:
+        """A turn with calls, made elsewhere or without thinking, cannot go on with it: this call goes without."""
+        if not _EXPECTED.search(error_message(body)):
+            return None
+        return HiddenMissing("thinking is off for this call", {"thinking": '{"type":"disabled"}'})
 
     def error(self, status: int, code: str, message: str) -> bytes:
         error: dict[str, Any] = {"type": _OWN_ERRORS.get(status, "api_error"), "message": message}

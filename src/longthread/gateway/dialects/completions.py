@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
 from longthread.gateway.dialects.chunks import message_of
-from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
-from longthread.gateway.parts import Part, text_bytes, visible_json
+from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
+from longthread.gateway.parts import Part, loose_text_bytes, text_bytes, visible_json
 from longthread.gateway.raw_json import Value, element_texts, field_block, field_value, members, spelled, with_members
 from longthread.model.entry import Role
 
@@ -35,7 +35,8 @@ _HIDDEN_BLOCKS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 _OF_CALL = "extra_content"
 """A call's field that only providers read: Gemini's signature."""
 _CALLS, _CALL_HIDDEN = "tool_calls", f"tool_calls.{_OF_CALL}"
-_STAND_INS = frozenset({"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"})
+_STAND_IN = "skip_thought_signature_validator"
+_STAND_INS = frozenset({_STAND_IN, "context_engineering_is_the_way_to_go"})
 """What clients send to Gemini for a signature that they do not have ("Thought signatures", ai.google.dev)."""
 _LISTS = frozenset({"content", _CALLS})
 _INVISIBLE = frozenset({"cache_control"})
@@ -44,6 +45,7 @@ _INVALID = re.compile(
     r"invalid|not valid|corrupt|malformed|mismatch|modified|altered|not what|verif|decrypt|decode", re.IGNORECASE
 )
 _MISSING = re.compile(r"missing|must be passed back|required", re.IGNORECASE)
+_ABOUT_SIGNATURE = re.compile(r"thought.?signature", re.IGNORECASE)
 
 
 class _Slot(NamedTuple):
@@ -98,11 +100,20 @@ class Completions:
         roles = (item.get("role") if isinstance(item, dict) else None for item in items)
         return next((number for number, role in enumerate(roles) if role not in _INSTRUCTIONS), len(items))
 
-    def asks_hidden(self, fields: RequestFields) -> bool:
+    def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
         """Whether the model may think: requests seldom say that it does, and some that it does not."""
         asked = {name: found.value for name, found in fields.items()}
         template = asked.get("chat_template_kwargs")
         return not any(_is_off(each) for each in (asked, template if isinstance(template, dict) else {}))
+
+    def binds_prefix(self, part: Part) -> bool:
+        """What proxies of Anthropic's models add, and signed blocks of thinking."""
+        key = part.hidden or b""
+        is_signed = bool(part.value) and key.startswith(b"{")
+        return is_signed or key.startswith(b"thinking_blocks ") or b'"format":"anthropic-' in key
+
+    def belongs_to(self, block: str) -> Belonging:
+        return "part" if _is_field(block) == _CALL_HIDDEN else "message"
 
     def pins_errors(self, fields: RequestFields) -> bool:
         return False
@@ -145,6 +156,17 @@ class Completions:
         if not _ABOUT_HIDDEN.search(message) or not _INVALID.search(message) or _MISSING.search(message):
             return None
         return HiddenRefused()
+
+    def missing(self, body: bytes) -> HiddenMissing | None:
+        """Vendors take an empty text for reasoning that was never there, and Gemini a stand-in for a signature."""
+        message = error_message(body)
+        if not _MISSING.search(message):
+            return None
+        if _ABOUT_SIGNATURE.search(message):
+            return HiddenMissing("a call has Gemini's stand-in for a signature", stand_in=_with_stand_in)
+        if "reasoning_content" in message:
+            return HiddenMissing("calls without reasoning say that it is empty", stand_in=_with_empty_reasoning)
+        return None
 
     def error(self, status: int, kind: str, message: str) -> bytes:
         kind = kind or ("invalid_request_error" if status < 500 else "server_error")
@@ -227,7 +249,7 @@ def _raw_block(slot: _Slot, raw: str, fields: Mapping[str, Value]) -> str:
 
 def _part(role: Role, number: int, place: int, block: Any) -> Part | None:
     if isinstance(block, str):
-        return Part(role, "text", text_bytes(block), None, number, place, block) if block else None
+        return Part(role, "text", loose_text_bytes(block), None, number, place, block) if block else None
     if not isinstance(block, dict):
         raise ValueError("A block of a message is no object.")
     if role == "tool":
@@ -239,7 +261,7 @@ def _part(role: Role, number: int, place: int, block: Any) -> Part | None:
         text = block.get("text")
         if not isinstance(text, str):
             raise ValueError("A text block has no text.")
-        return Part(role, "text", text_bytes(text), None, number, place, text) if text else None
+        return Part(role, "text", loose_text_bytes(text), None, number, place, text) if text else None
     if kind == "refusal":
         return _field_part(role, number, place, "refusal", block.get("refusal"))
     if role == "assistant" and kind in _HIDDEN_BLOCKS:
@@ -299,6 +321,26 @@ def _signature(value: Any) -> str | None:
         return None
     found = value.get("thought_signature") or value.get("signature") or _signature(value.get("google"))
     return found if isinstance(found, str) and found not in _STAND_INS else None
+
+
+def _with_empty_reasoning(raw: str) -> str:
+    """Return a message with an empty reasoning, if it has calls and none."""
+    message = json.loads(raw, strict=False)
+    if message.get("role") != "assistant" or not message.get(_CALLS) or message.get("reasoning_content") is not None:
+        return raw
+    return with_members(raw, {"reasoning_content": '""'})
+
+
+def _with_stand_in(raw: str) -> str:
+    """Return a message whose first call has a stand-in for a signature, if none of its calls has a signature."""
+    message = json.loads(raw, strict=False)
+    calls = message.get(_CALLS) if message.get("role") == "assistant" else None
+    if not isinstance(calls, list) or not calls or any(isinstance(call, dict) and call.get(_OF_CALL) for call in calls):
+        return raw
+    found = dict(members(raw))[_CALLS]
+    first, *rest = (text for _, text in element_texts(raw, found.start))
+    first = with_members(first, {_OF_CALL: spelled({"google": {"thought_signature": _STAND_IN}})})
+    return with_members(raw, {_CALLS: f"[{','.join([first, *rest])}]"})
 
 
 def _is_off(asked: Mapping[str, Any]) -> bool:

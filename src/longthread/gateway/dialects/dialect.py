@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from longthread.gateway.parts import Part
 from longthread.gateway.raw_json import Value
@@ -59,6 +59,26 @@ class HiddenRefused:
     marks: Sequence[bytes] = ()
 
 
+Belonging = Literal["message", "part", "pair"]
+"""What a hidden part of a reply belongs to: the whole message; one visible part, with which it goes; or one without
+which nothing of the reply may be put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenMissing:
+    """What a provider accepts of a request in which hidden parts are missing that nobody has.
+
+    Attributes:
+        note: what is done about it.
+        fields: other JSON texts of the request's fields.
+        stand_in: gives a message with the vendor's own stand-ins, if there are any.
+    """
+
+    note: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    stand_in: Callable[[str], str] | None = None
+
+
 class Dialect(Protocol):
     """One provider's way to write conversations. Pure, and without state."""
 
@@ -108,8 +128,17 @@ class Dialect(Protocol):
         """Return how many messages at the beginning are instructions, and belong to the frame."""
         ...
 
-    def asks_hidden(self, fields: RequestFields) -> bool:
-        """Return whether hidden parts may be put into the request."""
+    def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
+        """Return whether hidden parts may be put into the request. `by_default`: the model thinks unless it is told not
+        to."""
+        ...
+
+    def binds_prefix(self, part: Part) -> bool:
+        """Return whether a hidden part of an unknown model's is bound to all that went before."""
+        ...
+
+    def belongs_to(self, block: str) -> Belonging:
+        """Return what a hidden part, as its block's JSON text, belongs to if it is bound to its call."""
         ...
 
     def pins_errors(self, fields: RequestFields) -> bool:
@@ -130,6 +159,10 @@ class Dialect(Protocol):
 
     def refusal(self, body: bytes) -> HiddenRefused | None:
         """Return what a 400 says about hidden parts, or None if it is about something else."""
+        ...
+
+    def missing(self, body: bytes) -> HiddenMissing | None:
+        """Return what to do if a 400 says that hidden parts are missing, or None if it is about something else."""
         ...
 
     def error(self, status: int, code: str, message: str) -> bytes:

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
-from longthread.gateway.dialects.dialect import Edit, HiddenRefused, Reply, RequestFields
-from longthread.gateway.parts import Part, text_bytes, visible_json
+from longthread.gateway.dialects.dialect import Belonging, Edit, HiddenMissing, HiddenRefused, Reply, RequestFields
+from longthread.gateway.parts import Part, loose_text_bytes, text_bytes, visible_json
 from longthread.gateway.raw_json import (
     Value,
     element_texts,
@@ -123,10 +123,17 @@ class Responses:
                 return number
         return len(items)
 
-    def asks_hidden(self, fields: RequestFields) -> bool:
+    def asks_hidden(self, fields: RequestFields, *, by_default: bool = False) -> bool:
         """Models reason unless they are told not to, and take their reasoning back."""
         reasoning = fields["reasoning"].value if "reasoning" in fields else None
         return not (isinstance(reasoning, dict) and reasoning.get("effort") == "none")
+
+    def binds_prefix(self, part: Part) -> bool:
+        return False
+
+    def belongs_to(self, block: str) -> Belonging:
+        """Reasoning is refused without the item that followed it, and the other way round."""
+        return "part" if _is_field(_decode(block)) else "pair"
 
     def pins_errors(self, fields: RequestFields) -> bool:
         return False
@@ -177,6 +184,9 @@ class Responses:
         if cut := _CONTENT_FAILED.search(message):
             return HiddenRefused(marks=[b"\x00" + cut["start"].encode(), cut["end"].encode() + b"\x00"])
         return HiddenRefused() if b'"invalid_encrypted_content"' in body else None
+
+    def missing(self, body: bytes) -> HiddenMissing | None:
+        return None
 
     def error(self, status: int, code: str, message: str) -> bytes:
         shown = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
@@ -261,7 +271,7 @@ def _marked(*values: str) -> bytes:
 
 def _content(role: Role, number: int, place: int, block: Any) -> list[Part]:
     if isinstance(block, str):
-        return [Part(role, "text", text_bytes(block), None, number, place, block)] if block else []
+        return [Part(role, "text", loose_text_bytes(block), None, number, place, block)] if block else []
     if not isinstance(block, dict):
         raise ValueError("A part of a message is no object.")
     kind = block.get("type")

@@ -62,11 +62,14 @@ class GatewayContract(Contract):
 
     async def test_a_call_is_given_back_as_it_was(self, store: Driver) -> None:
         second = replace(CALL, n=2, tools=5, hidden=[], hidden_hash=None, reply_seq=None, reply_end=None, head={})
+        second = replace(second, broken="client")
         await kept(store, CALL, second, replace(second, n=3, tools=6))
         async with store.reading() as tx:
             assert await calls.find_call(tx, "t", 1) == CALL
             assert await calls.find_call(tx, "t", 9) is None
             assert await calls.calls_until(tx, "t", 2) == {1: CALL, 2: second}
+            assert await calls.calls_among(tx, "t", [2, 1, 9]) == [CALL, second]
+            assert await calls.calls_among(tx, "nobody", [1]) == []
             assert await calls.position(tx, "t") == GatewayPosition(3, 5, has_frame=False, has_node=False)
             assert await calls.position(tx, "nobody") == GatewayPosition(0, 0, has_frame=False, has_node=False)
             assert await calls.find_frame(tx, "t", "f") == {"system": '"Be brief."'}
@@ -99,7 +102,8 @@ class GatewayContract(Contract):
                 (_LAST, "t", 2, 1, 2)
             ]
             assert await calls.known_replies(tx, "another", [_FIRST, _LAST]) == []
-            assert [each.seq for each in await calls.thread_nodes(tx, "t", [_LAST, 5])] == [2]
+            assert [(each.seq, each.place) for each in await calls.known_replies(tx, USER, [77])] == [(2, 1)]
+            assert [each.seq for each in await calls.thread_nodes(tx, "t", [_LAST, 77, 5])] == [2]
             assert await calls.thread_nodes(tx, "other", [_LAST]) == []
 
     async def test_of_a_reply_in_many_conversations_the_newest_and_the_own_are_found(self, store: Driver) -> None:

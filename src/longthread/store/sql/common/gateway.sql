@@ -2,10 +2,10 @@
 -- Those of one conversation and the newest few others: what many conversations have in common has as many rows. The nodes
 -- are found first (MATERIALIZED, CROSS): otherwise a planner without statistics reads all conversations of the user.
 WITH n AS MATERIALIZED (
-    SELECT thread, node, seq, call FROM gateway_nodes WHERE node AMONG_NUMBERS[:nodes] AND call > 0
+    SELECT thread, node, seq, call, place FROM gateway_nodes WHERE node AMONG_NUMBERS[:nodes] AND call > 0
 )
-SELECT node, thread_id, seq, call, updated_at, tip FROM (
-    SELECT n.node, t.id AS thread_id, n.seq, n.call, t.updated_at, t.tip,
+SELECT node, thread_id, seq, call, place, updated_at, tip FROM (
+    SELECT n.node, t.id AS thread_id, n.seq, n.call, n.place, t.updated_at, t.tip,
            row_number() OVER (
                PARTITION BY n.node
                ORDER BY CASE WHEN t.id = CAST(:own AS TEXT) THEN 0 ELSE 1 END, t.updated_at DESC, n.seq DESC
@@ -18,7 +18,7 @@ WHERE newest <= 32;
 
 -- name: select_thread_nodes quick
 SELECT n.node, n.seq, n.call, t.tip FROM gateway_nodes n JOIN threads t ON t.number = n.thread
-WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.seq >= t.first_seq
+WHERE t.id = :thread_id AND n.node AMONG_NUMBERS[:nodes] AND n.place = 0 AND n.seq >= t.first_seq
   AND (t.expires_at IS NULL OR t.expires_at > :now);
 
 -- name: select_gateway_call quick
@@ -36,6 +36,14 @@ SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialec
        c.refused, c.usage, c.head, c.started_at, c.elapsed_ms
 FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND f.id = c.frame
 WHERE c.thread_id = :thread_id AND c.n <= :n ORDER BY c.n;
+
+-- name: select_gateway_calls_among
+SELECT c.thread_id, c.n, c.response_id, coalesce(c.dialect, f.dialect) AS dialect, coalesce(c.upstream, f.upstream) AS upstream,
+       coalesce(c.family, f.family) AS family, coalesce(c.model, f.model) AS model, c.frame, c.tools, c.status, c.asked_seq,
+       c.reply_seq, c.reply_end, c.asked, c.ends, c.previous, c.base, c.hidden, c.hidden_hash, c.restored, c.dropped,
+       c.refused, c.usage, c.head, c.started_at, c.elapsed_ms
+FROM gateway_calls c LEFT JOIN gateway_frames f ON f.thread_id = c.thread_id AND f.id = c.frame
+WHERE c.thread_id = :thread_id AND c.n AMONG_NUMBERS[:numbers] ORDER BY c.n;
 
 -- name: select_gateway_position quick
 -- The thread's last call, the tools of its first one that had any, and whether a frame, a node and a live run are there.

@@ -588,9 +588,9 @@ CREATE TABLE gateway_frames (
 -- `[[part, behind it, field or null, JSON text], …]`, compressed. `hidden_hash` is the hash of all up to this reply's end.
 -- `previous` is the call whose reply came before on the branch. A provider refused the hidden parts of a `refused` reply.
 --
--- `head` is what else the reply said: `[usage, the other fields]`, compressed. `response_id` is the provider's id, if the
--- reply may be asked for by it. `started_at` counts microseconds from 1970. NULL since version 37: `dialect`, `upstream`,
--- `family` and `model`, which the frame has, and `usage`.
+-- `head` is what else the reply said: `[usage, the other fields, why it broke off]`, compressed. `response_id` is the
+-- provider's id, if the reply may be asked for by it. `started_at` counts microseconds from 1970. NULL since version 37:
+-- `dialect`, `upstream`, `family` and `model`, which the frame has, and `usage`.
 CREATE TABLE gateway_calls (
     thread_id   TEXT NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     n           BIGINT NOT NULL,
@@ -622,8 +622,10 @@ CREATE TABLE gateway_calls (
 ) WITHOUT ROWID;
 
 -- Where a prefix of a conversation is: `node` stands for all visible parts up to the end of an entry. `call` is the last one
--- whose reply is in the prefix, 0 if none is. With a `place` above 0, `node` stands for an id of the provider's. All of it
--- can be computed from the entries and the calls. There are several rows a request: the thread is its number, not its id.
+-- whose reply is in the prefix, 0 if none is. With a `place` above 0, `node` stands for an id of the provider's; with -1 for
+-- the prefix that call `call` asked and that has no whole reply; with -2 for a reply by itself, and with a lower one for an
+-- id of its calls. All of it can be computed from the entries and the calls. There are several rows a request: the thread is
+-- its number, not its id.
 CREATE TABLE gateway_nodes (
     thread BIGINT NOT NULL REFERENCES threads (number) ON DELETE CASCADE,
     seq    BIGINT NOT NULL,
