@@ -42,10 +42,15 @@ def queries(dialect: str) -> Queries:
     found = Queries()
     for folder in ("common", dialect):
         for name, kind, sql in _read_folder(files("longthread.store") / "sql" / folder):
-            found[name] = _WORD.sub(lambda word: _WORDS[word[1]][dialect == "postgres"].format(word[2]), sql)
+            found[name] = spelled_out(sql, dialect)
             if kind:
                 (found.quick if kind == "quick" else found.bulky).add(name)
     return found
+
+
+def spelled_out(sql: str, dialect: str) -> str:
+    """Return SQL with a dialect's own in place of the words."""
+    return _WORD.sub(lambda word: _WORDS[word[1]][dialect == "postgres"].format(word[2]), sql)
 
 
 _IS_UUID = f"length({{0}}) = 36 AND substr({{0}}, -8) GLOB '{8 * '[0-9a-f]'}'"

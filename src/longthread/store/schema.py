@@ -6,6 +6,9 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from longthread.model.memory import ANALYST
+from longthread.store.queries import spelled_out
+
 _TEXT = re.compile(r"\b(?:TEXT(?:\[\])?|VARCHAR\(\d+\))")
 _VECTOR = re.compile(r"\bVECTOR\b(?:\(\d+\))?")
 _ROWLESS = " WITHOUT ROWID"
@@ -23,6 +26,55 @@ _SQLITE = {
     "VECTOR": "BLOB",
 }
 """SQLite types other than TEXT."""
+_DEFAULTS = {
+    "gen_random_uuid()": """(
+        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
+            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))))""",
+    "now()": "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))",
+}
+_ZONE = "CASE WHEN substr({0}, -6) GLOB '[+-]??:??' THEN substr({0}, -6) ELSE '' END"
+_WHOLE = "substr({0}, 1, instr({0}, '.') - 1)"
+_MICROS = "printf('%06d', round(CAST('0.' || substr({0}, instr({0}, '.') + 1, 6) AS REAL) * 1000000))"
+_TIME = f"""(CASE typeof({{0}}) WHEN 'null' THEN NULL WHEN 'text' THEN
+        strftime('%Y-%m-%dT%H:%M:%S', CASE WHEN instr({{0}}, '.') > 0 THEN {_WHOLE} || {_ZONE} ELSE {{0}} END) || '.'
+        || CASE WHEN instr({{0}}, '.') > 0 THEN {_MICROS} ELSE '000000' END || '+00:00'
+    ELSE strftime('%Y-%m-%dT%H:%M:%f000+00:00', {{0}} / CASE WHEN abs({{0}}) > 1e11 THEN 1000.0 ELSE 1 END,
+                  'unixepoch') END)"""
+"""A time of text, or of seconds or milliseconds since 1970."""
+_MESSAGE = """(SELECT group_concat(fullkey || ' ' || type || ' ' || coalesce(atom, ''), char(31)) FROM (
+        SELECT * FROM json_tree(m.value) ORDER BY fullkey))"""
+"""A message in one form, however its JSON is written."""
+_MESSAGES = "SELECT m.key, {} AS message FROM json_each({}.authoritative_history) m"
+_SHORTHAND = {
+    "ANALYST": f"'{ANALYST}'",
+    "BLOCKS_TEXT": """coalesce(CASE json_type({0}, '$.content') WHEN 'text' THEN json_extract({0}, '$.content')
+        WHEN 'array' THEN (SELECT group_concat(CASE b.type WHEN 'text' THEN b.value WHEN 'object' THEN
+            CASE WHEN coalesce(json_extract(b.value, '$.type'), 'text') = 'text'
+                 THEN json_extract(b.value, '$.text') END
+        END, '') FROM json_each({0}, '$.content') b) END, '')""",
+    "CALL_ARGS": """coalesce(nullif(trim(coalesce(json_extract({0}, '$.function.arguments'),
+        json_extract({0}, '$.arguments'), json_extract({0}, '$.args'), json_extract({0}, '$.input'))), ''), '{{}}')""",
+    "CALL_NAME": "coalesce(json_extract({0}, '$.function.name'), json_extract({0}, '$.name'))",
+    "ENTRY_SEQ": """(SELECT e.seq FROM entries e WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id]
+        = THREAD_KEY[{0}] || ENTRY_KEY[{1}] AND e.thread_id || '' = {0} AND e.id = {1})""",
+    "IS_FINISH": "(json_extract(NEW.step_data, '$.action') = 'finish')",
+    "IS_SAID": "EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = NEW.thread_id AND instr(e.text, NEW.chunk) > 0)",
+    "LAST_RUN": """(SELECT r.id || ' ' || CASE WHEN r.status = 'running' AND r.waiting_since IS NOT NULL THEN 'waiting'
+        ELSE r.status END FROM runs r WHERE r.thread_id = {0} ORDER BY r.id DESC LIMIT 1)""",
+    "NOW": "strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
+    "RANDOM_UUID": _DEFAULTS["gen_random_uuid()"],
+    "SAME_MESSAGES": f"""(SELECT coalesce(min(key), json_array_length(OLD.authoritative_history)) FROM (
+        SELECT key FROM ({_MESSAGES.format(_MESSAGE, "OLD")} UNION ALL {_MESSAGES.format(_MESSAGE, "NEW")})
+        GROUP BY key HAVING count(*) < 2 OR min(message) <> max(message)))""",
+    "STEP_TIME": """coalesce(STORED_TIME[NEW.created_at], STORED_TIME[json_extract(NEW.step_data, '$.timestamp')],
+        NOW[])""",
+    "STORED_TIME": _TIME,
+    "TEXT_LIST": """({0} IS NULL OR CASE WHEN json_valid({0}) THEN json_type({0}) = 'array'
+        AND NOT EXISTS (SELECT 1 FROM json_each({0}) j WHERE j.type <> 'text') ELSE FALSE END)""",
+    "TITLE": "nullif(substr(trim(replace(replace({0}, char(13), ''), char(10), ' ')), 1, 50), '')",
+}
+"""SQL that SQLite's triggers repeat: they have neither variables nor functions of ours."""
+_SHORT = re.compile(rf"\b({'|'.join(_SHORTHAND)})\[([^\[\]]*)\]")
 _CHECKS = {
     "BOOLEAN": "{0} IN (FALSE, TRUE)",
     "JSONB": "json_valid({0})",
@@ -30,12 +82,6 @@ _CHECKS = {
     "VARCHAR": "length({0}) <= 100",
 }
 """SQLite checks that replace PostgreSQL's types."""
-_DEFAULTS = {
-    "gen_random_uuid()": """(
-        lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-'
-            || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))))""",
-    "now()": "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))",
-}
 
 
 @cache
@@ -45,6 +91,8 @@ def schema(dialect: str, part: str) -> str:
     PostgreSQL's has two more, for the first vector: `pgvector` adds the extension, `vectors` what depends on it.
     """
     own = _read(dialect, part)
+    if part == "views":
+        return own + _spelled(_read(dialect, "writes"), dialect)
     if part != "tables":
         return own
     tables = _read("common", part)
@@ -53,6 +101,13 @@ def schema(dialect: str, part: str) -> str:
     # Independent of the database's collation. `vectors` makes vectors of bytes, where there is pgvector.
     ours = _VECTOR.sub("BYTEA", _TEXT.sub(r'\g<0> COLLATE "C"', tables).replace(_ROWLESS, ""))
     return _read(dialect, "extensions") + ours + own
+
+
+def _spelled(sql: str, dialect: str) -> str:
+    """Spell out the words of triggers, the inner ones first."""
+    while dialect == "sqlite" and _SHORT.search(sql):
+        sql = _SHORT.sub(lambda word: _SHORTHAND[word[1]].format(*word[2].split("; ")), sql)
+    return spelled_out(sql, dialect)
 
 
 def _column_of_sqlite(found: re.Match[str]) -> str:

@@ -17,6 +17,8 @@ from longthread.store.log_rows import of_thread
 
 UNWRITTEN = "unwritten"
 """Key beside a digest: the previous summary, from which a model is to continue; empty if there was none."""
+WRITTEN = "written"
+"""The model of a summary that a person or another program wrote: passes add to it, and never make it again."""
 TOPICS = 20
 """Maximum number of listed topics per thread, the most mentioned first."""
 
@@ -25,7 +27,8 @@ TOPICS = 20
 class ThreadSummary:
     """A summary of `message_count` entries of a branch, from `first_seq` to `last_seq`, the mark.
 
-    `model` wrote it; None: it is the digest, also stored as data. `topics` are read only for a view, a model summary's
+    `model` wrote it; None: it is the digest, also stored as data. One that another program stored tells of what was
+    before the first entry: its mark is 0. `topics` are read only for a view, a model summary's
     `digest` only for a pass. `unwritten`: a digest that a model must still replace.
     """
 
@@ -53,7 +56,7 @@ class Summarised:
 
 
 async def find(tx: Transaction, thread_id: str) -> ThreadSummary | None:
-    """Return a thread's summary with topics; None without a summary or mark."""
+    """Return a thread's summary with topics; None without a summary."""
     row = await one(tx, "select_summary", thread_id=thread_id, topics=TOPICS)
     return _kept(row, thread_id) if row else None
 
@@ -69,17 +72,15 @@ async def find_thread(tx: Transaction, thread_id: str) -> Summarised | None:
     return Summarised(row["user_id"], *position, incarnation.birth_id(row["incarnation"]), kept)
 
 
-def _kept(row: Row, thread_id: str) -> ThreadSummary | None:
-    if row["last_seq"] is None:
-        return None  # another program's, without its last entry
+def _kept(row: Row, thread_id: str) -> ThreadSummary:
     with Decoding(thread_id, "the summary up to entry", row["last_seq"]):
         return ThreadSummary(
             summary=row["summary"],
             message_count=int(row["message_count"] or 0),
             config_hash=row["config_hash"],
             first_seq=int(row["first_seq"] or 1),
-            last_seq=int(row["last_seq"]),
-            model=row["model"],
+            last_seq=int(row["last_seq"] or 0),
+            model=row["model"] if row["last_seq"] is not None else WRITTEN,
             digest=json.loads(row["digest"] or "{}"),
             topics=tuple(json.loads(row.get("topics") or "[]")),
             unwritten=bool(row["unwritten"]),

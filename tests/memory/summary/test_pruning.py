@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -302,14 +303,32 @@ async def test_a_conversation_that_went_elsewhere_meanwhile_keeps_what_it_had(st
     assert await kept_of(store, "t") is None
 
 
-async def test_a_summary_of_somebody_elses_program_has_no_mark(store: Driver) -> None:
+async def test_a_summary_of_somebody_elses_program_is_shown_and_added_to(store: Driver) -> None:
     await talk(store, "t", 12)
     async with store.writing() as tx:
-        await tx.run(Sql("INSERT INTO conversation_summaries (thread_id, summary) VALUES ('t', 'theirs')"))
+        await tx.run(
+            Sql("INSERT INTO conversation_summaries (thread_id, summary) VALUES ('t', 'Theirs: 预算是700元.')")
+        )
     async with store.reading() as tx:
-        assert await summaries.find(tx, "t") is None
-        assert (await summaries.compressed(tx, "t")).summary == "theirs"
-    assert (await pass_over(store)).message_count == 28
+        assert (await summaries.compressed(tx, "t")).summary == "Theirs: 预算是700元."
+    before = await kept_of(store, "t")
+    assert (before.summary, before.last_seq) == ("Theirs: 预算是700元.", 0)
+    kept = await pass_over(store)
+    assert kept.message_count == 28
+    assert kept.summary.startswith("Theirs: 预算是700元.\n\n")
+
+
+async def test_a_summary_that_a_person_changed_is_not_made_again(store: Driver) -> None:
+    await talk(store, "t", 12)
+    kept = await pass_over(store)
+    async with store.writing() as tx:
+        await tx.run(Sql("UPDATE conversation_summaries SET summary = 'A person wrote this.' WHERE thread_id = 't'"))
+    again = await pass_over(store, policy=replace(POLICY, summary=SummaryConfig(max_tokens=500)))
+    assert (again.summary, again.last_seq) == ("A person wrote this.", kept.last_seq)
+    await talk(store, "t", 12, first=13)
+    more = await pass_over(store)
+    assert more.last_seq > kept.last_seq
+    assert more.summary.startswith("A person wrote this.\n\n")
 
 
 async def test_chinese_threads_are_told_in_chinese(store: Driver) -> None:

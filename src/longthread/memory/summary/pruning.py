@@ -23,7 +23,7 @@ from longthread.store import log, runs, summaries
 from longthread.store import topics as spans
 from longthread.store.driver import Driver, Transaction
 from longthread.store.index import recall
-from longthread.store.summaries import UNWRITTEN, Summarised, ThreadSummary
+from longthread.store.summaries import UNWRITTEN, WRITTEN, Summarised, ThreadSummary
 from longthread.store.topics import Span
 
 if TYPE_CHECKING:  # they take time to load, and most turns move no window
@@ -67,7 +67,7 @@ class PruningPolicy:
 
     def is_due(self, count: int, view: Sequence[Segment], kept: ThreadSummary | None) -> bool:
         """Whether to prune a window of `count` messages with this last view."""
-        stale = kept is not None and kept.config_hash != self.summary.hash
+        stale = kept is not None and kept.model != WRITTEN and kept.config_hash != self.summary.hash
         mark = kept.last_seq if kept else 0
         return stale or count > self.max_messages or left_out(view, mark) >= self.threshold
 
@@ -103,7 +103,8 @@ class _Found:
 
     @property
     def old(self) -> ThreadSummary | None:
-        return self.thread.kept if self.mark else None
+        kept = self.thread.kept
+        return kept if kept is not None and (self.mark or not kept.last_seq) else None
 
 
 async def prune_thread(
@@ -203,8 +204,9 @@ async def _is_current(tx: Transaction, thread_id: str, found: _Found, config: Su
     After retention, nobody can count deleted entries; if all are deleted, the summary cannot be made again and stays.
     """
     kept = found.thread.kept
-    if kept is None or not found.mark:
+    if found.old is None:
         return kept is None
+    assert kept is not None
     if found.thread.first_seq > kept.last_seq:
         return True
     count = await _count(tx, thread_id, kept, found.thread.first_seq)

@@ -27,7 +27,7 @@ from longthread.memory.summary.digest import (
 from longthread.model.entry import Entry
 from longthread.model.thinking import without_thinking
 from longthread.settings import Settings
-from longthread.store.summaries import ThreadSummary
+from longthread.store.summaries import WRITTEN, ThreadSummary
 from longthread.view.condense import condense_result, cut_middle
 
 PROMPT_VERSION = 1
@@ -102,13 +102,10 @@ class SummaryPart:
 
 
 def is_current(kept: ThreadSummary | None, config: SummaryConfig, *, last_seq: int, count: int) -> bool:
-    """Whether a summary can be reused: it covers so many entries, and was made this way."""
-    return (
-        kept is not None
-        and bool(kept.summary)
-        and (kept.last_seq, kept.message_count) == (last_seq, count)
-        and kept.config_hash == config.hash
-    )
+    """Whether a summary can be reused: it covers so many entries, and was made this way, or by a person."""
+    if kept is None or not kept.summary or kept.last_seq != last_seq:
+        return False
+    return kept.model == WRITTEN or (kept.message_count == count and kept.config_hash == config.hash)
 
 
 async def summarise(
@@ -132,6 +129,8 @@ async def summarise(
     if not text and old is not None and old.model is not None:
         # A model wrote the existing text: it stays, and the digest adds the rest.
         model, (text, apart) = old.model, _with_digest(old, part.digest, limit)
+    if old is not None and old.model == WRITTEN:
+        model = WRITTEN
     return ThreadSummary(
         summary=cut_to(text or digest.text(), limit),
         message_count=part.count + (old.message_count if old else 0),

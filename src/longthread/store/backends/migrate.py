@@ -14,7 +14,7 @@ from longthread.store.schema import schema
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-SCHEMA_VERSION = 47
+SCHEMA_VERSION = 48
 """The schema version of a new store: `schema(dialect, part)` of `tables` and `views`."""
 _UPGRADES = {
     26: 33,
@@ -32,6 +32,7 @@ _UPGRADES = {
     44: 45,
     45: 46,
     46: 47,
+    47: 48,
 }
 """`upgrade_N.sql` leads from version N to this version. The views are created again after it."""
 BUNDLED = "upgrade_33"

@@ -15,6 +15,7 @@ from longthread.store.imports.extracted import Conversation, ExtractedEntry, Imp
 from longthread.store.imports.foreign import Foreign
 from longthread.store.imports.foreign_rows import decoded, floats, has, moment, moment_or_none, rows, storable, values
 from longthread.store.imports.messages import calls_of, drafts_of, payload_of
+from longthread.store.tables import IMPORTED
 
 _CATALOG = ("tools", "skills", "agents")
 """Referenced tables first."""
@@ -35,8 +36,6 @@ _TYPES = frozenset({"episodic", "semantic", "procedural"})
 _SECRET = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _AT_REST = 1536
 """Dimensions of document 002's vectors."""
-_UNKNOWN = "imported"
-"""The model of vectors with other dimensions, which is unknown."""
 
 
 class Sessions:
@@ -172,7 +171,7 @@ def _memory(row: Row, report: ImportReport) -> dict[str, Any]:
         return given
     report.there["vectors of memories"] += 1
     fits = len(vector) == 4 * _AT_REST
-    return given | ({"embedding": vector} if fits else {"numbers": vector, "model": _UNKNOWN})
+    return given | ({"embedding": vector} if fits else {"numbers": vector, "model": IMPORTED})
 
 
 def _place(conversation: Conversation, found: Sequence[Row], created: str, report: ImportReport) -> None:

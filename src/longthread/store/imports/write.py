@@ -18,7 +18,7 @@ from longthread.store.imports.extracted import Conversation, ImportReport
 from longthread.store.imports.memory import Beside, MemoryChunk
 from longthread.store.log_rows import entry_row
 from longthread.store.queries import Sql
-from longthread.store.tables import ENTRIES, RUNS, THREADS, Tables, read_tables
+from longthread.store.tables import ENTRIES, IMPORTED, RUNS, THREADS, Tables, read_tables
 from longthread.store.transfer.rows import count_rows, write_rows
 from longthread.store.transfer.threads import TableRow, write_thread
 
@@ -250,6 +250,7 @@ class ImportWriter:
             "memory_vectors": [
                 of
                 | {"id": chunk.id, "chunk": chunk.text, "topics": dump(chunk.topics), "created_at": chunk.at}
+                | {"model": IMPORTED}
                 | ({"embedding": chunk.vector} if chunk.vector else {})
                 for chunk in taken.chunks
             ],

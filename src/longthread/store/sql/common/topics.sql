@@ -14,10 +14,11 @@ DELETE FROM memory_topics WHERE thread_id = :thread_id;
 DELETE FROM memory_topic_spans WHERE thread_id = :thread_id AND first_seq < :cut;
 
 -- name: prune_topics
+-- Those whose stretches are all deleted next.
 DELETE FROM memory_topics
-WHERE thread_id = :thread_id AND NOT EXISTS (
-    SELECT 1 FROM memory_topic_spans s
-    WHERE s.thread_id = :thread_id AND s.topic = memory_topics.topic AND s.first_seq >= :cut
+WHERE thread_id = :thread_id AND :cut > (
+    SELECT max(s.first_seq) FROM memory_topic_spans s
+    WHERE s.thread_id = :thread_id AND s.topic = memory_topics.topic
 );
 
 -- name: select_topics
@@ -25,14 +26,25 @@ SELECT topic, mention_count FROM memory_topics WHERE thread_id = :thread_id
 ORDER BY mention_count DESC, last_seen_at DESC, topic LIMIT :limit;
 
 -- name: select_topic_names
-SELECT DISTINCT s.topic FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
+-- Those of stretches, and those that another program stored.
+SELECT DISTINCT s.topic FROM threads t JOIN (
+    SELECT thread_id, topic FROM memory_topic_spans UNION SELECT thread_id, topic FROM memory_topics
+) s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
   AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
 ORDER BY s.topic;
 
 -- name: select_topic_spans
+-- A topic that another program stored is one of the whole thread.
 SELECT s.thread_id, s.topic, s.first_seq, s.last_seq, s.mentions, s.seen_at
-FROM threads t JOIN memory_topic_spans s ON s.thread_id = t.id
+FROM threads t JOIN (
+    SELECT thread_id, topic, first_seq, last_seq, mentions, seen_at FROM memory_topic_spans
+    UNION ALL
+    SELECT m.thread_id, m.topic, x.first_seq, x.entry_count, m.mention_count, x.updated_at
+    FROM memory_topics m JOIN threads x ON x.id = m.thread_id
+    WHERE x.entry_count > 0 AND NOT EXISTS (
+        SELECT 1 FROM memory_topic_spans o WHERE o.thread_id = m.thread_id AND o.topic = m.topic)
+) s ON s.thread_id = t.id
 WHERE t.user_id = :user_id AND (CAST(:thread_id AS TEXT) IS NULL OR t.id = :thread_id)
   AND (CAST(:agent_id AS TEXT) IS NULL OR coalesce(t.agent_id, '6c6f6e67-7468-5265-8164-616e616c7973') = :agent_id)
   AND s.topic = :topic
@@ -50,4 +62,6 @@ UPDATE memory_topics SET (mention_count, last_seen_at) = (
     SELECT CAST(sum(s.mentions) AS INT), STAMP[max(s.seen_at)] FROM memory_topic_spans s
     WHERE s.thread_id = :thread_id AND s.topic = memory_topics.topic
 )
-WHERE thread_id = :thread_id;
+WHERE thread_id = :thread_id AND EXISTS (
+    SELECT 1 FROM memory_topic_spans o WHERE o.thread_id = :thread_id AND o.topic = memory_topics.topic
+);

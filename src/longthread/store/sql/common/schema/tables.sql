@@ -29,7 +29,9 @@ CREATE TABLE threads (
     -- The conversation of the agent that called this one. Not a foreign key: either may be copied without the other.
     parent_thread_id TEXT,
     -- Since when lists leave it out.
-    archived_at      TEXT
+    archived_at      TEXT,
+    -- The last run and how it stood when `status` was set: it holds until the run stands otherwise, or another one comes.
+    status_after     TEXT
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX threads_by_number ON threads (number);

@@ -232,17 +232,22 @@ SELECT t.number * 4294967296 + (s.place - 1) AS id, t.id AS thread_id, CAST(s.pl
 FROM threads t JOIN conversations c ON c.thread_id = t.id
 CROSS JOIN LATERAL json_array_elements(c.state_data -> 'steps') WITH ORDINALITY AS s (step, place);
 
--- Document 002. The status of a session follows from its last run; the thread's own is for one without runs.
+-- Document 002. The status of a session follows from its last run; the thread's own is for one without runs, or was set
+-- after that run stood as it does (`status_after`).
 CREATE OR REPLACE VIEW sessions AS
 SELECT t.id, t.agent_id, t.user_id,
-       CASE WHEN r.id IS NULL THEN t.status WHEN r.status = 'finished' THEN 'completed'
+       CASE WHEN r.id IS NULL OR r.state = t.status_after THEN t.status WHEN r.status = 'finished' THEN 'completed'
             WHEN r.waiting_since IS NOT NULL THEN 'paused' WHEN r.status = 'running' THEN 'active' ELSE r.status END AS status,
        t.title, CAST(json_of(t.metadata) AS JSONB) AS metadata, CAST(t.created_at AS TIMESTAMPTZ) AS started_at,
-       CAST(CASE WHEN r.id IS NULL THEN t.ended_at WHEN r.status IN ('finished', 'failed') THEN r.ended_at END
-            AS TIMESTAMPTZ) AS ended_at,
+       CAST(CASE WHEN r.id IS NULL OR r.state = t.status_after THEN t.ended_at
+                 WHEN r.status IN ('finished', 'failed') THEN r.ended_at END AS TIMESTAMPTZ) AS ended_at,
        CAST(t.created_at AS TIMESTAMPTZ) AS created_at
 FROM threads t
-LEFT JOIN runs r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
+LEFT JOIN (
+    SELECT thread_id, id, status, waiting_since, ended_at, id || ' ' || CASE
+               WHEN status = 'running' AND waiting_since IS NOT NULL THEN 'waiting' ELSE status END AS state
+    FROM runs
+) r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
 
 CREATE OR REPLACE VIEW messages AS
 SELECT e.id, e.thread_id AS session_id,
@@ -300,26 +305,6 @@ FROM threads t;
 -- Document 004.
 CREATE OR REPLACE VIEW thread_activity AS
 SELECT id AS thread_id, title AS label, CAST(updated_at AS TIMESTAMPTZ) AS last_active_at FROM threads;
-
--- A view of one table would let itself be written, past what Longthread sees to. On SQLite no view does.
-CREATE OR REPLACE FUNCTION refuse_writing() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'cannot modify % because it is a view: write through Longthread', TG_TABLE_NAME;
-END
-$$;
-
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversations
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_steps
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON sessions
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON messages
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON conversation_state
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
-CREATE OR REPLACE TRIGGER refused INSTEAD OF INSERT OR UPDATE OR DELETE ON thread_activity
-    FOR EACH ROW EXECUTE FUNCTION refuse_writing();
 
 -- PostgreSQL keeps samples of a column's values for its planner, also when the rows are gone. Of what people say none are
 -- kept: nothing is looked for by such a column alone.

@@ -11,6 +11,7 @@ DROP VIEW IF EXISTS messages;
 DROP VIEW IF EXISTS conversation_state;
 DROP VIEW IF EXISTS thread_activity;
 DROP VIEW IF EXISTS living_workers;
+DROP VIEW IF EXISTS state_ends;
 
 -- Document 000. `state_data` equals the fold of the active branch's entries (longthread.model.fold), and is computed
 -- only where it is asked for. A step that was imported is shown as it was: an entry's metadata has it (`imported_step`).
@@ -190,16 +191,22 @@ SELECT t.number * 4294967296 + s.key AS id, t.id AS thread_id, s.key AS step_ind
        json_extract(s.value, '$.timestamp') AS created_at
 FROM threads t JOIN conversations c ON c.thread_id = t.id JOIN json_each(c.state_data, '$.steps') s;
 
--- Document 002. The status of a session follows from its last run; the thread's own is for one without runs.
+-- Document 002. The status of a session follows from its last run; the thread's own is for one without runs, or was set
+-- after that run stood as it does (`status_after`).
 CREATE VIEW sessions AS
 SELECT t.id, t.agent_id, t.user_id,
-       CASE WHEN r.id IS NULL THEN t.status WHEN r.status = 'finished' THEN 'completed'
+       CASE WHEN r.id IS NULL OR r.state = t.status_after THEN t.status WHEN r.status = 'finished' THEN 'completed'
             WHEN r.waiting_since IS NOT NULL THEN 'paused' WHEN r.status = 'running' THEN 'active' ELSE r.status END AS status,
        t.title, t.metadata, t.created_at AS started_at,
-       CASE WHEN r.id IS NULL THEN t.ended_at WHEN r.status IN ('finished', 'failed') THEN r.ended_at END AS ended_at,
+       CASE WHEN r.id IS NULL OR r.state = t.status_after THEN t.ended_at
+            WHEN r.status IN ('finished', 'failed') THEN r.ended_at END AS ended_at,
        t.created_at
 FROM threads t
-LEFT JOIN runs r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
+LEFT JOIN (
+    SELECT thread_id, id, status, waiting_since, ended_at, id || ' ' || CASE
+               WHEN status = 'running' AND waiting_since IS NOT NULL THEN 'waiting' ELSE status END AS state
+    FROM runs
+) r ON r.thread_id = t.id AND r.id = (SELECT max(x.id) FROM runs x WHERE x.thread_id = t.id);
 
 CREATE VIEW messages AS
 SELECT e.id, e.thread_id AS session_id,
@@ -287,3 +294,34 @@ CREATE VIEW living_workers AS
 SELECT id FROM workers
 WHERE renewed_at BETWEEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - 10000
                      AND CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 60000;
+
+-- The last entry of each message of a thread's active branch, as document 003 has them.
+CREATE VIEW state_ends AS
+SELECT t.id AS thread_id, s.key AS place, s.value AS seq
+FROM threads t JOIN json_each((
+    WITH RECURSIVE
+    branch (seq, parent_seq, replaces) AS (
+        SELECT e.seq, e.parent_seq, e.replaces FROM entries e
+        WHERE e.thread_id = t.id AND e.seq = t.tip AND e.seq >= t.first_seq
+        UNION ALL
+        SELECT e.seq, e.parent_seq, e.replaces FROM branch b
+        JOIN entries e ON e.thread_id = t.id AND e.seq = b.parent_seq
+        WHERE b.parent_seq >= t.first_seq
+    ),
+    place (seq, version) AS (
+        SELECT coalesce(replaces, seq), max(seq) FROM branch GROUP BY coalesce(replaces, seq)
+    ),
+    line AS (
+        SELECT p.seq, CASE WHEN substr(e.payload, 1, 1) = x'7B' THEN CAST(e.payload AS TEXT) END AS payload
+        FROM place p JOIN entries e ON e.thread_id = t.id AND e.seq = p.version
+        WHERE p.seq >= t.first_seq
+    ),
+    counted AS (
+        SELECT seq, sum(CASE WHEN json_valid(payload) AND json_type(payload, '$.client_messages') = 'array'
+                                  AND json_array_length(payload, '$.client_messages') = 0
+                                  AND seq > (SELECT min(seq) FROM branch) THEN 0 ELSE 1 END)
+                    OVER (ORDER BY seq) AS message
+        FROM line
+    )
+    SELECT json_group_array(last) FROM (SELECT max(seq) AS last FROM counted GROUP BY message ORDER BY message)
+)) s;
