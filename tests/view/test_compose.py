@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -15,7 +14,7 @@ from tests.examples import examples
 from longthread.view import manifest
 from longthread.view.budget import LEAST, message_budget
 from longthread.view.compose import compose
-from longthread.view.condense import condense_result, cut_middle, is_condensable
+from longthread.view.condense import cut_middle
 from longthread.view.items import ViewItem, ViewPart, units_of
 from longthread.view.tokens import estimate
 
@@ -136,57 +135,6 @@ def test_calls_of_one_message_may_have_one_id_or_none(ids: tuple[str, ...]) -> N
 
 def test_no_messages_make_no_view() -> None:
     assert compose([], 1000).parts == []
-
-
-def test_condensing_cuts_lists_by_structure() -> None:
-    condensed = condense_result('{"ok":true,"tables":[' + ",".join(str(n) for n in range(100)) + "]}", limit=120)
-    assert condensed == '{"ok":true,"tables":[0,1,2,3,4,5,6,7,8,9,"… (10 of 100)"]}'
-    assert condense_result("x" * 300) == "x" * 200 + "... (truncated)"
-    assert condense_result("short") == "short"
-
-
-def test_totals_stand_before_the_cut() -> None:
-    rows = [[n, "Kourou", "a long name of a rocket"] for n in range(100)]
-    data = {"columns": ["id", "site", "name"], "rows": rows, "total": 250, "shown": "100 of 250", "notes": []}
-    condensed = condense_result(json.dumps({"ok": True, "data": {"query": "q1", **data}}))
-    assert condensed.startswith(
-        '… (rows: 100 items, columns: 3 items) {"ok":true,"data":{"query":"q1","total":250,"shown":"100 of 250",'
-    )
-    assert len(condensed) == 200 + len("... (truncated)")
-    few = condense_result(json.dumps({"text": "x" * 150, "hits": [{"text": "y" * 90}] * 8}))
-    assert few.startswith("… (hits: 8 items) {")
-    assert condense_result(json.dumps(["火箭" * 40] * 40)).startswith("… (40 items) [")
-    assert condense_result(json.dumps([1, "x" * 90] * 40), limit=8) == '[1,"xxxx... (truncated)'
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(alphabet=st.characters(exclude_categories=())),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@given(st.one_of(st.text(max_size=60), VALUES.map(json.dumps)), st.integers(0, 60))
-def test_a_condensed_result_is_shorter_is_known_to_be_and_can_be_sent(text: str, limit: int) -> None:
-    condensed = condense_result(text, limit)
-    assert is_condensable(text, limit) == (condensed != text) == (len(condensed) < len(text))
-    assert condensed.encode().decode() == condensed
-    assert condense_result(condensed, limit) == condensed
-
-
-def test_half_a_character_of_json_is_condensed_to_what_can_be_sent() -> None:
-    condensed = condense_result('{"note":"cut here \\ud83d","rows":[' + "0," * 200 + "0]}")
-    assert condensed.startswith('{"note":"cut here \ufffd","rows":[0,0')
-    assert '"é🎉"' in condense_result('{"note":"\\u00e9\\ud83c\\udf89","rows":[' + "0," * 200 + "0]}")
-
-
-@pytest.mark.parametrize("depth", [300, 5_000, 100_000])
-def test_json_that_is_nested_very_deep_is_cut_by_its_length(depth: int) -> None:
-    assert condense_result("[" * depth + "]" * depth) == "[" * 200 + "... (truncated)"
-
-
-def test_numbers_are_condensed_as_they_were_written() -> None:
-    numbers = "12345678901234567890123.10,1e400,123456789012345678901234,-0.50,9223372036854775807,-7"
-    assert condense_result(f'{{"n":[{numbers}],"rows":[{"0," * 200}0]}}').startswith(f'{{"n":[{numbers}],')
 
 
 def test_cutting_says_how_much_is_left_out() -> None:

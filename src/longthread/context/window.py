@@ -26,7 +26,7 @@ from longthread.model.ids import new_id
 from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import PreviousView, View, ViewConfig, compose
-from longthread.view.items import BARE_ARGS, ViewItem, ViewPart
+from longthread.view.items import BARE_ARGS, FORM, ViewItem, ViewPart
 from longthread.view.manifest import is_observed, segments, shown
 from longthread.view.tier1 import DigestMessage, share_of
 from longthread.view.tokens import ANY, estimate
@@ -344,7 +344,8 @@ def _before(spots: Sequence[WindowMessage], wanted: ViewRequest) -> PreviousView
         for seq in range(segment.first, segment.last + 1):
             item = by_seq.get(seq)
             if item is not None:
-                parts[item.key] = shown(segment, item) or ViewPart(item, "left out")
+                # What an earlier version shortened is shown as now, at the cost of one change of the prompt.
+                parts[item.key] = shown(replace(segment, form=FORM), item) or ViewPart(item, "left out")
             elif segment.how != "left out":
                 gone = True
     return PreviousView(parts, wanted.past.summary, gone)

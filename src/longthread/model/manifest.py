@@ -26,6 +26,8 @@ class Segment:
     `why` entries were left out: `budget`: no room; `digest`: no room, but the summary's text covers them; `unpaired`: a
     call without result or the reverse; `stale`: of another source or schema. With another `how`, `stale` means that
     only the calls and results were left out.
+
+    `form` is how results were shortened; 0 is the form before schema version 48.
     """
 
     first: int
@@ -35,9 +37,10 @@ class Segment:
     why: Why | None = None
     limit: int | None = None
     bare: bool = False
+    form: int = 0
 
     def to_json(self) -> list[Any]:
-        values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare]
+        values = [self.first, self.last, self.how, self.tokens, self.why, self.limit, self.bare, self.form or None]
         while values[-1] is None or values[-1] is False:
             values.pop()
         return values

@@ -9,7 +9,8 @@ from typing import Any
 
 from longthread.model.entry import Role
 from longthread.model.manifest import How
-from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, is_condensable
+from longthread.view.condense import TOOL_MAX, condense_result, cut_middle, cut_result, is_condensable
+from longthread.view.earlier_condense import condense_earlier
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
 BARE_CALL = 48
@@ -17,6 +18,11 @@ BARE_CALL = 48
 BARE_ARGS: Mapping[str, Any] = {"left_out": "too long to show"}
 """Stands in place of a call's arguments."""
 
+FORM = 1
+"""How results are shortened now; a manifest names it."""
+
+_MIDDLE = 80
+"""Characters below which a cut text is only its beginning."""
 _CUT = 20
 """Tokens of a text cut to the minimum."""
 
@@ -42,8 +48,10 @@ class ViewItem:
     silent: bool = False
     family: str = ANY
     # Not copied by `replace`.
-    _condensed: dict[int, ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _cut: dict[tuple[int | None, bool], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _condensed: dict[tuple[int, int], ViewPart] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _cut: dict[tuple[int | None, bool, int], ViewPart] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     @cached_property
     def text_tokens(self) -> int:
@@ -59,31 +67,32 @@ class ViewItem:
     def whole(self) -> ViewPart:
         return ViewPart(self, "whole", tokens=self.tokens)
 
-    def condensed(self, limit: int = TOOL_MAX) -> ViewPart:
+    def condensed(self, limit: int = TOOL_MAX, form: int = FORM) -> ViewPart:
         """Without thinking; a result has about `limit` characters. Silent messages are left out: providers refuse empty
         ones."""
-        if limit not in self._condensed:
-            self._condensed[limit] = self._made_condensed(limit)
-        return self._condensed[limit]
+        if (limit, form) not in self._condensed:
+            self._condensed[limit, form] = self._made_condensed(limit, form)
+        return self._condensed[limit, form]
 
-    def cut(self, limit: int | None, *, bare: bool = False) -> ViewPart:
+    def cut(self, limit: int | None, *, bare: bool = False, form: int = FORM) -> ViewPart:
         """Without attachments, the text cut to about `limit` characters, and if `bare` without the calls' arguments."""
-        if (limit, bare) not in self._cut:
-            text = None if limit is None else cut_item(self, limit)
+        if (limit, bare, form) not in self._cut:
+            text = None if limit is None else cut_item(self, limit, form)
             tokens = self.text_tokens if text is None or text == self.text else estimate(text, self.family)
             tokens += (BARE_CALL * len(self.calls) if bare else self.extra) + MESSAGE_OVERHEAD
             self._cut.clear()  # only the newest is needed again, and texts may be long
-            self._cut[limit, bare] = ViewPart(self, "cut", text, tokens, bare, limit)
-        return self._cut[limit, bare]
+            self._cut[limit, bare, form] = ViewPart(self, "cut", text, tokens, bare, limit)
+        return self._cut[limit, bare, form]
 
     def is_condensable(self, limit: int = TOOL_MAX) -> bool:
         """Whether condensing changes it."""
         return self.thinking > 0 or (self.role == "tool" and is_condensable(self.text, limit))
 
-    def _made_condensed(self, limit: int) -> ViewPart:
+    def _made_condensed(self, limit: int, form: int) -> ViewPart:
         if self.silent:
             return ViewPart(self, "left out")
-        text = condense_result(self.text, limit) if self.role == "tool" else self.text
+        condense = condense_result if form else condense_earlier
+        text = condense(self.text, limit) if self.role == "tool" else self.text
         if text == self.text and not self.thinking:
             return self.whole
         own_limit = None if limit == TOOL_MAX else limit
@@ -191,9 +200,11 @@ def _cut(part: ViewPart, budget: int) -> ViewPart:
     return part if cut.text == item.text and not item.other else cut
 
 
-def cut_item(item: ViewItem, limit: int) -> str:
-    """An item's text cut to about `limit` characters, with a note on attachments; empty below 0."""
-    text = cut_text(item.text, limit)
+def cut_item(item: ViewItem, limit: int, form: int = FORM) -> str:
+    """An item's text cut to about `limit` characters, with a note on attachments; empty below 0. Of a result the rows
+    stay."""
+    rows = form > 0 and item.role == "tool" and limit > _MIDDLE
+    text = cut_result(item.text, limit) if rows else cut_text(item.text, limit)
     if not item.beside or limit < 0:
         return text
     return f"{text}\n… ({item.beside} attachment{'s' * (item.beside > 1)} left out) …".lstrip()
@@ -201,4 +212,4 @@ def cut_item(item: ViewItem, limit: int) -> str:
 
 def cut_text(text: str, limit: int) -> str:
     """A text cut to about `limit` characters."""
-    return cut_middle(text, limit) if limit > 80 else text[: max(limit, 0)]
+    return cut_middle(text, limit) if limit > _MIDDLE else text[: max(limit, 0)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from longthread.model.manifest import How, Segment, Why
 from longthread.view.condense import TOOL_MAX
-from longthread.view.items import ViewItem, ViewPart
+from longthread.view.items import FORM, ViewItem, ViewPart
 
 Way = tuple[How, Why | None]
 """The how and why of a segment."""
@@ -46,9 +46,9 @@ def segments(parts: Iterable[tuple[int, ViewPart, Why | None]], tool_max: int = 
             found.append(Segment(seq, seq, part.how, part.tokens, why, part.limit, part.bare))
     if ways:
         found.append(_segment(first, last, tokens, ways))
-    if tool_max == TOOL_MAX:
-        return found
-    return [replace(each, limit=tool_max) if each.how == "condensed" else each for each in found]
+    limit = None if tool_max == TOOL_MAX else tool_max
+    formed = (replace(each, form=FORM) if each.how in ("condensed", "cut") else each for each in found)
+    return [replace(each, limit=limit) if each.how == "condensed" else each for each in formed]
 
 
 def _segment(first: int, last: int, tokens: int, ways: frozenset[Way]) -> Segment:
@@ -62,8 +62,8 @@ def shown(segment: Segment, item: ViewItem) -> ViewPart | None:
         return None
     if segment.how == "cut":
         # Its present tokens: the entry or the model may have changed.
-        return item.cut(segment.limit, bare=segment.bare)
-    return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX)
+        return item.cut(segment.limit, bare=segment.bare, form=segment.form)
+    return item.whole if segment.how == "whole" else item.condensed(segment.limit or TOOL_MAX, segment.form)
 
 
 def is_observed(item: ViewItem) -> bool:

@@ -20,10 +20,10 @@ from longthread.model.language import is_chinese
 from longthread.view.tier1 import digest_of
 from longthread.view.tokens import ANY, MESSAGE_OVERHEAD, estimate
 
-FORM = 6
+FORM = 7
 """How a digest is made. What was made another way is made again."""
 SECTIONS = ("asked", "told", "done", "errors")
-_QUESTION, _ANSWER, _TOLD, _DONE, _ERROR, _COLUMNS = 120, 100, 160, 140, 140, 120
+_QUESTION, _ANSWER, _TOLD, _DONE, _FOUND, _ERROR, _COLUMNS = 120, 100, 160, 140, 90, 140, 120
 """Characters of an item of each kind."""
 _ARROW = " → "
 _UNASKED = f"…{_ARROW}"
@@ -350,9 +350,10 @@ def _done(steps: Iterable[Mapping[str, Any]], rows: str) -> Iterator[str]:
         data = step["observation"].get("data")
         found = next(findings(data, rows), None) if step["action"] == "run_sql" else None
         asked = step["args"].get("sql") if step["action"] == "run_sql" else None
-        call = _cut(str(asked), 90) if asked else f"{step['action']}({short(step['args'], 60)})"
-        said = found or (data if isinstance(data, str) else short(data, 60))
-        yield _cut(f"{call} → {said}", _DONE)
+        said = _cut(found or (data if isinstance(data, str) else short(data, 60)), _FOUND)
+        call = str(asked) if asked else f"{step['action']}({short(step['args'], 60)})"
+        # The rows stay: a statement can be written again.
+        yield f"{_cut(call, _DONE - len(said) - 3)} → {said}"
 
 
 def _errors(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
