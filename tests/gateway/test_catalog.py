@@ -14,9 +14,10 @@ from longthread.errors import CatalogInvalid, DefinitionInUse
 from longthread.gateway import catalog_routes
 from longthread.gateway.catalog_routes import CatalogRoutes, merged
 from longthread.gateway.dialects.anthropic import Anthropic
+from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.http import Incoming
-from longthread.gateway.service import Gateway, GatewayOptions
-from longthread.gateway.upstream import Routes, Upstream
+from longthread.gateway.service import ANTHROPIC, RESPONSES, Gateway, GatewayOptions
+from longthread.gateway.upstream import NoUpstream, Routes, Upstream
 from longthread.model.catalog import RouteDefinition, UpstreamDefinition
 from longthread.store.driver import Driver
 from longthread.testing import ProviderEmulator
@@ -132,15 +133,21 @@ async def test_a_key_that_another_program_wrote_is_used_and_not_shown(store: Dri
     await catalog.apply([upstream(description="new")])
     assert "sk-written-out" not in str(await catalog.history("upstream", "deepseek"))
     plain("UPDATE upstreams SET api_key = 'sk-written-out' WHERE name = 'deepseek'")
-    found = await CatalogRoutes(store, OWN).find("completions", "any")
-    assert found is not None
+    found = await CatalogRoutes(store, OWN).find(["completions"], "any")
     assert found[0].api_key == "sk-written-out"
     assert "sk-written-out" not in repr(found)
 
 
-def found_by(routes: Routes, *asked: tuple[str, str]) -> list[tuple[str, str] | None]:
-    found = [routes.find(dialect, model) for dialect, model in asked]
-    return [(each[0].name, each[1]) if each else None for each in found]
+def found_by(routes: Routes, *asked: tuple[str, str]) -> list[tuple[str, str] | str]:
+    """Where requests go, or what they are refused with."""
+    found: list[tuple[str, str] | str] = []
+    for dialect, model in asked:
+        try:
+            upstream, name = routes.find([dialect], model)
+            found.append((upstream.name, name))
+        except NoUpstream as error:
+            found.append(str(error))
+    return found
 
 
 def test_the_longest_pattern_counts_and_what_no_route_names_takes_the_rest() -> None:
@@ -159,19 +166,40 @@ def test_the_longest_pattern_counts_and_what_no_route_names_takes_the_rest() -> 
         ("router", "gpt-5"),
         ("deepseek", "deepseek-chat"),
     ]
-    # `router` does not speak Anthropic's, nor does any of them speak Responses.
-    assert found_by(every, ("anthropic", "gpt-5"), ("responses", "gpt-5")) == [
-        ("deepseek", "deepseek-chat"),
-        ("openai", "gpt-5"),
-    ]
     some = merged(upstreams, routes[2:], OWN)
     assert found_by(some, ("completions", "gpt-5"), ("anthropic", "claude")) == [
         ("router", "gpt-5"),
         ("anthropic", "claude"),
     ]
     own = merged([UpstreamDefinition("openai", "https://mine", ("completions",))], [], OWN)
-    assert found_by(own, ("completions", "gpt-5"), ("responses", "gpt-5")) == [("openai", "gpt-5"), None]
+    nobody = "This gateway has no upstream that speaks responses for the model gpt-5."
+    assert found_by(own, ("completions", "gpt-5"), ("responses", "gpt-5")) == [("openai", "gpt-5"), nobody]
     assert own.upstreams["openai"].base_url == "https://mine"
+
+
+def test_a_route_that_cannot_serve_the_dialect_refuses_and_no_other_upstream_is_asked() -> None:
+    upstreams = [
+        UpstreamDefinition("deepseek", "https://d", ("completions",)),
+        UpstreamDefinition("zhipu", "https://z", ("completions", "anthropic")),
+    ]
+    routes = [
+        RouteDefinition("alias", "claude-*", "deepseek", "deepseek-chat"),
+        RouteDefinition("all", "*", "zhipu"),
+        RouteDefinition("gone", "gpt-*", "resting"),
+    ]
+    every = merged(upstreams, routes, OWN)
+    refused, resting, pair = found_by(every, ("anthropic", "claude-5"), ("responses", "gpt-5"), ("anthropic", "glm"))
+    assert refused == (
+        "The route alias sends the model claude-5 to the upstream deepseek, which speaks completions, and not "
+        "anthropic. Use a client that speaks completions, or change the route."
+    )
+    assert "The route gone sends the model gpt-5 to the upstream resting, which is not active." in resting
+    assert pair == ("zhipu", "glm")
+    twin = merged(upstreams, [*routes, RouteDefinition("twin", "claude-*", "zhipu", "glm-5")], OWN)
+    assert found_by(twin, ("anthropic", "claude-5"), ("completions", "claude-5")) == [
+        ("zhipu", "glm-5"),
+        ("deepseek", "deepseek-chat"),
+    ], "one pattern may have an upstream for each dialect"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +221,32 @@ def asked(model: str) -> Incoming:
     body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
     headers = [(b"x-api-key", b"the-clients"), (b"anthropic-version", b"2023-06-01")]
     return Incoming("POST", "/v1/messages", headers, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    ("dialect", "method", "path"),
+    [
+        (ANTHROPIC, "POST", "/v1/messages"),
+        (ANTHROPIC, "POST", "/v1/messages/count_tokens"),
+        (RESPONSES, "POST", "/v1/responses"),
+        (ANTHROPIC, "GET", "/v1/models/claude-opus-5"),
+    ],
+)
+async def test_a_request_that_its_route_cannot_serve_reaches_nobody(
+    store: Driver, monkeypatch: pytest.MonkeyPatch, dialect: Dialect, method: str, path: str
+) -> None:
+    with ProviderEmulator(None) as general, ProviderEmulator(None) as routed:
+        own = Upstream("own", general.anthropic_url, ["anthropic", "responses"])
+        opened = Gateway(store, Routes({"own": own}), GatewayOptions("ada"))
+        given = upstream("deepseek", base_url=routed.anthropic_url, api_key=None)
+        await Catalog(store).apply([given, route("alias", models="claude-*")])
+        request = replace(asked("claude-opus-5"), method=method, path=path)
+        answer = await (opened.relay if method == "GET" else opened.reply)(dialect, request)
+        await opened.close()
+        assert (answer.status, general.requests, routed.requests) == (404, [], [])
+        message = json.loads(answer.body)["error"]["message"]
+        assert "route alias" in message
+        assert f"speaks completions, and not {dialect.name}" in message
 
 
 @pytest.fixture
@@ -220,6 +274,10 @@ async def test_a_change_is_seen_without_a_restart(
         assert sent.headers["x-api-key"] == "the-gateways-own"
         assert sent.body["model"] == "claude-haiku-4-5"
         await catalog.apply([given | {"is_active": False}])
+        answer = await gateway.reply(Anthropic(), asked("claude-opus-5"))
+        assert (answer.status, json.loads(answer.body)["error"]["type"]) == (404, "not_found_error")
+        assert "upstream emulated, which is not active" in answer.body.decode(), "another one would get the key"
+        await catalog.apply([there | {"is_active": False}])
         assert (await gateway.reply(Anthropic(), asked("claude-opus-5"))).status == 502
         assert len(emulator.requests) == 1
 

@@ -33,16 +33,19 @@ class CatalogRoutes:
         self._read_at = 0.0
         self._first = asyncio.Lock()
 
-    async def find(self, dialect: str, model: str) -> tuple[Upstream, str] | None:
-        """Return the upstream for a model, and by which name it is asked; None: no upstream speaks the dialect. Raises
-        StoreError: the catalog could never be read, so nobody knows where a request and its key may go."""
+    async def find(self, dialects: Sequence[str], model: str) -> tuple[Upstream, str]:
+        """Return the upstream for a model that speaks one of these dialects, and by which name it is asked.
+
+        Raises NoUpstream. Raises StoreError: the catalog could never be read, so nobody knows where a request and its
+        key may go.
+        """
         if self._definitions is None:
             async with self._first:
                 if self._definitions is None:
                     await self._read()
         elif time.monotonic() - self._read_at >= FRESH_SECONDS:
             await self._read()
-        return self._routes.find(dialect, model)
+        return self._routes.find(dialects, model)
 
     async def _read(self) -> None:
         self._read_at = time.monotonic()
@@ -66,7 +69,7 @@ def merged(upstreams: Sequence[UpstreamDefinition], routes: Sequence[RouteDefini
     """
     there = {each.name: _upstream(each) for each in upstreams}
     every = there | {name: each for name, each in own.upstreams.items() if name not in there}
-    found = [Route(route.models, route.upstream, route.model) for route in sorted(routes, key=_rank)]
+    found = [Route(route.models, route.upstream, route.model, route.name) for route in sorted(routes, key=_rank)]
     return Routes(every, [*found, *own.routes])
 
 

@@ -23,7 +23,7 @@ from longthread.gateway.raw_json import spelled
 from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
 from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, is_about_response, response_path
-from longthread.gateway.upstream import Connections, Routes, Upstream
+from longthread.gateway.upstream import Connections, NoUpstream, Routes, Upstream
 from longthread.store import log
 from longthread.store.driver import Driver
 
@@ -80,10 +80,10 @@ class Gateway:
             return answer
         if incoming.header("x-longthread-keep") not in (None, "nothing"):
             return refused(dialect, 400, "", "X-Longthread-Keep takes `nothing` alone.")
-        found = await self._routes.find(dialect.name, asked.model)
-        if found is None or found[0].problem:
-            return _no_upstream(dialect, asked.model, found)
-        upstream, model = found
+        try:
+            upstream, model = await self._routes.find([dialect.name], asked.model)
+        except NoUpstream as error:
+            return refused(dialect, error.status, "", str(error))
         if model != asked.model:
             asked = asked.with_field("model", spelled(model))
         keeps = not counts and self._keeps(asked, incoming)
@@ -108,32 +108,40 @@ class Gateway:
             return refused(RESPONSES, 400, "", str(error))
         except StoreError as error:
             return refused(RESPONSES, 503, "", f"The response cannot be read: {error}")
-        found = await self._routes.find(RESPONSES.name, "")
-        if found is None or not found[0].holds_state:
+        holder = await self._state_holder()
+        if holder is None:
             missing = f"Response with id '{response_path(incoming)[0]}' not found."
             return answer or refused(RESPONSES, 404, "", missing)
         if answer is None:
             return await self.relay(RESPONSES, incoming)
         if incoming.method == "DELETE":
             with suppress(aiohttp.ClientError):  # it is gone here, and the provider forgets it in time
-                response = await self._connections.send(found[0], RESPONSES.name, incoming, b"")
+                response = await self._connections.send(holder, RESPONSES.name, incoming, b"")
                 response.close()
         return answer
 
     async def relay(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
         """Pass any other request on, and its answer back, unread."""
-        model = _model_in(incoming)
-        found = await self._routes.find(dialect.name, model)
-        if found is None and dialect is COMPLETIONS and not incoming.path.startswith("/v1/chat/"):
-            found = await self._routes.find(RESPONSES.name, model)  # of OpenAI's two, either has its models
-        if found is None or found[0].problem:
-            return _no_upstream(dialect, model, found)
+        own = [dialect.name]
+        if dialect is COMPLETIONS and not incoming.path.startswith("/v1/chat/"):
+            own.append(RESPONSES.name)  # of OpenAI's two, either has its models
         try:
-            asked = _renamed(incoming, found[1])
-            response = await self._connections.send(found[0], dialect.name, asked, asked.body)
+            upstream, model = await self._routes.find(own, _model_in(incoming))
+            asked = _renamed(incoming, model)
+            response = await self._connections.send(upstream, dialect.name, asked, asked.body)
+        except NoUpstream as error:
+            return refused(dialect, error.status, "", str(error))
         except aiohttp.ClientError as error:
-            return _unreachable(dialect, found[0], error)
+            return _unreachable(dialect, upstream, error)
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
+
+    async def _state_holder(self) -> Upstream | None:
+        """Return the upstream that holds stored responses, if it can be asked."""
+        try:
+            upstream, _ = await self._routes.find([RESPONSES.name], "")
+        except NoUpstream:
+            return None
+        return upstream if upstream.holds_state else None
 
     def _keeps(self, asked: Asked, incoming: Incoming) -> bool:
         if self.options.keep == "nothing" or incoming.header("x-longthread-keep") == "nothing":
@@ -154,13 +162,6 @@ def refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:
     """Return an error of the gateway's own. Clients repeat what may help, and nothing else."""
     repeats = b"true" if status >= 500 else b"false"
     return Outgoing(status, [_JSON, (b"x-should-retry", repeats)], dialect.error(status, code, message))
-
-
-def _no_upstream(dialect: Dialect, model: str, found: tuple[Upstream, str] | None) -> Outgoing:
-    if found is not None:
-        return refused(dialect, 503, "", f"The upstream {found[0].name} cannot be asked: {found[0].problem}")
-    name = f" for the model {model}" if model else ""
-    return refused(dialect, 404, "", f"This gateway has no upstream that speaks {dialect.name}{name}.")
 
 
 def _unreachable(dialect: Dialect, upstream: Upstream, error: aiohttp.ClientError) -> Outgoing:

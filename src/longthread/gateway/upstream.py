@@ -71,6 +71,14 @@ class Upstream:
         return [(b"authorization", f"Bearer {self.api_key.strip()}".encode())]
 
 
+class NoUpstream(Exception):
+    """Nobody is asked. `status` is that of the error: 503 if it may be another one later."""
+
+    def __init__(self, message: str, status: int = 404) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """Which upstream is asked for models whose name fits a pattern, and by which name; None: by the client's."""
@@ -78,24 +86,54 @@ class Route:
     models: str
     upstream: str
     model: str | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Where requests go: the first route that fits the model and whose upstream speaks the dialect, else the first
-    upstream that speaks it and that no route names."""
+    """Where requests go: to the upstream of the first route that fits the model, or else to the first upstream that
+    speaks the dialect and that no route names. Of several routes with that pattern, it is the first one whose upstream
+    speaks the dialect."""
 
     upstreams: Mapping[str, Upstream]
     routes: Sequence[Route] = ()
 
-    def find(self, dialect: str, model: str) -> tuple[Upstream, str] | None:
-        for route in self.routes:
+    def find(self, dialects: Sequence[str], model: str) -> tuple[Upstream, str]:
+        """Return the upstream for a model that speaks one of these dialects, and by which name it is asked.
+
+        Raises NoUpstream. A model that a route fits is asked nowhere else: another vendor would get its key.
+        """
+        fitting = [route for route in self.routes if fnmatchcase(model, route.models)]
+        for route in fitting:
             upstream = self.upstreams.get(route.upstream)
-            if upstream and dialect in upstream.dialects and fnmatchcase(model, route.models):
-                return upstream, route.model or model
+            if route.models == fitting[0].models and upstream and _speaks(upstream, dialects):
+                return _usable(upstream), route.model or model
+        if fitting:
+            raise NoUpstream(self._unserved(fitting[0], dialects, model))
         routed = {route.upstream for route in self.routes}
-        general = (each for each in self.upstreams.values() if each.name not in routed and dialect in each.dialects)
-        return next(((upstream, model) for upstream in general), None)
+        general = (each for each in self.upstreams.values() if each.name not in routed and _speaks(each, dialects))
+        if (upstream := next(general, None)) is not None:
+            return _usable(upstream), model
+        told = f" for the model {model}" if model else ""
+        raise NoUpstream(f"This gateway has no upstream that speaks {dialects[0]}{told}.")
+
+    def _unserved(self, route: Route, dialects: Sequence[str], model: str) -> str:
+        upstream = self.upstreams.get(route.upstream)
+        told = f"The route {route.name} sends the model {model} to the upstream {route.upstream}, which"
+        if upstream is None:
+            return f"{told} is not active. Activate it, or change the route."
+        spoken = ", ".join(upstream.dialects)
+        return f"{told} speaks {spoken}, and not {dialects[0]}. Use a client that speaks {spoken}, or change the route."
+
+
+def _speaks(upstream: Upstream, dialects: Sequence[str]) -> bool:
+    return any(dialect in upstream.dialects for dialect in dialects)
+
+
+def _usable(upstream: Upstream) -> Upstream:
+    if upstream.problem:
+        raise NoUpstream(f"The upstream {upstream.name} cannot be asked: {upstream.problem}", 503)
+    return upstream
 
 
 class UpstreamResponse:
