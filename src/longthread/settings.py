@@ -308,6 +308,8 @@ class Settings(BaseModel):
     log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
     secret_key: SecretStr | None = _setting(None, SECRET_KEY, allowed="a text of 32 characters or more", min_length=32)
     mcp_token: SecretStr | None = _setting(None, "LONGTHREAD_MCP_TOKEN", allowed="text")
+    gateway_token: SecretStr | None = _setting(None, "LONGTHREAD_GATEWAY_TOKEN", allowed="text")
+    gateway_origins: str = _setting("", "LONGTHREAD_GATEWAY_ORIGINS", allowed="origins, separated by commas")
 
     def price_of(self, model: str) -> Price | None:
         """The price of a model; None: none is set."""

@@ -11,6 +11,7 @@ import pytest
 
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import Routes, Upstream
+from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.http_server import HttpServer, listen
 from longthread.store.driver import Driver
@@ -47,16 +48,22 @@ async def gateway_of(
     *,
     holds_state: bool = False,
     name: str = "emulated",
-    host: str | None = None,
+    door: Door | None = None,
+    api_key: str | None = None,
     **options: Any,
 ) -> AsyncIterator[str]:
     """The URL of a gateway, without `/v1`."""
     dialects = ["anthropic", "responses", "completions"]
-    upstream = Upstream(name, emulator.anthropic_url, dialects, holds_state=holds_state)
+    upstream = Upstream(name, emulator.anthropic_url, dialects, api_key, holds_state=holds_state)
     gateway = Gateway(store, Routes({name: upstream}), GatewayOptions(**{"user": USER, **options}))
     with listen("127.0.0.1", 0) as listener:
         started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        server = HttpServer(GatewayRouter(gateway, host=host), listener, on_ready=started.set_result, lifespan="off")
+        server = HttpServer(
+            GatewayRouter(gateway, door or Door(), has_health=door is not None),
+            listener,
+            on_ready=started.set_result,
+            lifespan="off",
+        )
         serving = asyncio.create_task(server.serve())
         try:
             yield await started

@@ -32,6 +32,7 @@ from longthread.gateway.service import ANTHROPIC, COMPLETIONS, RESPONSES, Gatewa
 from longthread.gateway.sse import FinalEvent
 from longthread.gateway.upstream import Connections, Routes, Upstream, UpstreamResponse
 from longthread.server.gateway import router
+from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.http_server import HttpServer, listen
 from longthread.store import log
@@ -314,7 +315,7 @@ async def before(store: Driver, provider: str) -> AsyncIterator[str]:
     """A gateway before a provider."""
     upstream = Upstream("one", provider, ["anthropic", "responses", "completions"])
     gateway = Gateway(store, Routes({"one": upstream}), GatewayOptions(USER))
-    async with running(GatewayRouter(gateway)) as own:
+    async with running(GatewayRouter(gateway, Door())) as own:
         yield own
     await gateway.close()
 
@@ -526,7 +527,7 @@ async def test_one_cancelled_by_the_server_stays_cancelled(store: Driver, monkey
         return Outgoing(200, [], stream=stream())
 
     monkeypatch.setattr(GatewayRouter, "_answer", answer)
-    app = GatewayRouter(Gateway(store, Routes({}), GatewayOptions(USER)))
+    app = GatewayRouter(Gateway(store, Routes({}), GatewayOptions(USER)), Door())
     scope = {"method": "GET", "path": "/v1/models", "headers": [], "query_string": b""}
     sending = asyncio.create_task(app(scope, receive, send))
     await began.wait()

@@ -20,6 +20,8 @@ from longthread.messages.entries import message_of
 from longthread.model.entry import Draft
 from longthread.model.ids import short_id
 from longthread.server.gateway import router
+from longthread.server.gateway.door import Door
+from longthread.server.origin import own_names
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Driver
@@ -288,7 +290,7 @@ async def test_what_is_no_name_of_a_conversation(
 
 
 async def test_web_pages_and_other_paths_are_refused(store: Driver, provider: ProviderEmulator, start: Start) -> None:
-    url = await start(provider, host="127.0.0.1")
+    url = await start(provider, door=Door(own_names("127.0.0.1")))
     page = await post(url, body("hello"), origin="https://example.com", **{"content-type": "text/plain"})
     assert (page.status_code, page.json()["error"]["type"]) == (403, "permission_error")
     rebound = await post(url, body("hello"), host="evil.example:80")

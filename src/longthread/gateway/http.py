@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, with their values, in order."""
@@ -13,20 +14,28 @@ _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade"}
 )
-_CREDENTIALS = frozenset(
-    {b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key", b"openai-organization", b"openai-project"}
-)
+CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key"})
+_ACCOUNT = CREDENTIALS | {b"openai-organization", b"openai-project"}
 """What tells a provider whose request it is."""
-_NOT_SENT = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"accept-encoding", b"cookie"}
-"""Cookies were given for the gateway's own host."""
+_OF_PAGES = {b"cookie", b"origin", b"referer", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"}
+"""What a browser says of a page, and was given by this host. It is no provider's."""
+_NOT_SENT = _HOP_BY_HOP | _OF_PAGES | {b"host", b"content-length", b"expect", b"accept-encoding"}
 _OURS = (b"x-longthread-", b"x-conversation-id")
 _READABLE = (b"gzip", b"deflate", b"identity")
-"""The encodings that the standard library reads."""
+"""The encodings of replies that the gateway reads."""
+_LARGEST_WINDOW = 25
+"""Of zstd, as a power of two: a decoder holds as many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A client's request. `path` begins with a slash and has no query."""
+    """A client's request. `path` begins with a slash and has no query.
+
+    Attributes:
+        encoded: the body as it came, if it was compressed.
+        upload: the body, if it is passed on as it comes.
+        credential: what tells who asks, never sent or stored; empty if nothing does.
+    """
 
     method: str
     path: str
@@ -34,7 +43,8 @@ class Incoming:
     body: bytes = b""
     query: bytes = b""
     encoded: bytes | None = None
-    """The body as it came, if it was compressed."""
+    upload: AsyncIterable[bytes] | None = None
+    credential: str = field(default="", repr=False)
 
     def header(self, name: str) -> str | None:
         return header_of(self.headers, name)
@@ -63,7 +73,7 @@ def header_of(headers: Headers, name: str) -> str | None:
 def for_upstream(headers: Headers, own: Iterable[tuple[bytes, bytes]] = ()) -> list[tuple[bytes, bytes]]:
     """Return a client's headers as they go up, with `own` credentials in the place of the client's."""
     own = list(own)
-    left_out = _NOT_SENT | (_CREDENTIALS if own else frozenset())
+    left_out = _NOT_SENT | (_ACCOUNT if own else frozenset())
     sent = [(name, value) for name, value in headers if name not in left_out and not name.startswith(_OURS)]
     encodings = _encodings(header_of(headers, "accept-encoding"))
     return [*sent, *own, *([(b"accept-encoding", encodings)] if encodings else [])]
@@ -89,16 +99,46 @@ def decoded(incoming: Incoming, limit: int) -> Incoming:
         ValueError: it has more bytes than `limit`.
     """
     encoding = (incoming.header("content-encoding") or "").strip().lower()
-    if encoding not in ("gzip", "x-gzip", "deflate"):
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        body = _inflated(incoming.body, limit + 1)
+    elif encoding == "zstd":
+        body = _unzstd(incoming.body, limit + 1)
+    else:
         return incoming
-    inflate = zlib.decompressobj(47)
-    try:
-        body = inflate.decompress(incoming.body, limit + 1)
-    except zlib.error:
+    if body is None:
         return incoming
     if len(body) > limit:
         raise ValueError("It is too large.")
     return replace(incoming, body=body, encoded=incoming.body)
+
+
+def _inflated(body: bytes, most: int) -> bytes | None:
+    try:
+        return zlib.decompressobj(47).decompress(body, most)
+    except zlib.error:
+        return None
+
+
+def _unzstd(body: bytes, most: int) -> bytes | None:
+    """Return at most so many bytes of what zstd compressed, which may be in several frames; None: it is damaged."""
+    # Here and not above: few clients use it.
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    options = {int(zstd.DecompressionParameter.window_log_max): _LARGEST_WINDOW}
+    found = b""
+    try:
+        while body and len(found) < most:
+            frame = zstd.ZstdDecompressor(options=options)
+            found += frame.decompress(body, most - len(found))
+            if not frame.eof:
+                return found if len(found) >= most else None
+            body = frame.unused_data
+    except zstd.ZstdError:
+        return None
+    return found
 
 
 class Decoder:

@@ -128,7 +128,8 @@ class Gateway:
         try:
             upstream, model = await self._routes.find(own, _model_in(incoming))
             asked = _renamed(incoming, model)
-            response = await self._connections.send(upstream, dialect.name, asked, asked.body)
+            is_upload = asked.upload is not None
+            response = await self._connections.send(upstream, dialect.name, asked, asked.body, is_patient=is_upload)
         except NoUpstream as error:
             return refused(dialect, error.status, "", str(error))
         except aiohttp.ClientError as error:
@@ -154,8 +155,8 @@ def no_websockets() -> Outgoing:
     return refused(RESPONSES, 426, "", "Responses over a websocket are not supported. Use POST.")
 
 
-def too_large(dialect: Dialect) -> Outgoing:
-    return refused(dialect, 413, "", f"A request has at most {BODY_LIMIT // 1024 // 1024} MB.")
+def too_large(dialect: Dialect, limit: int = BODY_LIMIT) -> Outgoing:
+    return refused(dialect, 413, "", f"A request has at most {limit // 1024 // 1024} MB.")
 
 
 def refused(dialect: Dialect, status: int, code: str, message: str) -> Outgoing:

@@ -216,13 +216,15 @@ class Connections:
             body = asked.encoded
         elif asked.encoded is not None:
             headers = [(name, value) for name, value in headers if name != b"content-encoding"]
-        if len(body) > _AT_ONCE:
+        if asked.upload is not None:
+            headers += [each for each in asked.headers if each[0] == b"content-length"]
+        elif len(body) > _AT_ONCE:
             headers.append((b"content-length", str(len(body)).encode()))
         found = await self._opened().request(
             asked.method,
             url,
             headers=[(name.decode(), _text(value)) for name, value in headers],
-            data=_slices(body) if len(body) > _AT_ONCE else body or None,
+            data=asked.upload or (_slices(body) if len(body) > _AT_ONCE else body or None),
             allow_redirects=False,
             timeout=limits,
             **self._way(url.scheme, url.host or "", url.port),

@@ -14,6 +14,7 @@ from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server import openapi, page, problems
+from longthread.server.gateway.door import Door
 from longthread.server.paths import EncodedPaths
 from longthread.server.requests import CountedRequests
 from longthread.server.routes import (
@@ -50,13 +51,14 @@ def create_app(settings: Settings, *, models: ModelFactory = resolve_model, anal
     """The application on the store that `settings` name, opened with the app and closed with it.
 
     A given `analyst` is used instead and stays open when the app ends. Its runs are stopped either way, and can be
-    resumed.
+    resumed. Raises ServerError: a token or an origin of the gateway's is none.
     """
+    door = Door.of(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with nullcontext(analyst) if analyst is not None else Analyst.open(settings, models=models) as opened:
-            app.state.served = served = Served(opened)
+            app.state.served = served = Served(opened, door)
             if not settings.read_only:
                 opened.claims.start()
             background = [asyncio.create_task(each) for each in (served.warm_up(), rebuild_in_background(opened.store))]

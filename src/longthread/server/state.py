@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from longthread.errors import StoreError
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.runs.analyst import Analyst
+from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.serve import own_routes
 from longthread.server.origin import is_owner
@@ -33,6 +34,7 @@ class Served:
     question waits for nothing that later ones do not, and `draining` when it takes no more."""
 
     analyst: Analyst
+    door: Door
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     warm: bool = False
     draining: bool = False
@@ -47,7 +49,7 @@ class Served:
         self.uploads = Uploads.of(settings)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
-        self.gateway_routes = GatewayRouter(self.gateway, host=settings.host)
+        self.gateway_routes = GatewayRouter(self.gateway, self.door)
 
     async def warm_up(self) -> None:
         """Load what a first question needs. A store that does not answer is asked again."""

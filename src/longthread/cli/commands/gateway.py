@@ -31,6 +31,14 @@ KeepOption = Annotated[
 Ttl = Annotated[
     int | None, typer.Option("--ttl", min=1, help="Delete a conversation this many seconds after its last call.")
 ]
+AllowOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin",
+        help="Answer web pages of this origin, such as http://localhost:3000; may be repeated.",
+        metavar="ORIGIN",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse requests that cannot be kept.")]
 
 _KEPT = {
@@ -52,6 +60,7 @@ def serve(
     keep: KeepOption = "all",
     strict: Strict = False,
     ttl: Ttl = None,
+    allow_origin: AllowOrigin = None,
     database: options.Database = None,
 ) -> None:
     """Serve clients of OpenAI and Anthropic, and keep their conversations."""
@@ -62,8 +71,12 @@ def serve(
     for name, url in (("--anthropic-url", anthropic_url), ("--openai-url", openai_url)):
         if url and not _is_url(url):
             raise InvalidInput(reason=f"{name} takes an http:// or https:// URL without a password.")
-    settings = Settings.load(host=host, port=port, database=database)
+    origins = ",".join(allow_origin) if allow_origin else None
+    settings = Settings.load(host=host, port=port, database=database, gateway_origins=origins)
     # Here and not above: other commands do not need it.
+    from longthread.server.gateway.tokens import require_token
+
+    require_token(settings)  # before the rest is loaded
     from longthread.gateway.service import GatewayOptions
     from longthread.server.gateway.serve import run
 

@@ -24,6 +24,7 @@ _EXPECTED = re.compile(r"expected `?(?:redacted_)?thinking`?.*but found", re.IGN
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _OWN_ERRORS = {
     400: "invalid_request_error",
+    401: "authentication_error",
     403: "permission_error",
     404: "not_found_error",
     413: "request_too_large",

@@ -168,9 +168,9 @@ class Completions:
             return HiddenMissing("calls without reasoning say that it is empty", stand_in=_with_empty_reasoning)
         return None
 
-    def error(self, status: int, kind: str, message: str) -> bytes:
-        kind = kind or ("invalid_request_error" if status < 500 else "server_error")
-        return spelled({"error": {"message": message, "type": kind, "param": None, "code": None}}).encode()
+    def error(self, status: int, code: str, message: str) -> bytes:
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return spelled({"error": {"message": message, "type": kind, "param": None, "code": code or None}}).encode()
 
 
 def _role(message: Any) -> Role:

@@ -26,7 +26,9 @@ from longthread.gateway.service import (
     refused,
     too_large,
 )
-from longthread.server.origin import is_own_name, is_same_origin, own_names
+from longthread.server.gateway.addresses import hint, is_anthropic, is_wrong
+from longthread.server.gateway.door import Door, shared_with
+from longthread.server.gateway.upload import StreamedBody, declared_size, upload_limit
 from longthread.server.requests import until_gone
 
 _log = logging.getLogger(__name__)
@@ -43,29 +45,42 @@ _DIALECTS: Sequence[tuple[str, Dialect]] = (
 )
 
 
+_READ = frozenset(
+    ("POST", f"/v1/{end}") for end in ("messages", "messages/count_tokens", "responses", "chat/completions")
+)
+"""Requests whose conversation is read."""
+
+
 class GatewayRouter:
     """The endpoints of providers under `/v1`. Requests for other paths get 404, but for the health of a process.
 
-    `host` is the address that the server listens on, if nothing in front checks from where requests come.
+    `door` says who may use them. `has_health`: nothing else answers who watches the process.
     """
 
-    def __init__(self, gateway: Gateway, *, host: str | None = None) -> None:
+    def __init__(self, gateway: Gateway, door: Door, *, has_health: bool = False) -> None:
         self._gateway = gateway
-        self._names = own_names(host) if host is not None else None
+        self._door = door
+        self._health = _HEALTH if has_health else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
         headers = [(name.lower(), value) for name, value in scope["headers"]]
         incoming = Incoming(scope["method"], scope["path"], headers, query=scope["query_string"])
         dialect = _dialect(incoming)
-        if refusal := self._refusal(dialect, incoming, scope):
-            await _send(refusal, send)
+        origin = incoming.header("origin") if self._door.is_page(incoming) else None
+        admitted = self._admitted(dialect, incoming, scope)
+        if isinstance(admitted, Outgoing):
+            await _send(admitted, send, origin)
+            return
+        limit = upload_limit(dialect, admitted) if _is_relayed(admitted) else None
+        if limit is not None:
+            await self._pass_on(dialect, admitted, StreamedBody(receive, limit), send, origin)
             return
         body = await _body(receive)
         if body is None:
             return  # the client is gone
         try:
-            read = decoded(replace(incoming, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
+            read = decoded(replace(admitted, body=body), BODY_LIMIT) if len(body) <= BODY_LIMIT else None
         except ValueError:
             read = None
         async with AsyncExitStack() as opened:
@@ -73,31 +88,38 @@ class GatewayRouter:
                 answer = await self._answer(dialect, read) if read is not None else too_large(dialect)
                 if answer.stream is not None:
                     opened.push_async_callback(answer.stream.aclose)
-                await _send(answer, send)
+                await _send(answer, send, origin)
 
-    def _refusal(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Outgoing | None:
-        """Return what another site's page gets, and who asks for another path."""
+    async def _pass_on(
+        self, dialect: Dialect, incoming: Incoming, upload: StreamedBody, send: Send, origin: str | None
+    ) -> None:
+        """Answer a request whose body nobody reads here."""
+        if declared_size(incoming) > upload.limit:
+            await _send(too_large(dialect, upload.limit), send, origin)
+            return
+        async with AsyncExitStack() as opened:
+            pieces = upload.pieces()
+            opened.push_async_callback(pieces.aclose)
+            with until_gone(upload.receive):
+                answer = await self._answer(dialect, replace(incoming, upload=pieces))
+                if answer.stream is not None:
+                    opened.push_async_callback(answer.stream.aclose)
+                await _send(too_large(dialect, upload.limit) if upload.is_too_large else answer, send, origin)
+
+    def _admitted(self, dialect: Dialect, incoming: Incoming, scope: Scope) -> Incoming | Outgoing:
+        """Return a request as the gateway may see it, or its refusal: of who may not ask, and of who asks for another
+        path."""
         path, raw_path = incoming.path, scope.get("raw_path", b"")
         slashes = b"%2f" in raw_path.lower() and not path.startswith("/v1/models/")
-        odd = slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/"))
-        is_health = path in _HEALTH and self._names is not None
-        if odd or not (path.startswith("/v1/") or is_health):
-            return refused(dialect, 404, "", f"The gateway has no {incoming.path}: its endpoints begin with /v1/.")
-        if path.startswith("/v1/v1/"):
-            twice = f"The gateway has no {path}. This client adds /v1 itself: give it the address without /v1."
-            return refused(dialect, 404, "", twice)
-        if self._names is None:
-            return None
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(incoming.headers)}
-        host = headers.get("host", "")
-        if not is_own_name(host, self._names, scope):
-            return refused(dialect, 421, "", "The gateway does not go by that name. Use the address that it printed.")
-        if not is_same_origin(headers, host):
-            return refused(dialect, 403, "", "A web page sent this request. The gateway answers programs.")
-        return None
+        if slashes or _ODD.search(raw_path) or {".", ".."} & set(path.split("/")):
+            return refused(dialect, 404, "", f"The gateway has no {path}: its endpoints begin with /v1/.")
+        is_health = path in self._health
+        if is_wrong(path) and not is_health:
+            return refused(dialect, 404, "", hint(path, f"{scope['scheme']}://{incoming.header('host')}"))
+        return self._door.admit(dialect, incoming, scope, is_open=is_health)
 
     async def _answer(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
-        is_health = incoming.path in _HEALTH
+        is_health = incoming.path in self._health
         try:
             return await (self._gateway.ready() if is_health else self._routed(dialect, incoming))
         except StoreError as error:
@@ -105,7 +127,7 @@ class GatewayRouter:
             return refused(dialect, 503, "", f"{what}: {error}")
 
     async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:
-        route = (incoming.method, incoming.path.rstrip("/"))
+        route = _route(incoming)
         if route == ("POST", "/v1/messages"):
             return await self._gateway.reply(ANTHROPIC, incoming)
         if route == ("POST", "/v1/messages/count_tokens"):
@@ -126,8 +148,18 @@ class GatewayRouter:
 def _dialect(incoming: Incoming) -> Dialect:
     """Return the dialect of a request's path, or else the one that its headers tell."""
     own = next((dialect for begin, dialect in _DIALECTS if incoming.path.startswith(begin)), None)
-    is_anthropic = incoming.header("anthropic-version") or incoming.header("x-api-key")
-    return own or (ANTHROPIC if is_anthropic else COMPLETIONS)
+    is_known = is_anthropic(incoming.path) or incoming.header("anthropic-version") or incoming.header("x-api-key")
+    return own or (ANTHROPIC if is_known else COMPLETIONS)
+
+
+def _route(incoming: Incoming) -> tuple[str, str]:
+    return incoming.method, incoming.path.rstrip("/")
+
+
+def _is_relayed(incoming: Incoming) -> bool:
+    """Whether a request is passed on unread."""
+    is_read = _route(incoming) in _READ or incoming.path.startswith("/v1/responses/")
+    return incoming.path.startswith("/v1/") and not is_read
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -145,8 +177,9 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(pieces) if size <= BODY_LIMIT else bytes(BODY_LIMIT + 1)
 
 
-async def _send(answer: Outgoing, send: Send) -> None:
-    headers = list(answer.headers)
+async def _send(answer: Outgoing, send: Send, origin: str | None = None) -> None:
+    """Send an answer. `origin` is that of the page that may read it."""
+    headers = list(answer.headers) if origin is None else shared_with(origin, answer.headers)
     if answer.stream is None:
         headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

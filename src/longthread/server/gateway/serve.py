@@ -12,7 +12,9 @@ from longthread.gateway.model_request import Counts
 from longthread.gateway.rebuild import rebuild_in_background
 from longthread.gateway.service import Gateway, GatewayOptions
 from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
+from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
+from longthread.server.gateway.tokens import require_token
 from longthread.server.http_server import HttpServer, listen
 from longthread.settings import Settings
 from longthread.store.driver import Driver
@@ -30,8 +32,10 @@ def run(
     openai_url: str = "",
     on_ready: Callable[[str], None] | None = None,
 ) -> Counts:
-    """Serve until Ctrl-C or SIGTERM; return what happened. `on_ready` gets the URL once it answers. Raises PortInUse,
-    AddressUnavailable or StoreError."""
+    """Serve until Ctrl-C or SIGTERM; return what happened. `on_ready` gets the URL once it answers. Raises StoreError;
+    ServerError: it cannot listen, others would reach it without a token, or a token or an origin is none."""
+    require_token(settings)
+    door = Door.of(settings)
 
     async def serve() -> Counts:
         async with open_store(settings.database, read_only=settings.read_only) as store:
@@ -41,7 +45,7 @@ def run(
                 background.append(asyncio.create_task(_expire_in_background(store)))
                 background.append(asyncio.create_task(rebuild_in_background(store)))
             try:
-                app = GatewayRouter(gateway, host=settings.host)
+                app = GatewayRouter(gateway, door, has_health=True)
                 await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
             finally:
                 for task in background:
