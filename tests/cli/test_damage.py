@@ -397,7 +397,7 @@ def test_a_copy_leaves_what_cannot_be_read_and_copies_the_others(run: Run, store
     assert "UTF-8" in outcome["refused"][0]["reason"]
 
 
-def test_nobodys_owner_stops_nothing(run: Run, store_address: str) -> None:
+def test_a_buried_owner_stops_nothing(run: Run, store_address: str) -> None:
     async def begun() -> None:
         async with open_store(store_address) as store:
             await turns(store, 1, thread_id="begun", user_id="default")
@@ -407,6 +407,6 @@ def test_nobodys_owner_stops_nothing(run: Run, store_address: str) -> None:
     asyncio.run(begun())
     assert "running" in run("threads", "list").stdout
     assert "Left alone: 1 thread with a run under way." in run("db", "prune").stdout
-    change(store_address, "UPDATE workers SET renewed_at = renewed_at + 86400000")
+    change(store_address, "DELETE FROM workers")
     assert "interrupted" in run("threads", "list").stdout
     assert "Left alone" not in run("db", "prune").stdout

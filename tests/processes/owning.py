@@ -19,9 +19,9 @@ from tests.script import COUNT, finish
 
 from longthread.errors import LongthreadError
 from longthread.runs.analyst import Analyst
+from longthread.runs.workers import watch
 from longthread.settings import Settings
 from longthread.store import log
-from longthread.store.queries import Sql
 from longthread.testing import ScriptedChatModel
 
 ANSWER = "3 customers [q1]."
@@ -52,16 +52,14 @@ class Waiting(ScriptedChatModel):
 
 async def obey(analyst: Analyst, source: str, command: str) -> None:
     """Carry out a command and say what came of it."""
-    word, _, rest = command.partition(" ")
     try:
-        if word == "later":  # as if so many seconds had passed since any worker renewed its row
-            async with analyst.store.writing() as tx:
-                await tx.run(Sql(f"UPDATE workers SET renewed_at = renewed_at - {1000 * int(rest)}"))
-            say(later=rest)
+        if command == "impatient":  # it takes others for dead as soon as they are silent between two looks
+            watch.SILENT_SECONDS = 0.0
+            say(impatient=True)
             return
         asking = (
             analyst.ask("How many?", thread_id="t", source=source, user_id=analyst.settings.user)
-            if word == "ask"
+            if command == "ask"
             else analyst.runs.resume("t", user_id=analyst.settings.user)
         )
         final = await (await asking).wait()

@@ -15,11 +15,12 @@ from tests.analysts import OpenAnalyst
 from tests.runs.approvals import Sent, define, sent
 from tests.script import COUNT, call, finish
 
-from longthread.errors import LeaseLost, StoreDisconnected, ThreadNotFound
+from longthread.errors import LeaseLost, RunInProgress, StoreDisconnected, ThreadNotFound
 from longthread.model.run import Run
 from longthread.runs import execute
 from longthread.runs.analyst import Analyst
 from longthread.runs.process import here
+from longthread.runs.workers import watch
 from longthread.runs.workers import worker as working
 from longthread.store import approvals, leases, log, runs
 from longthread.store.driver import Driver
@@ -69,6 +70,12 @@ async def ended(store: Driver, thread_id: str = "t") -> Run:
 
     await until(is_over)
     return await last_run(store, thread_id)
+
+
+async def crashes(store: Driver) -> int:
+    async with store.reading() as tx:
+        [row] = await tx.fetch(Sql("SELECT crashes FROM runs WHERE thread_id = 't'"))
+    return int(row["crashes"])
 
 
 def dead_worker() -> str:
@@ -271,6 +278,96 @@ async def test_a_worker_that_was_taken_for_dead_goes_on_as_another(
     last = await ended(store)
     assert (last.id, last.status) == (handle.run.id, "finished")
     assert await first.worker.id() != before
+    assert await crashes(store) == 0, "no process died"
+
+
+async def test_a_worker_does_not_claim_its_own_live_run_whatever_its_row_says(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is gone, and its claims look before its renewal does."""
+    model = Gated([finish("Three.")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    own = await analyst.worker.id()
+    async with store.writing() as tx:
+        await leases.remove(tx, own)
+    assert await analyst.claims._claimed(own, {}) == []
+    async with store.reading() as tx:
+        assert (await leases.look_for_work(tx)).runs, "others may"
+    assert await crashes(store) == 0
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+
+
+async def test_runs_that_were_given_up_did_not_crash(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Gated([])
+    first = await open_analyst(model)
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    before = await first.worker.id()
+    monkeypatch.setattr(working, "LOST_SECONDS", -1.0)
+    monkeypatch.setattr(working, "_STOOD_STILL_SECONDS", 3600.0)
+    first.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+    monkeypatch.undo()
+    own = await first.worker.id()
+    async with store.writing() as tx:
+        [claimed] = await leases.claim(tx, own, limit=9)
+        assert before not in await leases.workers(tx)
+    assert (claimed.lease.run_id, claimed.crashes) == (handle.run.id, 0)
+
+
+async def test_a_worker_that_stood_still_with_its_machine_goes_on_with_its_runs(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time is long up when it wakes. Nobody took it for dead: its row is there."""
+    model = Gated([finish("Three.")])
+    analyst = await open_analyst(model)
+    handle = await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    own = await analyst.worker.id()
+    analyst.worker._lost_at -= 3600
+    analyst.worker._give_up()
+    async with store.reading() as tx:
+        before = (await leases.workers(tx))[own]
+
+    async def is_renewed() -> bool:
+        async with store.reading() as tx:
+            return (await leases.workers(tx))[own] > before
+
+    await until(is_renewed)
+    (model.metadata or {})["gate"].set()
+    assert (await handle.wait()).data["answer"] == "Three."
+    assert await analyst.worker.id() == own
+
+
+@pytest.mark.parametrize("lives", [True, False])
+async def test_a_command_waits_for_a_sign_of_life_of_who_has_the_thread(
+    open_analyst: OpenAnalyst, store: Driver, shop: str, lives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a process elsewhere nothing is known but its row."""
+    elsewhere = "another-host:boot:1/12/x"
+    async with store.writing() as tx:
+        await leases.register(tx, elsewhere)
+        await log.create_thread(tx, "t", user_id=USER)
+        await runs.begin(tx, "t", _plan("r1"), owner=elsewhere, alive=lambda _: True)
+    analyst = await open_analyst([finish("Three.")])
+    if not lives:
+        monkeypatch.setattr(watch, "SILENT_SECONDS", 0.0)
+    asking = asyncio.ensure_future(analyst.ask("How many?", thread_id="t", source=shop, user_id=USER))
+    while lives and not asking.done():
+        async with store.writing() as tx:
+            assert await leases.renew(tx, elsewhere)
+        await asyncio.wait({asking}, timeout=0.05)
+    if lives:
+        with pytest.raises(RunInProgress):
+            await asking
+    else:
+        assert (await (await asking).wait()).data["answer"] == "Three."
 
 
 async def test_a_run_that_nobody_executes_in_its_worker_is_given_back(
@@ -327,7 +424,7 @@ async def test_a_worker_leaves_no_row_behind(open_analyst: OpenAnalyst, store: D
     analyst = await open_analyst([finish("Three.")])
     await (await analyst.ask("How many?", thread_id="t", source=shop, user_id=USER)).wait()
     async with store.reading() as tx:
-        assert (await leases.look_for_work(tx)).workers == {await analyst.worker.id(): True}
+        assert [*(await leases.look_for_work(tx)).workers] == [await analyst.worker.id()]
     await analyst.close()
     async with store.reading() as tx:
         assert (await leases.look_for_work(tx))[:2] == ({}, False)

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 
 from longthread.cli.screen import echo
 from longthread.errors import StoreUnavailable
-from longthread.runs.process import may_be_alive, place_of
+from longthread.runs.process import place_of
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
-from longthread.store import leases
 from longthread.store.driver import Driver
 from longthread.store.maintenance.jobs import Job, JobClaims
 from longthread.store.open import is_postgres, open_store, why_none
@@ -62,10 +61,7 @@ async def alone(store: Driver, job: Job, doing: str) -> AsyncIterator[JobClaims]
                     return
             async with store.reading() as tx:
                 owner = await job.owner(tx)
-            if owner is not None and not may_be_alive(owner):
-                async with store.writing() as tx:
-                    await leases.remove(tx, owner)
-            elif owner is not None:
+            if owner is not None:  # the worker's renewal finds out whether it is dead
                 if not told:
                     echo(f"{place_of(owner)} is {doing} this store: waiting until it has finished.", err=True)
                 told = True

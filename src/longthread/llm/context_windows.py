@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+import time
+from math import inf
 
 from longthread.errors import StoreError
 from longthread.llm.chat import ChatModel
@@ -13,8 +14,8 @@ from longthread.store import windows
 from longthread.store.driver import Driver
 from longthread.store.windows import AssumedWindow
 
-_READ_AGAIN = timedelta(hours=1)
-"""How often a process reads the learned windows again."""
+_READ_AGAIN = 3600.0
+"""How often a process reads the learned windows again, in seconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class ContextWindows:
     def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._learned: dict[AssumedWindow, tuple[int | None, datetime]] = {}
+        self._learned: dict[AssumedWindow, tuple[int | None, float]] = {}
 
     async def of(self, *models: ChatModel) -> int:
         """Return the tokens that fit into one call of any of these models. Raises StoreError: learned windows cannot
@@ -34,17 +35,17 @@ class ContextWindows:
 
     async def _of(self, model: ChatModel) -> int:
         assumed = self._assumed(model)
-        known, read_at = self._learned.get(assumed, (None, datetime.min.replace(tzinfo=UTC)))
-        if datetime.now(UTC) - read_at > _READ_AGAIN:
+        known, read_at = self._learned.get(assumed, (None, -inf))
+        if time.monotonic() - read_at > _READ_AGAIN:
             async with self._store.reading() as tx:
                 known = await windows.learned(tx, assumed)
-            self._learned[assumed] = known, datetime.now(UTC)
+            self._learned[assumed] = known, time.monotonic()
         return min(assumed.tokens, known or assumed.tokens)
 
     async def learn(self, model: ChatModel, tokens: int) -> None:
         """Store the window that a model's endpoint reports. If that fails, this process still knows it."""
         assumed = self._assumed(model)
-        self._learned[assumed] = tokens, datetime.now(UTC)
+        self._learned[assumed] = tokens, time.monotonic()
         try:
             async with self._store.writing() as tx:
                 await windows.learn(tx, assumed, tokens)

@@ -146,18 +146,25 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         try:
             seconds = float(said) / unit
         except ValueError:
-            return _until(said)
+            return _until(said, headers.get("date"))
         return seconds if 0 <= seconds < inf else None
     return None
 
 
-def _until(date: str) -> float | None:
+def _until(date: str, sent: str | None) -> float | None:
+    """Return the seconds between two dates of one answer: its clock need not be ours. Without the second one ours
+    counts."""
+    at = _moment(date)
+    since = (_moment(sent) if sent is not None else None) or datetime.now(UTC)
+    return max((at - since).total_seconds(), 0.0) if at is not None else None
+
+
+def _moment(date: str) -> datetime | None:
     try:
         at = parsedate_to_datetime(date)
     except ValueError:
         return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return max((at - datetime.now(UTC)).total_seconds(), 0.0)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

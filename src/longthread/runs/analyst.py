@@ -148,6 +148,7 @@ class Analyst:
     async def close(self) -> None:
         """Stop the runs of this process; they can be resumed."""
         await self.claims.close()
+        await self.deletions.close()
         await self.runs.stop_all()
         await self.pruner.close()
         await self.recaller.close()

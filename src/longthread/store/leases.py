@@ -1,10 +1,11 @@
 """Leases and workers: who executes a run.
 
-A worker is a process that executes runs. It renews a row of its own; whoever stops renewing it loses its runs."""
+A worker is a process that executes runs. It renews a row of its own; whoever stops renewing it loses that and its runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from longthread.store.log import now
 from longthread.store.maintenance import jobs
 
 IsAlive = Callable[[str], bool]
-"""Whether an owner may be at work. False only if that is certain."""
+"""Whether an owner that has a row may be at work. False only if it is certain that it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class LiveRun(NamedTuple):
 
 
 def is_held(row: Row, alive: IsAlive) -> bool:
-    """Return whether a process executes a row's run: `held_by` is its worker, if that renewed its own row lately."""
+    """Return whether a process executes a row's run: `held_by` is its worker, if that has a row of its own."""
     return row["held_by"] is not None and alive(str(row["held_by"]))
 
 
@@ -85,8 +86,7 @@ def left(row: Row) -> dict[str, Any]:
 
 
 async def register(tx: Transaction, worker: str) -> None:
-    """Store that a worker lives, and delete those that died."""
-    await tx.run("delete_dead_workers")
+    """Store that a worker lives."""
     await tx.run("insert_worker", id=worker, now=now())
 
 
@@ -96,15 +96,37 @@ async def renew(tx: Transaction, worker: str) -> bool:
 
 
 async def remove(tx: Transaction, worker: str) -> None:
-    """Delete a worker that has ended, or that is dead: others may claim its runs."""
+    """Delete a worker that has ended: others may claim its runs."""
     await tx.run("delete_worker", id=worker)
 
 
+async def bury(tx: Transaction, dead: Mapping[str, int]) -> None:
+    """Delete workers that are dead, unless one has renewed its row since it was seen to: others may claim their runs.
+
+    Args:
+        dead: each with its renewals, as they were seen last.
+    """
+    for worker, renewals in dead.items():
+        await tx.run("delete_silent_worker", id=worker, renewals=renewals)
+
+
+async def workers(tx: Transaction) -> dict[str, int]:
+    """Return all workers, each with how often it has renewed its row."""
+    return _renewals(await tx.fetch("select_workers"))
+
+
+async def renewals_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
+    """Return the worker that executes the thread's run, with how often it has renewed its row. None: no worker does."""
+    row = await one(tx, "select_live_run", thread_id=thread_id)
+    known = await workers(tx) if row is not None else {}
+    return (row["owner"], known[row["owner"]]) if row is not None and row["owner"] in known else None
+
+
 class WaitingWork(NamedTuple):
-    """All workers, each with whether it renewed its row lately; whether runs or background jobs wait for one; and how
+    """All workers, each with how often it has renewed its row; whether runs or background jobs wait for one; and how
     many questions wait for their turn."""
 
-    workers: dict[str, bool]
+    workers: dict[str, int]
     runs: bool
     jobs: bool
     questions: int
@@ -118,9 +140,7 @@ async def look_for_work(tx: Transaction) -> WaitingWork:
         ("count_queued_questions", {}),
     ]
     rows, found, waiting, [counted] = await tx.fetch_all(*asked, last=True)
-    return WaitingWork(
-        {row["id"]: bool(row["lives"]) for row in rows}, bool(found), bool(waiting), int(counted["queued"])
-    )
+    return WaitingWork(_renewals(rows), bool(found), bool(waiting), int(counted["queued"]))
 
 
 async def held(tx: Transaction, worker: str) -> list[HeldRun]:
@@ -139,3 +159,7 @@ async def claim(tx: Transaction, worker: str, *, limit: int) -> Sequence[Claimed
         )
         for row in rows
     ]
+
+
+def _renewals(rows: Sequence[Row]) -> dict[str, int]:
+    return {row["id"]: int(row["renewals"]) for row in rows}

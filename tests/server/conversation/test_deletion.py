@@ -100,6 +100,23 @@ def test_a_server_deletes_what_another_one_was_to_delete(serve: Any, store_addre
     assert other.client.post(f"/api/conversations/{thread}/restore").status_code == 404
 
 
+def test_the_time_to_undo_is_measured_and_not_read_from_a_clock_that_is_set_back(
+    serve: Any, store_address: str
+) -> None:
+    running = serve([ANSWER])
+    thread = running.answer("Are there rockets?")["thread_id"]
+    assert running.client.delete(f"/api/conversations/{thread}", params={"undo_seconds": 1}).status_code == 202
+
+    async def rows(*, later: int = 0) -> int:
+        async with open_store(store_address) as store, store.writing() as tx:
+            await tx.run(Sql("UPDATE background_jobs SET due_at = due_at + :later"), later=later)
+            return len(await tx.fetch(Sql("SELECT id FROM threads")))
+
+    asyncio.run(rows(later=3_000_000))
+    while asyncio.run(rows()):
+        pass
+
+
 def test_an_archived_conversation_is_listed_and_found_on_request(serve: Any) -> None:
     running = serve([ANSWER])
     threads = [running.answer(f"Are there {each}?")["thread_id"] for each in ("rockets", "launches")]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
-from longthread.errors import NothingToStop, RowDamaged, ThreadNotFound
+from longthread.errors import NothingToStop, RowDamaged, StoreClosed, StoreError, ThreadNotFound
 from longthread.runs.services.runs import Runs
 from longthread.runs.services.shared import RunServices
 from longthread.runs.services.threads import Threads
 from longthread.store import runs
 from longthread.store.maintenance import deletions
 from longthread.store.maintenance.deletions import PendingDeletion
+from longthread.store.maintenance.jobs import Job
+
+_AGAIN_SECONDS = 1.0
 
 
 class ThreadDeletions:
@@ -20,6 +24,7 @@ class ThreadDeletions:
         self._services = services
         self._threads = threads
         self._runs = all_runs
+        self._timers: dict[str, asyncio.Task[None]] = {}
 
     async def begin(self, thread_id: str, *, user_id: str, seconds: float) -> PendingDeletion:
         """Take a thread from its user, with those below it, and delete them in so many seconds. A run that is executed
@@ -28,9 +33,12 @@ class ThreadDeletions:
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        store = self._services.store
+        store, worker = self._services.store, self._services.worker
+        owner = await worker.id() if worker.watches else None
         async with store.writing() as tx:
-            pending = await deletions.begin(tx, thread_id, user_id=user_id, seconds=seconds)
+            pending = await deletions.begin(tx, thread_id, user_id=user_id, seconds=seconds, owner=owner)
+        if owner is not None:
+            self._set_timer(thread_id, owner, seconds)
         # Now that it is nobody's, no other run begins. One that cannot be read has nothing to stop.
         with suppress(NothingToStop, RowDamaged, ThreadNotFound):
             async with store.reading() as tx:
@@ -48,6 +56,7 @@ class ThreadDeletions:
         """
         async with self._services.store.writing() as tx:
             await deletions.undo(tx, thread_id, user_id=user_id)
+        self._cancel_timer(thread_id)
         self._services.hub.list_changed(user_id)
         self._runs.wake_queue()
 
@@ -55,3 +64,34 @@ class ThreadDeletions:
         """Delete a thread whose time to undo that is over; nothing if it was undone."""
         with suppress(ThreadNotFound):
             await self._threads.end_deletion(thread_id)
+
+    async def close(self) -> None:
+        """Leave what is still to be deleted to others, at the time that is stored."""
+        timers = list(self._timers.values())
+        for timer in timers:
+            timer.cancel()
+        await asyncio.gather(*timers, return_exceptions=True)
+
+    def _set_timer(self, thread_id: str, owner: str, seconds: float) -> None:
+        """Measure the time to undo by the loop's clock: that of the wall may be set meanwhile."""
+        self._cancel_timer(thread_id)
+        waiting = self._give_back(Job("deletion", thread_id), owner, seconds)
+        self._timers[thread_id] = asyncio.get_running_loop().create_task(waiting, name=f"the time to undo {thread_id}")
+
+    def _cancel_timer(self, thread_id: str) -> None:
+        if (timer := self._timers.pop(thread_id, None)) is not None:
+            timer.cancel()
+
+    async def _give_back(self, job: Job, owner: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        while True:
+            try:
+                async with self._services.store.writing() as tx:
+                    await job.give_back(tx, owner)
+                break
+            except StoreClosed:
+                break
+            except StoreError:  # it comes back, or this process ends
+                await asyncio.sleep(_AGAIN_SECONDS)
+        self._timers.pop(job.subject, None)
+        self._services.worker.wake_claims()

@@ -417,7 +417,7 @@ class Runs:
                 if not has_slot:
                     self.slots.take()
                     undoing.callback(self.slots.give)
-                started = await begun(sources.own, room)
+                started = await self._services.worker.past_the_dead(lambda: begun(sources.own, room))
                 if isinstance(started, QueuedQuestion):
                     await sources.close()
                     return started

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from longthread.errors import LeaseLost, LongthreadError, RunCrashed, StoreError, ThreadNotFound
 from longthread.metrics import CLAIMS
-from longthread.runs.process import may_be_alive
 from longthread.runs.queue import begin_queued
 from longthread.runs.services.deletions import ThreadDeletions
 from longthread.runs.services.runs import Runs
@@ -50,6 +49,7 @@ class Claims:
         """Begin to claim."""
         if self._loop is None:
             self._services.hub.expect_claims()
+            self._worker.watches = True
             self._jobs.start()
             self._loop = asyncio.get_running_loop().create_task(self._claim_all(), name="the claims of runs")
 
@@ -79,8 +79,7 @@ class Claims:
         own, store = await self._worker.id(), self._services.store
         async with store.reading() as tx:
             found = await leases.look_for_work(tx)
-        known = found.workers.items()
-        dead = [worker for worker, lives in known if worker != own and not (lives and may_be_alive(worker))]
+        dead = self._worker.dead(found.workers)
         claimed = await self._claimed(own, dead) if found.runs or dead else []
         if found.jobs or dead:
             self._jobs.wake()
@@ -133,11 +132,15 @@ class Claims:
             self._begin_to_take(ClaimedRun(started.hold.lease, turn.user_id, 0, None), started.hold)
         return started is not None
 
-    async def _claimed(self, own: str, dead: Sequence[str]) -> Sequence[ClaimedRun]:
+    async def _claimed(self, own: str, dead: Mapping[str, int]) -> Sequence[ClaimedRun]:
+        """Claim runs. Others may have taken this process for dead: so it renews first, and its own runs are none that
+        it could claim."""
         async with self._services.store.writing() as tx:
-            for worker in dead:
-                await leases.remove(tx, worker)
-            return await leases.claim(tx, own, limit=_AT_ONCE)
+            if await leases.renew(tx, own):
+                await leases.bury(tx, dead)
+                return await leases.claim(tx, own, limit=_AT_ONCE)
+        self._worker.wake_renewal()
+        return []
 
     async def _take(self, claimed: ClaimedRun, hold: Hold) -> None:
         """Work on a claimed run, in its slot. A run that cannot go on fails, and a failing store leaves it to the next

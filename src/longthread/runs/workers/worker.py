@@ -1,7 +1,7 @@
 """This process as a worker: it renews its row, and loses its runs if it cannot.
 
-Others take a worker for dead ten seconds after its last renewal (the view `living_workers`), and claim its runs. A
-worker that could not renew for `LOST_SECONDS` breaks off its executions before that.
+Others take a worker for dead when they have seen no renewal of it for ten seconds (`watch.py`), and claim its runs. A
+worker that could not renew for `LOST_SECONDS` breaks off its executions before that. All of these are monotonic clocks.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from longthread.errors import LeaseLost, StoreError, ThreadNotFound
+from longthread.errors import LeaseLost, RunInProgress, StoreError, ThreadNotFound
 from longthread.runs.process import new_worker
+from longthread.runs.workers.watch import WorkerWatch
 from longthread.store import leases, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import HeldRun
@@ -25,7 +27,10 @@ RENEW_SECONDS = 3.0
 LOST_SECONDS = 7.0
 """After so long without a renewal, a worker gives its runs up."""
 _AGAIN_SECONDS = 0.5
+_STOOD_STILL_SECONDS = 1.0
+"""Whoever notices so much later that time was up stood still: the process, or its whole machine."""
 
+T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 
@@ -56,13 +61,19 @@ class RunWorker:
 
     store: Driver
     draining: bool = False
+    watches: bool = False
+    """Whether this process looks for dead workers each second, as a server does."""
     _id: str | None = None
     _holds: dict[tuple[str, str], Hold] = field(default_factory=dict)
     _strays: set[Lease] = field(default_factory=set)
     """Runs that are this worker's in the store, and that it does not hold: seen once."""
     _loop: asyncio.Task[None] | None = None
     _alarm: asyncio.TimerHandle | None = None
-    _renewed: float = 0.0
+    _lost_at: float = 0.0
+    """When it gives its runs up, by the monotonic clock."""
+    _given_up: set[str] = field(default_factory=set)
+    """Workers that this process was: their runs are to be given back."""
+    _watch: WorkerWatch = field(default_factory=WorkerWatch)
     _registering: asyncio.Lock = field(default_factory=asyncio.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _wakes: list[asyncio.Event] = field(default_factory=list)
@@ -121,6 +132,10 @@ class RunWorker:
         for event in (self._woken, *self._wakes):
             event.set()
 
+    def wake_renewal(self) -> None:
+        """Renew at once."""
+        self._woken.set()
+
     def wake_claims(self) -> None:
         """Look at once for runs and questions to begin with."""
         for event in self._wakes:
@@ -135,19 +150,42 @@ class RunWorker:
         """Call `lost` when others may take this worker for dead."""
         self._losses.append(lost)
 
+    def dead(self, workers: Mapping[str, int]) -> dict[str, int]:
+        """Return which of all workers are dead, as far as this process has seen, each with its renewals."""
+        return self._watch.dead(workers, own=self._id, at=time.monotonic())
+
+    async def past_the_dead(self, begin: Callable[[], Awaitable[T]]) -> T:
+        """Begin something. If a worker has the thread, wait for a sign of life of it; if that one is dead, begin again.
+        A server does not wait: it watches all workers all the time. Raises what `begin` raises."""
+        try:
+            return await begin()
+        except RunInProgress as busy:
+            if self.watches or type(busy) is not RunInProgress or not await self._outlives(busy.thread):
+                raise
+        return await begin()
+
+    async def _outlives(self, thread_id: str) -> bool:
+        """Return False when the worker of a thread's run renews its row; True when it is dead, and its row gone."""
+        first: tuple[str, int] | None = None
+        while True:
+            async with self.store.reading() as tx:
+                now = await leases.renewals_of(tx, thread_id)
+            if now is None or (first is not None and now != first):
+                return now is None
+            first = now
+            await asyncio.sleep(_AGAIN_SECONDS)
+
     async def close(self) -> None:
-        """Delete the worker's row. Executions that still run are broken off."""
+        """Delete the worker's row. Executions that still run are broken off, and their runs given back."""
         if self._loop is not None:
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
-        gone = self._id
         self._lose_all()
-        if gone is not None:
-            with suppress(StoreError):  # others find that the process is gone
-                async with self.store.writing() as tx:
-                    await leases.remove(tx, gone)
+        with suppress(StoreError):  # others find that the process is gone
+            await self._give_back()
 
     async def _register(self) -> None:
+        await self._give_back()
         sent, new = time.monotonic(), new_worker()
         async with self.store.writing() as tx:
             await leases.register(tx, new)
@@ -173,29 +211,58 @@ class RunWorker:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _renew(self, own: Transaction) -> None:
-        sent, holds, known = time.monotonic(), dict(self._holds), self._id
-        if known is None or sent - self._renewed > LOST_SECONDS:  # the alarm may come later
+        sent, holds = time.monotonic(), dict(self._holds)
+        if sent > self._lost_at:  # the alarm may come later
             self._give_up()
+        known = self._id
+        if known is None:
             await self.id()
         elif await leases.renew(own, known):
             self._set_alarm(sent)
             await self._compare(holds, await leases.held(own, known))
+            await self._bury(own)
         else:
             _logger.warning("This process was taken for dead: its runs are given up.")
             self._lose_all()
             await self.id()
 
-    def _set_alarm(self, renewed: float) -> None:
-        self._renewed = renewed
+    async def _bury(self, own: Transaction) -> None:
+        if dead := self.dead(await leases.workers(own)):
+            async with self.store.writing() as tx:
+                await leases.bury(tx, dead)
+            self.wake_claims()
+
+    async def _give_back(self) -> None:
+        """Give the runs back that this process gave up: nobody died of them, so they did not crash."""
+        for gone in list(self._given_up):
+            async with self.store.reading() as tx:
+                left = await leases.held(tx, gone)
+            for each in left:
+                with suppress(ThreadNotFound):
+                    async with self.store.writing() as tx:
+                        await runs.give_back(tx, each.lease)
+            async with self.store.writing() as tx:
+                await leases.remove(tx, gone)
+            self._given_up.discard(gone)
+
+    def _set_alarm(self, renewed: float, seconds: float | None = None) -> None:
+        self._lost_at = renewed + (LOST_SECONDS if seconds is None else seconds)
         if self._alarm is not None:
             self._alarm.cancel()
-        left = renewed + LOST_SECONDS - time.monotonic()
+        left = self._lost_at - time.monotonic()
         self._alarm = asyncio.get_running_loop().call_later(left, self._give_up)
 
     def _give_up(self) -> None:
-        if self._id is not None:
-            _logger.warning("The worker could not renew its row for %.0f seconds: its runs are given up.", LOST_SECONDS)
-            self._lose_all()
+        """Time is up. Who stood still all the while renews first: if others took it for dead, its row is gone."""
+        if self._id is None:
+            return
+        now = time.monotonic()
+        if now - self._lost_at > _STOOD_STILL_SECONDS:
+            self._set_alarm(now, RENEW_SECONDS)
+            self._woken.set()
+            return
+        _logger.warning("The worker could not renew its row for %.0f seconds: its runs are given up.", LOST_SECONDS)
+        self._lose_all()
 
     async def _compare(self, holds: dict[tuple[str, str], Hold], stored: list[HeldRun]) -> None:
         """Lose runs that were taken or deleted, stop those that somebody stopped, give back those nobody executes."""
@@ -215,6 +282,8 @@ class RunWorker:
 
     def _lose_all(self) -> None:
         """Break off all executions. The next run registers a new worker, whose runs they are not."""
+        if self._id is not None:
+            self._given_up.add(self._id)
         self._id = None
         if self._alarm is not None:
             self._alarm.cancel()

@@ -75,7 +75,7 @@ async def _shared(served: Served) -> str:
             work = await leases.look_for_work(tx)
     except StoreError:
         return ""
-    living = metrics.gauge("longthread_workers", "Processes that live and execute runs.", sum(work.workers.values()))
+    living = metrics.gauge("longthread_workers", "Processes that live and execute runs.", len(work.workers))
     waiting = metrics.gauge("longthread_runs_wait", "Whether runs wait for a process.", int(work.runs))
     queue = metrics.gauge("longthread_queued_questions", "Questions that wait for their turn.", work.questions)
     return living + waiting + queue

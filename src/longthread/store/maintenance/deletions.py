@@ -27,8 +27,11 @@ class PendingDeletion:
     at: datetime
 
 
-async def begin(tx: Transaction, thread_id: str, *, user_id: str, seconds: float) -> PendingDeletion:
-    """Take a thread, and those below it, from their user. Raises `ThreadNotFound`."""
+async def begin(
+    tx: Transaction, thread_id: str, *, user_id: str, seconds: float, owner: str | None = None
+) -> PendingDeletion:
+    """Take a thread, and those below it, from their user. The worker `owner` measures the time. Raises
+    `ThreadNotFound`."""
     await log.lock(tx, thread_id)
     await log.find_row(tx, thread_id, user_id=user_id)
     nobody = f"{_NOBODY}{thread_id}"
@@ -36,7 +39,7 @@ async def begin(tx: Transaction, thread_id: str, *, user_id: str, seconds: float
         await log.lock(tx, each)
         await tx.run("insert_pending_deletion", thread_id=each, root=thread_id, user_id=user_id)
         await tx.run("own_thread", id=each, user_id=nobody)
-    await Job("deletion", thread_id).note(tx, seconds)
+    await Job("deletion", thread_id).note(tx, seconds, owner)
     return PendingDeletion(thread_id, nobody, datetime.now(UTC) + timedelta(seconds=seconds))
 
 

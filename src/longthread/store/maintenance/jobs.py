@@ -70,10 +70,11 @@ class Job:
         row = await one(tx, "claim_job", **about, owner=worker, due=due, never=_NEVER)
         return int(row["failures"]) if row is not None else None
 
-    async def note(self, tx: Transaction, seconds: float = 0) -> None:
-        """Store that it is to be done, by anyone, in so many seconds; nothing if it is known."""
+    async def note(self, tx: Transaction, seconds: float = 0, owner: str | None = None) -> None:
+        """Store that it is to be done, by anyone, in so many seconds; nothing if it is known. While the worker `owner`
+        lives, it decides when: it measures the time, and gives the job back."""
         due_at = _now() + int(seconds * 1000) if seconds else 0
-        await tx.run("note_job", **self._key, thread_id=self._thread, due_at=due_at)
+        await tx.run("note_job", **self._key, thread_id=self._thread, due_at=due_at, owner=owner)
 
     async def done(self, tx: Transaction, worker: str) -> None:
         """Delete a worker's job."""
@@ -109,7 +110,7 @@ async def waiting(tx: Transaction, kinds: Collection[JobKind] = CLAIMED_BY_SERVE
 
 def waits(kinds: Collection[JobKind] = CLAIMED_BY_SERVERS, *, limit: int = 1) -> tuple[str, dict[str, Any]]:
     """Return the query for due jobs, to be asked with others."""
-    return "select_waiting_jobs", {"kinds": json.dumps(sorted(kinds)), "now": _now(), "limit": limit}
+    return "select_waiting_jobs", {"kinds": json.dumps(sorted(kinds)), "now": _now(), "never": _NEVER, "limit": limit}
 
 
 async def forget_user(tx: Transaction, user_id: str) -> None:

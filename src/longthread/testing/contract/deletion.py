@@ -9,7 +9,7 @@ from longthread.memory.forget import end_deletion, forget_user
 from longthread.memory.index.postings import FORM
 from longthread.model.entry import Draft
 from longthread.model.event import Event
-from longthread.store import listing, log, runs
+from longthread.store import leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.index.recall import Scope
@@ -93,6 +93,20 @@ class DeletionContract(Contract):
         assert await rows_of(store) == {}
         with pytest.raises(ThreadNotFound):
             await end_deletion(store, "t")
+
+    async def test_while_a_worker_measures_the_time_to_undo_the_others_wait(self, store: Driver) -> None:
+        """However their clocks go."""
+        await fill(store)
+        job = Job("deletion", "t")
+        async with store.writing() as tx:
+            await leases.register(tx, "measures")
+            await deletions.begin(tx, "t", user_id=USER, seconds=0, owner="measures")
+            assert await jobs.waiting(tx, limit=9) == []
+            await leases.remove(tx, "measures")
+            assert await jobs.waiting(tx, limit=9) == [job], "it died"
+            await leases.register(tx, "measures")
+            await job.give_back(tx, "measures")
+            assert await jobs.waiting(tx, limit=9) == [job], "the time is over"
 
     async def test_a_user_is_forgotten_with_what_was_deleted_a_moment_ago(self, store: Driver) -> None:
         await fill(store)

@@ -139,6 +139,15 @@ class JobContract(Contract):
         await all_due(store)
         assert await claim(store, "first", Job("memories", USER)) == 0
 
+    async def test_a_job_that_was_noted_before_the_clock_was_set_back_does_not_wait_for_it(self, store: Driver) -> None:
+        await thread_with(store, "a")
+        async with store.writing() as tx:
+            await JOB.note(tx, 3500)
+            assert await jobs.waiting(tx, limit=9) == []
+            await tx.run(Sql("UPDATE background_jobs SET due_at = due_at + 200000"))
+            assert await jobs.waiting(tx, limit=9) == [JOB]
+        assert await claim(store, "first") == 0
+
     async def test_jobs_go_with_their_thread_or_user(self, store: Driver) -> None:
         await thread_with(store, "a")
         await claim(store, "first")

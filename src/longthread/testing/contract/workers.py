@@ -10,7 +10,6 @@ from longthread.model.run import Answers, Step
 from longthread.store import leases, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.leases import ClaimedRun
-from longthread.store.queries import Sql
 from longthread.store.runs import Lease, NewRun
 from longthread.testing.contract.base import USER, Contract, OpenStore, registered
 from longthread.testing.contract.runs import alive, begun, run_of
@@ -48,7 +47,9 @@ class WorkerContract(Contract):
         async with store.dedicated() as own:
             assert await leases.renew(own, "a")
             assert not await leases.renew(own, "b")
-            assert (await leases.look_for_work(own))[:2] == ({"a": True}, False)
+            assert (await leases.look_for_work(own))[:2] == ({"a": 1}, False)
+            assert await leases.renew(own, "a")
+            assert await leases.workers(own) == {"a": 2}
 
     async def test_a_dedicated_connection_waits_for_no_reader(self, store: Driver) -> None:
         lease = await begun(store)
@@ -63,11 +64,11 @@ class WorkerContract(Contract):
         assert await claimed(store, "second") == []
         await died(store, "first")
         async with store.reading() as tx:
-            assert (await leases.look_for_work(tx))[:2] == ({"second": True}, True)
+            assert (await leases.look_for_work(tx))[:2] == ({"second": 0}, True)
         [got] = await claimed(store, "second")
         assert got == ClaimedRun(Lease("t", "r1", "second", 2), USER, 1, None)
         async with store.writing() as tx:
-            assert (await leases.look_for_work(tx))[:2] == ({"second": True}, False)
+            assert (await leases.look_for_work(tx))[:2] == ({"second": 0}, False)
             await runs.check(tx, got.lease)
         try:
             async with store.writing() as tx:
@@ -162,10 +163,15 @@ class WorkerContract(Contract):
         [got] = await claimed(store, "second")
         assert got.lease.thread_id == "t"
 
-    async def test_who_registers_removes_those_that_died(self, store: Driver) -> None:
+    async def test_a_worker_is_buried_unless_it_renewed_since_it_was_looked_at(self, store: Driver) -> None:
+        lease = await begun(store)
         async with store.writing() as tx:
-            await leases.register(tx, "old")
-            await tx.run(Sql("UPDATE workers SET renewed_at = renewed_at - 60000"))
-            assert (await leases.look_for_work(tx))[:2] == ({"old": False}, False)
-            await leases.register(tx, "new")
-            assert (await leases.look_for_work(tx))[:2] == ({"new": True}, False)
+            assert await leases.renewals_of(tx, "t") == ("first", 0)
+            await leases.register(tx, "alive")
+            looked_at = await leases.workers(tx)
+            assert await leases.renew(tx, "alive")
+            await leases.bury(tx, looked_at)
+            assert await leases.workers(tx) == {"alive": 1}
+            assert await leases.renewals_of(tx, "t") is None
+        [got] = await claimed(store, "alive")
+        assert (got.lease.run_id, got.crashes) == (lease.run_id, 1)

@@ -13,15 +13,15 @@ ON CONFLICT (kind, subject) DO UPDATE SET
                   WHEN background_jobs.failures < 9
                   THEN :now + 10000 * (1 << CAST(background_jobs.failures AS INTEGER))
                   ELSE :now + 3600000 END
-WHERE (background_jobs.due_at <= :due OR background_jobs.due_at = :never)
+WHERE (background_jobs.due_at <= :due OR background_jobs.due_at > :now + 3600000)
   AND (background_jobs.owner IS NULL OR background_jobs.owner = excluded.owner
-       OR background_jobs.owner NOT IN (SELECT id FROM living_workers))
+       OR background_jobs.owner NOT IN (SELECT id FROM workers))
 RETURNING failures;
 
 -- name: note_job
--- A job for whoever claims it, unless it is known.
+-- A job for whoever claims it, or for one worker while it lives, unless it is known.
 INSERT INTO background_jobs (kind, subject, thread_id, owner, failures, due_at)
-SELECT CAST(:kind AS TEXT), CAST(:subject AS TEXT), CAST(:thread_id AS TEXT), NULL, 0, CAST(:due_at AS BIGINT)
+SELECT CAST(:kind AS TEXT), CAST(:subject AS TEXT), CAST(:thread_id AS TEXT), CAST(:owner AS TEXT), 0, CAST(:due_at AS BIGINT)
 WHERE CAST(:thread_id AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM threads WHERE id = :thread_id)
 ON CONFLICT DO NOTHING;
 
@@ -48,13 +48,15 @@ SET owner = NULL, failures = failures + 1,
 WHERE kind = :kind AND subject = :subject AND owner = :owner;
 
 -- name: select_waiting_jobs
+-- No job waits for more than an hour: one that is due later than that was noted before the clock was set back.
 SELECT kind, subject FROM background_jobs
-WHERE kind AMONG_TEXTS[:kinds] AND due_at <= :now AND (owner IS NULL OR owner NOT IN (SELECT id FROM living_workers))
+WHERE kind AMONG_TEXTS[:kinds] AND (due_at <= :now OR (due_at > :now + 3600000 AND due_at < :never))
+  AND (owner IS NULL OR owner NOT IN (SELECT id FROM workers))
 ORDER BY due_at, kind, subject LIMIT :limit;
 
 -- name: select_job_owner
 SELECT owner FROM background_jobs
-WHERE kind = :kind AND subject = :subject AND owner IN (SELECT id FROM living_workers);
+WHERE kind = :kind AND subject = :subject AND owner IN (SELECT id FROM workers);
 
 -- name: delete_jobs_of_user
 DELETE FROM background_jobs WHERE kind = :kind AND subject = :user_id;

@@ -33,7 +33,7 @@ SELECT (SELECT count(*) FROM runs r JOIN threads t ON t.id = r.thread_id
         WHERE t.user_id = :user_id
           AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running'
                           AND (r.claimable OR r.waiting_since IS NOT NULL
-                               OR r.owner IN (SELECT id FROM living_workers)))) AS due;
+                               OR r.owner IN (SELECT id FROM workers)))) AS due;
 
 -- name: select_startable_questions
 -- The first of each thread without a run that somebody executes, will execute or decides about, as far as their users may have so many runs at once: first of those with the
@@ -49,7 +49,7 @@ WITH live AS (
     WHERE q.place = (SELECT min(o.place) FROM queued_questions o WHERE o.thread_id = q.thread_id)
       AND q.thread_id NOT IN (SELECT thread_id FROM pending_deletions)
       AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = q.thread_id AND r.status = 'running'
-                      AND (r.claimable OR r.waiting_since IS NOT NULL OR r.owner IN (SELECT id FROM living_workers)))
+                      AND (r.claimable OR r.waiting_since IS NOT NULL OR r.owner IN (SELECT id FROM workers)))
 )
 SELECT d.thread_id, d.id, d.user_id FROM due d LEFT JOIN live l ON l.user_id = d.user_id
 WHERE coalesce(l.runs, 0) + d.turn <= :most

@@ -1,6 +1,6 @@
 -- name: select_live_run quick
 SELECT r.*, w.id AS held_by
-FROM runs r LEFT JOIN living_workers w ON w.id = r.owner
+FROM runs r LEFT JOIN workers w ON w.id = r.owner
 WHERE r.thread_id = :thread_id AND r.status = 'running';
 
 -- name: insert_run quick
@@ -156,7 +156,7 @@ SELECT r.thread_id, r.id, r.status, w.id AS held_by, r.waiting_since, r.claimabl
                  WHERE s.thread_id = r.thread_id AND s.idx >= r.first_step AND s.run_id = r.id
                    AND r.stop_step IS NULL), 0) AS step_told,
        coalesce((SELECT max(e.seq) FROM events e WHERE e.thread_id = r.thread_id AND e.run_id = r.id), 0) AS row_told
-FROM runs r LEFT JOIN living_workers w ON w.id = r.owner
+FROM runs r LEFT JOIN workers w ON w.id = r.owner
 WHERE r.thread_id AMONG_TEXTS[:threads] AND r.id AMONG_TEXTS[:runs];
 
 -- name: insert_prompt quick

@@ -35,7 +35,7 @@ SET owner = :owner, attempt = attempt + 1, steps_before = -1,
 FROM (
     SELECT r.thread_id, r.id FROM runs r JOIN threads t ON t.id = r.thread_id
     WHERE r.status = 'running' AND r.waiting_since IS NULL AND r.claimable
-      AND (r.owner IS NULL OR r.owner NOT IN (SELECT id FROM living_workers))
+      AND (r.owner IS NULL OR r.owner NOT IN (SELECT id FROM workers))
       AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.thread_id = t.parent_thread_id AND p.id = r.parent_run_id
                       AND p.status = 'running')
     ORDER BY r.started_at LIMIT :limit

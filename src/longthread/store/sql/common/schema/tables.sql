@@ -159,12 +159,12 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX live_run ON runs (thread_id) WHERE status = 'running';
 CREATE INDEX runs_to_execute ON runs (owner) WHERE status = 'running' AND waiting_since IS NULL;
 
--- A process that executes runs, until it ends. It renews its row by this database's clock, in milliseconds since 1970; the
--- view `living_workers` has those that did so lately.
+-- A process that executes runs, until it ends. It counts its renewals. Who sees the number stand still by a clock of its own
+-- deletes the row: whoever has none is dead. No two clocks are compared, and none of the wall.
 CREATE TABLE workers (
     id         TEXT PRIMARY KEY NOT NULL,
     started_at TEXT NOT NULL,
-    renewed_at BIGINT NOT NULL
+    renewals   BIGINT NOT NULL
 ) WITHOUT ROWID;
 
 -- Background work that a worker does, or that waits for one: a dead worker left it, or it failed. It is deleted when it is

@@ -14,3 +14,12 @@ DROP FUNCTION IF EXISTS refuse_writing();
 
 -- Vectors that an import brought.
 UPDATE memory_vectors SET model = 'imported' WHERE seq IS NULL AND model IS NULL;
+
+-- A worker counts its renewals; no clock tells whether it lives.
+DROP VIEW IF EXISTS living_workers;
+DROP TABLE workers;
+CREATE TABLE workers (
+    id         TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    started_at TEXT COLLATE "C" NOT NULL,
+    renewals   BIGINT NOT NULL
+);

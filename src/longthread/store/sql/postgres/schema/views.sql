@@ -327,10 +327,3 @@ BEGIN
     END LOOP;
 END
 $$;
-
--- The workers that renewed their row within the last ten seconds. A minute ahead is no error: while a transaction waits for
--- a lock, its time stands still.
-CREATE OR REPLACE VIEW living_workers AS
-SELECT id FROM workers
-WHERE renewed_at BETWEEN CAST(extract(epoch FROM now()) * 1000 AS BIGINT) - 10000
-                     AND CAST(extract(epoch FROM now()) * 1000 AS BIGINT) + 60000;

@@ -480,7 +480,7 @@ BEGIN
     IF TG_OP = 'DELETE' THEN
         PERFORM 1 FROM threads WHERE id = OLD.thread_id FOR UPDATE;
         PERFORM refuse_unless(NOT EXISTS (
-            SELECT 1 FROM runs r JOIN living_workers w ON w.id = r.owner
+            SELECT 1 FROM runs r JOIN workers w ON w.id = r.owner
             WHERE r.thread_id = OLD.thread_id AND r.status = 'running' AND r.waiting_since IS NULL
         ), 'object_in_use', 'a run is being executed on this conversation: stop it, or delete when it has ended');
         DELETE FROM threads WHERE id = OLD.thread_id;

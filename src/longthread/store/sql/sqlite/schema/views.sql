@@ -10,7 +10,6 @@ DROP VIEW IF EXISTS sessions;
 DROP VIEW IF EXISTS messages;
 DROP VIEW IF EXISTS conversation_state;
 DROP VIEW IF EXISTS thread_activity;
-DROP VIEW IF EXISTS living_workers;
 DROP VIEW IF EXISTS state_ends;
 
 -- Document 000. `state_data` equals the fold of the active branch's entries (longthread.model.fold), and is computed
@@ -287,14 +286,6 @@ FROM threads t;
 -- Document 004.
 CREATE VIEW thread_activity AS
 SELECT id AS thread_id, title AS label, updated_at AS last_active_at FROM threads;
-
--- The workers that renewed their row within the last ten seconds. A minute ahead is no error: while a transaction waits for
--- a lock, its time stands still.
-CREATE VIEW living_workers AS
-SELECT id FROM workers
-WHERE renewed_at BETWEEN CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - 10000
-                     AND CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 60000;
-
 -- The last entry of each message of a thread's active branch, as document 003 has them.
 CREATE VIEW state_ends AS
 SELECT t.id AS thread_id, s.key AS place, s.value AS seq

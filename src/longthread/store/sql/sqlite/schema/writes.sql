@@ -390,7 +390,7 @@ END;
 CREATE TRIGGER thread_activity_delete INSTEAD OF DELETE ON thread_activity
 BEGIN
     SELECT RAISE(ABORT, 'a run is being executed on this conversation: stop it, or delete when it has ended')
-    WHERE EXISTS (SELECT 1 FROM runs r JOIN living_workers w ON w.id = r.owner
+    WHERE EXISTS (SELECT 1 FROM runs r JOIN workers w ON w.id = r.owner
                   WHERE r.thread_id = OLD.thread_id AND r.status = 'running' AND r.waiting_since IS NULL);
     DELETE FROM threads WHERE id = OLD.thread_id;
 END;
