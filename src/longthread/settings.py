@@ -130,6 +130,9 @@ TimeZone = Annotated[str, AfterValidator(_zone)]
 StoreAddress = Annotated[str, BeforeValidator(_store_address)]
 
 
+_SECONDS = "a number of seconds above 0, at most 86400"
+
+
 def _setting(default: Any, *names: str, allowed: str, **limits: Any) -> Any:
     """A field read from the environment variables `names`, the first that is set; `allowed` goes into its error."""
     if callable(default):
@@ -187,9 +190,12 @@ class Settings(BaseModel):
     anthropic_base_url: str | None = _setting(None, "ANTHROPIC_BASE_URL", allowed="a URL")
     google_api_key: SecretStr | None = _setting(None, "GOOGLE_API_KEY", "GEMINI_API_KEY", allowed="text")
     max_tokens: int = _setting(2000, "LLM_MAX_TOKENS", allowed="a whole number from 1 on", ge=1)
-    timeout: float = _setting(
-        60.0, "LLM_TIMEOUT", allowed="a number of seconds above 0, at most 86400", gt=0, le=86_400, allow_inf_nan=False
+    timeout: float = _setting(60.0, "LLM_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False)
+    reply_timeout: float = _setting(900.0, "LLM_REPLY_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False)
+    max_reply_mb: int = _setting(
+        16, "LLM_MAX_REPLY_MB", allowed="a whole number of megabytes from 1 to 1024", ge=1, le=1024
     )
+    max_tool_calls: int = _setting(64, "LLM_MAX_TOOL_CALLS", allowed="a whole number from 1 to 10000", ge=1, le=10_000)
     temperature: float | None = _setting(
         None, "LLM_TEMPERATURE", allowed="a number from 0 to 2", ge=0, le=2, allow_inf_nan=False
     )
@@ -251,6 +257,9 @@ class Settings(BaseModel):
     )
 
     max_steps: int = _setting(12, "LONGTHREAD_MAX_STEPS", allowed="a whole number from 1 to 1000", ge=1, le=1000)
+    run_timeout: float = _setting(
+        7_200.0, "LONGTHREAD_RUN_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False
+    )
     max_delegation_depth: int = _setting(
         3, "LONGTHREAD_MAX_DELEGATION_DEPTH", allowed="a whole number from 0 (agents ask no others) to 20", ge=0, le=20
     )
@@ -271,7 +280,7 @@ class Settings(BaseModel):
     sql_timeout: float = _setting(
         30.0,
         "LONGTHREAD_SQL_TIMEOUT",
-        allowed="a number of seconds above 0, at most 86400",
+        allowed=_SECONDS,
         gt=0,
         le=86_400,
         allow_inf_nan=False,
@@ -279,7 +288,7 @@ class Settings(BaseModel):
     source_timeout: float = _setting(
         120.0,
         "LONGTHREAD_SOURCE_TIMEOUT",
-        allowed="a number of seconds above 0, at most 86400",
+        allowed=_SECONDS,
         gt=0,
         le=86_400,
         allow_inf_nan=False,
@@ -304,6 +313,24 @@ class Settings(BaseModel):
     host: str = _setting("127.0.0.1", "LONGTHREAD_HOST", allowed="a host name or address", min_length=1)
     port: int = _setting(
         8765, "LONGTHREAD_PORT", allowed="a whole number from 0 (any free port) to 65535", ge=0, le=65_535
+    )
+    http_header_kb: int = _setting(
+        64, "LONGTHREAD_HTTP_HEADER_KB", allowed="a whole number of kilobytes from 1 to 1024", ge=1, le=1024
+    )
+    http_header_lines: int = _setting(
+        100, "LONGTHREAD_HTTP_HEADER_LINES", allowed="a whole number from 1 to 10000", ge=1, le=10_000
+    )
+    http_header_timeout: float = _setting(
+        15.0, "LONGTHREAD_HTTP_HEADER_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False
+    )
+    http_body_timeout: float = _setting(
+        30.0, "LONGTHREAD_HTTP_BODY_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False
+    )
+    http_idle_timeout: float = _setting(
+        60.0, "LONGTHREAD_HTTP_IDLE_TIMEOUT", allowed=_SECONDS, gt=0, le=86_400, allow_inf_nan=False
+    )
+    http_connections: int = _setting(
+        2_000, "LONGTHREAD_HTTP_CONNECTIONS", allowed="a whole number of connections from 1 on", ge=1
     )
     log: LogFormat = _setting("text", "LONGTHREAD_LOG", allowed="text or json")
     secret_key: SecretStr | None = _setting(None, SECRET_KEY, allowed="a text of 32 characters or more", min_length=32)

@@ -17,7 +17,7 @@ from tests.server import described
 
 from longthread.llm.models import resolve_model
 from longthread.server.app import create_app
-from longthread.server.http_server import listen
+from longthread.server.http.server import listen
 from longthread.server.serve import Server
 from longthread.settings import Settings
 from longthread.testing import ScriptedChatModel
@@ -75,7 +75,7 @@ class Running:
 
     def warm(self) -> None:
         """Wait until the server is warm: one that stops before leaves what it was starting to the garbage collector."""
-        while self.client.get("/ready").status_code != 200:
+        while self.client.get("/ready").json()["status"] == "warming":
             time.sleep(0.01)
 
     def history(self, thread_id: str, **options: Any) -> dict[str, Any]:

@@ -16,9 +16,10 @@ import pytest
 
 from longthread import metrics
 from longthread.cli.server_checks import server_findings
-from longthread.errors import SqlRefused
+from longthread.errors import SqlRefused, StoreError, StoreFull
 from longthread.runs.services.runs import Runs
 from longthread.server.json_log import JsonFormatter
+from longthread.store.maintenance.write_check import WriteCheck
 
 SECRET = "Wernher's payroll"
 SCRIPT = [{"thought": "Look.", "action": "list_tables"}, {"finish": f"{SECRET} is 7."}]
@@ -41,6 +42,23 @@ def test_a_server_is_ready_only_when_it_is_warm(serve: Any, monkeypatch: pytest.
     loaded.set()
     warm = running.ready()
     assert (warm.status_code, warm.json()) == (200, {"status": "ready"})
+
+
+def test_a_server_whose_store_takes_no_writes_is_not_ready(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = serve(SCRIPT)
+    assert running.ready().status_code == 200
+    running.stop()
+    shut = serve(SCRIPT, read_only=True).ready()
+    assert (shut.status_code, shut.json()["status"]) == (503, "read_only")
+    assert "LONGTHREAD_READ_ONLY" in shut.json()["detail"]
+
+    async def full(self: WriteCheck) -> StoreError:
+        return StoreFull(reason="no space is left.")
+
+    monkeypatch.setattr(WriteCheck, "_problem", full)
+    full_one = serve(SCRIPT).ready()
+    assert (full_one.status_code, full_one.json()["status"]) == (503, "unwritable")
+    assert "no space is left" in full_one.json()["detail"]
 
 
 @pytest.mark.one_backend

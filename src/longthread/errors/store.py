@@ -43,6 +43,12 @@ class StoreFull(StoreError):
     repeat."""
 
 
+class StoreBusy(StoreError):
+    message = """The conversation store took no write for {seconds} seconds: another process writes, or its disk hangs.
+    Wait, or see what does."""
+    seconds: str
+
+
 class StoreReadOnly(StoreError):
     message = """The conversation store may not be written to: {reason} Nothing was changed. Commands that only read
     take --read-only. To write to it, leave that and LONGTHREAD_READ_ONLY out and give this user the right to write (to

@@ -57,6 +57,12 @@ class RunInProgress(LongthreadError, exit_code=4):
     run: str
 
 
+class RunTimeUp(LongthreadError, exit_code=6):
+    message = """The run took longer than {seconds} seconds (LONGTHREAD_RUN_TIMEOUT), and was ended. What was done is
+    kept: reply "continue", and it goes on."""
+    seconds: str
+
+
 class QuestionsWait(RunInProgress):
     message = """Questions wait on thread {thread}, the next one is {run}. Wait for them, remove them, or ask with
     `when_busy` enqueue."""

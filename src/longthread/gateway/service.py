@@ -26,6 +26,7 @@ from longthread.gateway.stored_responses import InvalidQuery, StoredResponses, i
 from longthread.gateway.upstream import Connections, NoUpstream, Routes, Upstream
 from longthread.store import log
 from longthread.store.driver import Driver
+from longthread.store.maintenance.write_check import WriteCheck
 
 Keep = Literal["all", "asked", "nothing"]
 ANTHROPIC = Anthropic()
@@ -56,6 +57,7 @@ class Gateway:
         self.options = options
         self._routes = CatalogRoutes(store, routes)
         self._recent = Recent()
+        self._writes = WriteCheck(store)
         self._connections = Connections()
         self._stored = StoredResponses(store, options.user, RESPONSES)
         self._shared = Resources(store, self._connections, self.counts, options.strict, options.ttl)
@@ -64,9 +66,10 @@ class Gateway:
         await self._connections.close()
 
     async def ready(self) -> Outgoing:
-        """Tell that the store answers. Raises StoreError."""
+        """Tell that the store answers, and takes writes. Raises StoreError."""
         async with self._shared.store.reading() as tx:
             await log.last_thread(tx, user_id=self.options.user)
+        await self._writes.expect()
         return Outgoing(200, [_JSON], b'{"status":"ready"}')
 
     async def reply(self, dialect: Dialect, incoming: Incoming, *, counts: bool = False) -> Outgoing:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from longthread.llm.failures import StreamTruncated
+from longthread.llm.failures import ReplyTooLong, StreamTruncated
 from longthread.messages.message import Message
 
 
@@ -39,6 +41,36 @@ class CallOptions:
 
 
 PLAIN = CallOptions()
+
+_CHARACTERS = 32
+"""Characters for each token of the limit: four times the limit, of words of eight letters."""
+_THINKING = 4
+"""So many times more of thinking: not every provider counts it."""
+_LEAST = 20_000
+"""Characters that any reply may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBounds:
+    """Where a reply is broken off. A server may ignore the limit of tokens, and a model may never end. `seconds` are of
+    the whole reply."""
+
+    seconds: float = 900.0
+
+    def check(self, limit: int | None, *, text: int = 0, thinking: int = 0) -> None:
+        """Raise `ReplyTooLong` if a reply has so many characters, by far too many for a limit of tokens."""
+        if limit is None:
+            return
+        most = max(_CHARACTERS * limit, _LEAST)
+        if text > most or thinking > most * _THINKING:
+            told = f"{text:,} characters" if text > most else f"{thinking:,} characters of thinking"
+            raise ReplyTooLong(
+                f"The model did not end its reply, and it was broken off after {told}: LLM_MAX_TOKENS is {limit}. Ask "
+                "again or otherwise, use another model, or raise LLM_MAX_TOKENS."
+            )
+
+
+BOUNDS = ReplyBounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +127,32 @@ async def reply_of(
     tools: Sequence[ToolSpec] = (),
     options: CallOptions = PLAIN,
     tell: Callable[[str], Awaitable[None]] | None = None,
+    bounds: ReplyBounds = BOUNDS,
 ) -> Message:
-    """Return the whole reply; `tell` is awaited with each piece of visible text. Raises what `stream` raises."""
-    async with aclosing(model.stream(messages, tools, options)) as chunks:
-        async for chunk in chunks:
-            if chunk.message is not None:
-                return chunk.message
-            if chunk.text and tell is not None:
-                await tell(chunk.text)
+    """Return the whole reply; `tell` is awaited with each piece of visible text. Raises `ReplyTooLong`, and what
+    `stream` raises."""
+    limit, text, thinking = options.max_tokens or model.max_tokens, 0, 0
+    try:
+        async with asyncio.timeout(bounds.seconds) as clock, aclosing(model.stream(messages, tools, options)) as chunks:
+            async for chunk in chunks:
+                if chunk.message is not None:
+                    bounds.check(limit, text=_size(chunk.message))
+                    return chunk.message
+                text, thinking = text + len(chunk.text), thinking + len(chunk.thinking)
+                bounds.check(limit, text=text, thinking=thinking)
+                if chunk.text and tell is not None:
+                    await tell(chunk.text)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        raise ReplyTooLong(
+            f"The reply took longer than {bounds.seconds:g} s, and was broken off. Use a faster model, or raise "
+            "LLM_REPLY_TIMEOUT."
+        ) from None
     raise StreamTruncated("The reply ended without its last piece.")
+
+
+def _size(message: Message) -> int:
+    """Return the characters of a reply's text and of the arguments of its calls."""
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    return len(message.text) + sum(len(json.dumps(call.get("args"), ensure_ascii=False)) for call in calls)

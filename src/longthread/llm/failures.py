@@ -8,6 +8,7 @@
      │    ├── TimedOut
      │    └── StreamTruncated  the reply ended in the middle
      └── BadRequest            the same request fails again
+          ├── ReplyTooLong
           ├── AuthenticationFailed
           └── ContextOverflow  fewer messages may pass
 
@@ -87,6 +88,10 @@ class BadRequest(ProviderError):
 
 class AuthenticationFailed(BadRequest):
     """The key is missing or wrong, or does not allow this."""
+
+
+class ReplyTooLong(BadRequest):
+    """The reply went beyond a limit of ours, as of a model that repeats itself without an end: it was broken off."""
 
 
 class ContextOverflow(BadRequest):

@@ -19,6 +19,7 @@ from longthread.llm.failures import (
     ConnectionBroken,
     ContextOverflow,
     ProviderError,
+    ReplyTooLong,
     ServerFailed,
     StreamTruncated,
     TimedOut,
@@ -55,6 +56,9 @@ _STATUSES = {
 
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=60)
 """Servers and proxies mostly close a connection that is not used for a minute or more."""
+_MB = 1024 * 1024
+_ANSWER_SECONDS = 900.0
+"""How long an answer may take that is not streamed, whatever comes meanwhile."""
 _DRAIN_SECONDS = 0.25
 """How long the end of a stream may take after its last event: a connection is used again only if it was read whole."""
 
@@ -64,12 +68,16 @@ class Endpoint:
 
     Args:
         timeout: seconds, for the connection, and for each piece of a reply.
+        most: bytes of a reply, whatever is in it.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 60.0) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str] | None = None, timeout: float = 60.0, most: int = 64 * _MB
+    ) -> None:
         self.url = url
         self.headers = headers or {}
         self.timeout = timeout
+        self.most = most
         self._secrets = _secrets(url, self.headers)
         self._shared: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,9 +102,9 @@ class Endpoint:
         try:
             async with self._post(self._client(), content) as response:
                 if _STREAM not in response.headers.get("content-type", ""):
-                    yield {"whole": _told(self._read(await response.aread()))}
+                    yield {"whole": _told(self._read(await self._whole(response)))}
                     return
-                pieces = response.aiter_bytes()
+                pieces = self._bounded(response)
                 async for data in _event_data(pieces):
                     if data.strip() == DONE:
                         await _drain(pieces)
@@ -115,8 +123,14 @@ class Endpoint:
         The connection is closed after it: embedders are asked on several event loops, and nobody closes them.
         """
         try:
-            async with self._new_client() as client, self._post(client, _Content(body)) as response:
-                return self._read(await response.aread())
+            async with (
+                asyncio.timeout(_ANSWER_SECONDS),
+                self._new_client() as client,
+                self._post(client, _Content(body)) as response,
+            ):
+                return self._read(await self._whole(response))
+        except TimeoutError as error:
+            raise TimedOut(f"No whole answer within {_ANSWER_SECONDS:g} s.") from error
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
@@ -133,9 +147,24 @@ class Endpoint:
         headers = {"content-type": "application/json", "content-length": str(content.length), **self.headers}
         async with client.stream("POST", self.url, content=content, headers=headers) as response:
             if not response.is_success:
-                said = (await response.aread()).decode("utf-8", "replace")
+                said = (await _beginning(response)).decode("utf-8", "replace")
                 raise refusal(response.status_code, hidden(said, self._secrets), response.headers)
             yield response
+
+    async def _bounded(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        """Yield the pieces of a reply. Raises ReplyTooLong."""
+        size = 0
+        async for piece in response.aiter_bytes():
+            size += len(piece)
+            if size > self.most:
+                told = f"{self.most / _MB:g} MB"
+                raise ReplyTooLong(
+                    f"The reply is larger than {told}, and was broken off. LLM_MAX_REPLY_MB allows more."
+                )
+            yield piece
+
+    async def _whole(self, response: httpx.Response) -> bytes:
+        return b"".join([piece async for piece in self._bounded(response)])
 
     def _read(self, text: str | bytes) -> Any:
         try:
@@ -201,6 +230,16 @@ class _Content(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         content, self._content = self._content, b""
         yield content
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """Return what an error says, as far as anybody reads it."""
+    said = b""
+    async for piece in response.aiter_bytes():
+        said += piece
+        if len(said) > _MB:
+            break
+    return said[:_MB]
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:

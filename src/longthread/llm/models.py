@@ -102,7 +102,7 @@ def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settin
     headers = openai.bearer(name, key.get_secret_value() if key else openai.NO_KEY)
     return openai.OpenAIModel(
         model,
-        Endpoint(_joined(url, openai.PATH), headers, settings.timeout),
+        Endpoint(_joined(url, openai.PATH), headers, settings.timeout, settings.max_reply_mb * 1024 * 1024),
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
@@ -118,7 +118,7 @@ def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) 
 
     url = _joined(address_of("anthropic", settings), anthropic.PATH)
     headers = {"x-api-key": header_value(name, key.get_secret_value()), "anthropic-version": anthropic.VERSION}
-    endpoint = Endpoint(url, headers, settings.timeout)
+    endpoint = Endpoint(url, headers, settings.timeout, settings.max_reply_mb * 1024 * 1024)
     return anthropic.AnthropicModel(model, endpoint, settings.max_tokens, settings.temperature, window_of(model))
 
 

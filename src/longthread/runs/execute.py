@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from longthread.context.source_facts import KnownFacts, keep
-from longthread.errors import LeaseLost, LongthreadError, ModelFailed, StoreDisconnected, StoreError
+from longthread.errors import LeaseLost, LongthreadError, ModelFailed, RunTimeUp, StoreDisconnected, StoreError
 from longthread.llm.models import RunModels, failure_reason
 from longthread.metrics import RUNS
 from longthread.model.fold import facts_of
@@ -81,6 +81,18 @@ async def _until_left(context: RunContext, models: RunModels, known: KnownFacts,
     return status
 
 
+async def _in_time(context: RunContext, models: RunModels) -> bool:
+    """Drive the run. Raises RunTimeUp: it took too long. What it did is stored."""
+    seconds = context.settings.run_timeout
+    try:
+        async with asyncio.timeout(seconds) as clock:
+            return await drive(context, models)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        raise RunTimeUp(seconds=f"{seconds:g}") from None
+
+
 async def _wait(context: RunContext) -> RunStatus:
     """Let the run wait for a person, or end it if it was stopped meanwhile. If that cannot be stored, the run fails."""
     try:
@@ -146,7 +158,7 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
         if not is_over(context.window.messages):
             context.memories = await context.fitting() if context.fitting is not None else ()
             context.terms = await context.teaching() if context.teaching is not None else ()
-            if not await drive(context, models):
+            if not await _in_time(context, models):
                 return "running", {}
         return ("waiting", {}) if context.asked else outcome_of(context)
     except (LeaseLost, StoreDisconnected):

@@ -474,9 +474,10 @@ class Ready(TypedDict):
 
 
 class NotReady(TypedDict):
-    """The server begins, or ends."""
+    """The server begins or ends, or nothing can be written: `detail` says why."""
 
-    status: Literal["warming", "draining"]
+    status: Literal["warming", "draining", "read_only", "unwritable"]
+    detail: NotRequired[str]
 
 
 class Info(TypedDict):

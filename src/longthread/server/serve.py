@@ -18,7 +18,8 @@ from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
 from longthread.server.app import create_app
-from longthread.server.http_server import HttpServer, listen
+from longthread.server.http.limits import HTTP_LIMITS, HttpLimits
+from longthread.server.http.server import HttpServer, listen
 from longthread.server.json_log import log_as_json
 from longthread.server.origin import is_loopback
 from longthread.server.state import Served
@@ -32,9 +33,14 @@ class Server(HttpServer):
     signal ends the steps under way. Ctrl-C stops the runs."""
 
     def __init__(
-        self, app: Starlette, listener: socket.socket, *, on_ready: Callable[[str], None] | None = None
+        self,
+        app: Starlette,
+        listener: socket.socket,
+        *,
+        limits: HttpLimits = HTTP_LIMITS,
+        on_ready: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__(app, listener, on_ready=on_ready)
+        super().__init__(app, listener, limits=limits, on_ready=on_ready)
         self._app = app
         self._drains = False
         self._hurry = asyncio.Event()
@@ -89,7 +95,8 @@ def run(
 
         async def serve() -> None:
             async with Analyst.open(settings, models=models) as analyst:
-                await Server(create_app(settings, analyst=analyst), listener, on_ready=ready).serve()
+                app, limits = create_app(settings, analyst=analyst), HttpLimits.of(settings)
+                await Server(app, listener, limits=limits, on_ready=ready).serve()
 
         with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
             runner.run(serve())

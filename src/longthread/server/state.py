@@ -20,6 +20,7 @@ from longthread.server.origin import is_owner
 from longthread.server.rights import CallerRights
 from longthread.server.stream import Encoders
 from longthread.server.user_list import UserLists
+from longthread.store.maintenance.write_check import WriteCheck
 from longthread.tools.uploads import Uploads
 
 DRAIN_SECONDS = 20.0
@@ -41,12 +42,14 @@ class Served:
     encoders: Encoders = field(default_factory=Encoders)
     lists: UserLists = field(init=False)
     uploads: Uploads = field(init=False)
+    writes: WriteCheck = field(init=False)
     gateway: Gateway = field(init=False)
     gateway_routes: GatewayRouter = field(init=False)
 
     def __post_init__(self) -> None:
         settings = self.analyst.settings
         self.uploads = Uploads.of(settings)
+        self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
         self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
         self.gateway_routes = GatewayRouter(self.gateway, self.door)

@@ -19,7 +19,7 @@ from longthread.server.app import create_app
 from longthread.server.gateway.door import Door
 from longthread.server.gateway.serve import run
 from longthread.server.gateway.tokens import read_origins, read_tokens
-from longthread.server.http_server import listen
+from longthread.server.http.server import listen
 from longthread.server.origin import own_names
 from longthread.server.serve import Server
 from longthread.settings import Settings

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
 from longthread.runs.analyst import Analyst
-from longthread.server.http_server import listen
+from longthread.server.http.server import listen
 from longthread.server.mcp.protocol import offers, protocol_server
 from longthread.server.mcp.serve import PATH, ClientRights, create_app
 from longthread.server.mcp.transcripts import Transcripts

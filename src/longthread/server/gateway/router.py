@@ -123,7 +123,7 @@ class GatewayRouter:
         try:
             return await (self._gateway.ready() if is_health else self._routed(dialect, incoming))
         except StoreError as error:
-            what = "The store does not answer" if is_health else "The upstreams and routes cannot be read"
+            what = "Nothing can be stored" if is_health else "The upstreams and routes cannot be read"
             return refused(dialect, 503, "", f"{what}: {error}")
 
     async def _routed(self, dialect: Dialect, incoming: Incoming) -> Outgoing:

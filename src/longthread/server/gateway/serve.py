@@ -15,7 +15,8 @@ from longthread.gateway.upstream import ANTHROPIC, OPENAI, Routes, Upstream
 from longthread.server.gateway.door import Door
 from longthread.server.gateway.router import GatewayRouter
 from longthread.server.gateway.tokens import require_token
-from longthread.server.http_server import HttpServer, listen
+from longthread.server.http.limits import HttpLimits
+from longthread.server.http.server import HttpServer, listen
 from longthread.settings import Settings
 from longthread.store.driver import Driver
 from longthread.store.open import open_store
@@ -45,8 +46,8 @@ def run(
                 background.append(asyncio.create_task(_expire_in_background(store)))
                 background.append(asyncio.create_task(rebuild_in_background(store)))
             try:
-                app = GatewayRouter(gateway, door, has_health=True)
-                await HttpServer(app, listener, on_ready=on_ready, lifespan="off").serve()
+                app, limits = GatewayRouter(gateway, door, has_health=True), HttpLimits.of(settings)
+                await HttpServer(app, listener, limits=limits, on_ready=on_ready, lifespan="off").serve()
             finally:
                 for task in background:
                     task.cancel()

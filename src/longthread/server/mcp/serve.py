@@ -19,7 +19,8 @@ from longthread.errors import ServerError
 from longthread.llm.model_cache import ModelFactory
 from longthread.llm.models import resolve_model
 from longthread.runs.analyst import Analyst
-from longthread.server.http_server import listen
+from longthread.server.http.limits import HttpLimits
+from longthread.server.http.server import listen
 from longthread.server.mcp import stdio
 from longthread.server.mcp.auth import Authenticator, OpenRequests
 from longthread.server.mcp.protocol import offers, protocol_server
@@ -78,7 +79,8 @@ def run_http(
 
         async def serve() -> None:
             async with Analyst.open(settings, models=models) as analyst:
-                await Server(create_app(settings, analyst, choice), listener, on_ready=on_ready).serve()
+                app, limits = create_app(settings, analyst, choice), HttpLimits.of(settings)
+                await Server(app, listener, limits=limits, on_ready=on_ready).serve()
 
         asyncio.run(serve())
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 
 from longthread import __version__, metrics
-from longthread.errors import StoreError
+from longthread.errors import StoreError, StoreReadOnly
 from longthread.llm.models import DEMO, model_name
 from longthread.server.answers import Health, Info, NotReady, Ready
 from longthread.server.openapi import RouteResponses, problems
@@ -36,15 +36,20 @@ async def health() -> Health:
 
 @router.get("/ready", response_model=Ready, responses=_READY)
 async def ready(served: ServedDep, user: Caller) -> JSONResponse:
-    """Whether to send questions here: the store answers, and a first question waits for nothing else.
+    """Whether to send questions here: the store can be written, and a first question waits for nothing else.
 
-    503 while the server warms up or ends its runs, and when the store does not answer.
+    503 while the server warms up or ends its runs, and when the store does not answer or takes no writes.
     """
     ends = served.draining or served.closing.is_set()
     if ends or not served.warm:
         return JSONResponse({"status": "draining" if ends else "warming"}, status_code=503)
     async with served.analyst.store.reading() as tx:
         await log.last_thread(tx, user_id=user)
+    try:
+        await served.writes.expect()
+    except StoreError as error:
+        status = "read_only" if isinstance(error, StoreReadOnly) else "unwritable"
+        return JSONResponse({"status": status, "detail": str(error)}, status_code=503)
     return JSONResponse({"status": "ready"})
 
 

@@ -10,11 +10,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 import uvicorn
 
 from longthread.errors import AddressUnavailable, PortInUse
+from longthread.server.http.limits import HTTP_LIMITS, BoundedProtocol, HttpLimits
 
 GRACE_SECONDS = 5
 """How long requests may take to end when the server stops."""
@@ -28,11 +30,14 @@ class HttpServer(uvicorn.Server):
         app: Any,
         listener: socket.socket,
         *,
+        limits: HttpLimits = HTTP_LIMITS,
         on_ready: Callable[[str], None] | None = None,
         lifespan: Literal["on", "off"] = "on",
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=cast(Any, partial(BoundedProtocol, limits=limits)),
+            timeout_keep_alive=cast(int, limits.idle_seconds),
             log_config=None,
             access_log=False,
             server_header=False,
