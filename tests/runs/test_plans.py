@@ -26,7 +26,7 @@ async def test_each_query_of_a_turn_uses_an_index(store_address: str, backend: s
     async with open_store(store_address) as store:
         counting = Counting(store)
         script = [call("list_tables"), [COUNT, COUNT], finish("3 [q1]")] * 2 + [COUNT, "Not yet.", COUNT, finish("3")]
-        settings = Settings.load(env_file=None, data_dir=tmp_path, model="test:scripted")
+        settings = Settings.load(env_file=None, data_dir=tmp_path / "data", model="test:scripted")
         model = ScriptedChatModel(script)
         analyst = Analyst(counting, settings, models=lambda name, _: model)
         await seeded(store, "t", 20)

@@ -43,6 +43,11 @@ class SourceLoginFailed(SourceUnreachable):
     file: str
 
 
+class SourceIsStore(SourceFailed):
+    message = """{source} holds conversations, keys or other data of Longthread itself, and is never a source. Give a
+    database or file of your own; data of yours that lies there belongs elsewhere."""
+
+
 class SourceEmpty(SourceFailed):
     message = "The source {source} has no tables. Give one that has, or try `--source demo`."
 

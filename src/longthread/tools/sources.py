@@ -15,6 +15,7 @@ from longthread.tools.analysis.isolation.idle import IdleWorkers
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source, told
+from longthread.tools.own_files import OwnFiles
 from longthread.tools.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Opener:
         )
         self._idle = IdleWorkers(settings.sql_idle_workers)
         self._uploads = Uploads.of(settings)
+        self._own = OwnFiles.of(settings)
 
     async def open(self, spec: str, user_id: str) -> Source:
         """Opens a source for a user; the caller closes it. Raises SourceError. Of an uploaded file its name is told,
@@ -47,7 +49,13 @@ class Opener:
         hidden = self._uploads.folders_of(spec)
         try:
             return await open_source(
-                spec, limits=self._limits, policy=policy, idle=self._idle, user=user_id, hidden=hidden
+                spec,
+                limits=self._limits,
+                policy=policy,
+                idle=self._idle,
+                user=user_id,
+                hidden=hidden,
+                own=self._own,
             )
         except SourceError as error:
             raise told(error, hidden) from error.__cause__

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from openpyxl import Workbook
 from tests.server.apps import define
 
 from longthread.errors import UploadNotFound
+from longthread.store.backends.marks import APPLICATION_ID
 from longthread.tools import preview as previews
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.open import open_source
@@ -425,6 +427,28 @@ def test_an_unknown_upload_is_told(serve: Any, upload_id: str) -> None:
     gone = running.client.delete(f"/api/uploads/{upload_id}")
     assert (gone.status_code, gone.json()["code"]) == (404, "upload_not_found")
     assert running.client.post("/api/sources", json={"upload": upload_id}).status_code == 404
+
+
+def test_the_store_is_no_source_by_any_route(serve: Any, store_address: str, tmp_path: Path) -> None:
+    running = serve(ASKS)
+    copy = tmp_path / "copy.sqlite"
+    with closing(sqlite3.connect(copy)) as made:
+        made.execute("CREATE TABLE threads (id)")
+        made.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        made.commit()
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data" / "mine.csv").write_bytes(SALES)
+    for address in (store_address, str(tmp_path / "data"), str(tmp_path / "data" / "mine.csv"), str(copy)):
+        for answer in (
+            running.client.post("/api/sources", json={"address": address}),
+            running.client.post("/api/chat", json={"question": "Who?", "source": address}),
+            running.client.post("/api/catalog/tools/list_tables/run", json={"source": address}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (409, "source_is_store"), answer.text
+    sent = upload(running, copy.read_bytes(), name="copy.sqlite")
+    assert (sent.status_code, sent.json()["code"]) == (409, "source_is_store")
+    assert kept(running) == []
+    assert [each["name"] for each in running.client.get("/api/sources").json()["sources"]] == ["demo"]
 
 
 def test_other_machines_change_no_sources(serve: Any, tmp_path: Path) -> None:

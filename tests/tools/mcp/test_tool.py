@@ -12,11 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
-from longthread.errors import ToolInvalid
+from longthread.errors import ApiRefused, ToolInvalid
 from longthread.tools.api.exchange import Network
 from longthread.tools.mcp import Servers
+from longthread.tools.mcp.endpoint import ServerUrl
+from longthread.tools.mcp.network import Web
 from longthread.tools.mcp.tool import build, check
 from longthread.tools.secrets import Secrets
 from longthread.tools.tool import Tool
@@ -280,6 +283,18 @@ async def test_a_name_that_changes_its_address_is_judged_each_time(running: Runn
         answers.clear()
         seen = await tool.call({"a": 1})
         assert seen["error"]["type"] == "api_refused"
+
+
+@pytest.mark.parametrize("url", ["http://one.example:81/mcp", "https://one.example/mcp", "http://two.example/mcp"])
+async def test_what_a_server_is_told_is_told_to_no_other(url: str) -> None:
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return ["93.184.215.14"]
+
+    own = ServerUrl("one", "http://one.example/mcp", (("Authorization", "Bearer x"),), False, 1_000)
+    web = Web(own, Network(resolve=resolve))
+    assert await web.judged(httpx.URL(own.url)) == ["93.184.215.14"]
+    with pytest.raises(ApiRefused, match="another server"):
+        await web.judged(httpx.URL(url))
 
 
 @pytest.mark.parametrize(

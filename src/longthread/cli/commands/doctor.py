@@ -127,6 +127,7 @@ async def _embedder(settings: Settings) -> Finding:
 async def _source(settings: Settings) -> Finding:
     from longthread.tools.analysis.open import open_source
     from longthread.tools.catalog.source_address import named_address
+    from longthread.tools.own_files import OwnFiles
 
     if settings.source is None:
         return True, "source", "none by default; give one with --source or LONGTHREAD_SOURCE"
@@ -135,7 +136,7 @@ async def _source(settings: Settings) -> Finding:
         with suppress(StoreError):  # there is no catalog then; what is wrong with the store is told above
             async with existing(settings) as store:
                 spec = await named_address(store, spec)
-        async with await open_source(spec) as source:
+        async with await open_source(spec, own=OwnFiles.of(settings)) as source:
             schema = await source.schema()
             found = f"{source.spec}: {source.dialect}, {_count(len(schema.tables), 'table')}"
             return True, "source", " ".join([f"{found}.", *source.notes]) if source.notes else found

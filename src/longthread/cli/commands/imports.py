@@ -21,7 +21,7 @@ from longthread.cli.terminal import print_line
 from longthread.cli.whole_store import is_there, run, some
 from longthread.errors import ImportIncomplete, InvalidInput, NotImported
 from longthread.settings import Settings
-from longthread.store.backends.sqlite import APPLICATION_ID
+from longthread.store.backends.marks import APPLICATION_ID
 from longthread.store.imports.foreign import shown_address
 from longthread.store.open import is_postgres, open_store
 from longthread.store.transfer.archive_reader import check_beginning

@@ -14,6 +14,7 @@ from typing import Any
 
 from longthread.errors import StoreError, StoreUnavailable
 from longthread.metrics import STORE_SECONDS
+from longthread.store.backends.marks import APPLICATION_ID
 from longthread.store.backends.migrate import BUNDLED, pending
 from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.backends.sqlite_connection import StoreConnection
@@ -42,8 +43,6 @@ ALONE_SECONDS = 0.008
 _WRITE = "BEGIN IMMEDIATE"  # one that reads before it writes must not find the database changed in between
 DEDICATED_SECONDS = 2.0
 """How long a statement of a dedicated connection waits for other processes that write."""
-APPLICATION_ID = 0x4C4F4E47
-"""Marks a file as Longthread's own: "LONG"."""
 
 
 class SqliteDriver:

@@ -9,7 +9,14 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from longthread.errors import ExtraMissing, SourceEmpty, SourceNotFound, SourceUnreadable, SourceUnsupported
+from longthread.errors import (
+    ExtraMissing,
+    SourceEmpty,
+    SourceIsStore,
+    SourceNotFound,
+    SourceUnreadable,
+    SourceUnsupported,
+)
 from longthread.tools.analysis.address import absolute, is_url, parsed, remembered, shown
 from longthread.tools.analysis.engine import Engine
 from longthread.tools.analysis.engines.sqlite import is_sqlite
@@ -23,6 +30,7 @@ from longthread.tools.analysis.policy.user_policy import UserPolicy
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.spaceflight import spaceflight_database
 from longthread.tools.analysis.url import SourceUrl
+from longthread.tools.own_files import OwnFiles
 
 DEMO = "demo"
 _SQLITE_NAMES = frozenset({".sqlite", ".sqlite3", ".db", ".db3", ".s3db", ".gpkg"})
@@ -43,18 +51,20 @@ async def open_source(
     idle: IdleWorkers | None = None,
     user: str = "",
     hidden: tuple[str, ...] = (),
+    own: OwnFiles | None = None,
 ) -> Source:
     """Opens `demo`, a database file, a data file, a folder of data files or a database URL, read-only. Behind the path
     of data files `?encoding=NAME` names the encoding of texts.
 
     `demo_folder` holds the demo database, by default the user's cache folder. A worker of `idle` that the same `user`
-    had for the same data is used again. No error and no listing says the folders `hidden`. A `policy` limits what
+    had for the same data is used again. No error and no listing says the folders `hidden`. Longthread's `own` files,
+    and every database that holds a store, are refused with SourceIsStore. A `policy` limits what
     statements read; raises PolicyUnusable: it names what is not there. Raises SourceNotFound, SourceUnreadable,
     SourceUnsupported, SourceUnreachable, SourceEmpty, SourceLocked, SourceTimeout, ExtraMissing; none of them shows a
     password.
     """
     limits = limits or Limits()
-    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder)
+    engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder, own)
     if idle is not None and isinstance(engine, WorkerEngine):
         engine.share(idle, user)
     async with AsyncExitStack() as undoing:
@@ -66,7 +76,7 @@ async def open_source(
     return source
 
 
-def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine, str]:
+def _engine(spec: str, limits: Limits, demo_folder: Path | None, own: OwnFiles | None) -> tuple[Engine, str]:
     if spec == DEMO:
         engine = _embedded("sqlite", spaceflight_database(demo_folder), DEMO, limits)
         engine.name = "spaceflight"
@@ -74,7 +84,7 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
     if is_url(spec):
         # Without its password: a thread stores its source.
         stored = remembered(spec)
-        return _engine_of_url(absolute(parsed(spec)), stored, limits), stored
+        return _engine_of_url(absolute(parsed(spec)), stored, limits, own), stored
     if not spec:
         raise SourceNotFound(source="(nothing)")
     try:
@@ -85,6 +95,7 @@ def _engine(spec: str, limits: Limits, demo_folder: Path | None) -> tuple[Engine
             path, limits = Path(encoded[1]), replace(limits, encoding=known(encoded[2]))
         if not path.exists():
             raise SourceNotFound(source=shown(spec)[:200])
+        _refuse_own(path, stored, own)
         return _engine_of_path(path, stored, limits), stored
     except PermissionError as error:
         raise SourceUnreadable(source=spec, reason="permission denied.") from error
@@ -99,7 +110,14 @@ def _embedded(kind: str, path: Path, spec: str, limits: Limits) -> Engine:
     return engine_class(kind)(path, spec, limits)
 
 
-def _engine_of_url(url: SourceUrl, spec: str, limits: Limits) -> Engine:
+def _refuse_own(path: Path, spec: str, own: OwnFiles | None) -> None:
+    """Raise SourceIsStore for a file of Longthread's own, or a folder that has one among its data files."""
+    files = data_files(path) if path.is_dir() else []
+    if own is not None and any(own.holds(each) for each in (path, *files)):
+        raise SourceIsStore(source=spec)
+
+
+def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | None) -> Engine:
     kind = url.kind.lower()
     if kind in ("postgresql", "postgres"):
         from longthread.tools.analysis.engines.postgresql import PostgresqlEngine
@@ -115,6 +133,7 @@ def _engine_of_url(url: SourceUrl, spec: str, limits: Limits) -> Engine:
     path = Path(url.database).expanduser()
     if not path.exists():
         raise SourceNotFound(source=spec)
+    _refuse_own(path, spec, own)
     return _embedded(kind, path, spec, limits)
 
 

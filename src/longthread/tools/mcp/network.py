@@ -51,8 +51,8 @@ class Web:
     async def judged(self, url: httpx.URL) -> list[str]:
         """The checked addresses of the server. Raises ApiRefused, ApiFailed."""
         own = httpx.URL(self._address.url)
-        if host_of(url) != host_of(own):
-            raise ApiRefused(reason=f"it leads to another host, {host_of(url)[:100]}.")
+        if (url.scheme, host_of(url), port_of(url)) != (own.scheme, host_of(own), port_of(own)):
+            raise ApiRefused(reason=f"it leads to another server, {host_of(url)[:100]}:{port_of(url)}.")
         return await addresses_of(
             host_of(url), port_of(url), self._network.resolve, allow_private=self._address.allow_private
         )

@@ -33,7 +33,7 @@ STATE = {
 
 @pytest.fixture
 async def opener(tmp_path: Path) -> AsyncIterator[Opener]:
-    made = Opener(Settings.load(env_file=None, data_dir=tmp_path, sql_timeout=1.0))
+    made = Opener(Settings.load(env_file=None, data_dir=tmp_path / "data", sql_timeout=1.0))
     yield made
     await made.close()
 
@@ -154,7 +154,7 @@ async def test_a_process_that_died_is_not_handed_on(opener: Opener, path: str) -
 
 
 async def test_only_so_many_wait(tmp_path: Path, path: str) -> None:
-    opener = Opener(Settings.load(env_file=None, data_dir=tmp_path, sql_idle_workers=1))
+    opener = Opener(Settings.load(env_file=None, data_dir=tmp_path / "data", sql_idle_workers=1))
     first = await used(opener, path, "ann")
     second = await used(opener, path, "bob")
     assert await gone(first)

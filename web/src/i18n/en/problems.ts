@@ -22,6 +22,7 @@ export const problems = {
   "problem.run_waiting": "A call waits for your decision first. Approve it or reject it above.",
   "problem.secret_unusable": "The secret {name} {problem} Whoever runs this server can set it.",
   "problem.source_empty": "The source {source} has no tables. Choose another one, or demo.",
+  "problem.source_is_store": "{source} holds Longthread's own data and is never a source. Choose a database or file of your own.",
   "problem.source_locked": "Another program has locked the source {source}. Close that program or wait, then ask again.",
   "problem.source_login_failed": "The database server of {source} refused the login: {reason} Give the source with its password again.",
   "problem.source_timeout": "The source {source} was not open after {seconds} s. A big file opens soonest as Parquet.",

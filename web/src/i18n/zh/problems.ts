@@ -22,6 +22,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.run_waiting": "有一个调用在等你决定，请先在上面批准或拒绝。",
   "problem.secret_unusable": "密钥 {name} {problem} 服务器的运行者可以设置它。",
   "problem.source_empty": "数据源 {source} 里没有表。请换一个，或用 demo。",
+  "problem.source_is_store": "{source} 里是 Longthread 自己的数据，不能作为数据源。请选择您自己的数据库或文件。",
   "problem.source_locked": "数据源 {source} 被别的程序锁定。请关闭那个程序或稍等，再提问。",
   "problem.source_login_failed": "{source} 的数据库服务器拒绝登录：{reason} 请重新给出带密码的数据源。",
   "problem.source_timeout": "数据源 {source} 在 {seconds} 秒内没有打开。大文件存成 Parquet 打开最快。",

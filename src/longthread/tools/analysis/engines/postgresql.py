@@ -23,6 +23,7 @@ from psycopg.types.json import set_json_loads
 from longthread.errors import (
     SourceError,
     SourceFailed,
+    SourceIsStore,
     SourceLocked,
     SourceLoginFailed,
     SourceUnreachable,
@@ -30,6 +31,7 @@ from longthread.errors import (
     SqlFailed,
     SqlRefused,
 )
+from longthread.store.backends.marks import MIGRATIONS
 from longthread.tools.analysis.address import scrubbed, secrets_of
 from longthread.tools.analysis.cell import iso
 from longthread.tools.analysis.engine import NO_DATABASE, Engine, SourceConnection
@@ -103,6 +105,7 @@ _VIEWS = f"""
     SELECT r.nspname, r.relname, r.visible, pg_catalog.pg_get_viewdef(r.oid) FROM ({_RELATIONS}) r
     WHERE r.kind IN ('v', 'm')
 """
+_STORES = "SELECT FROM pg_catalog.pg_class WHERE relname = %s AND relkind IN ('r', 'p')"
 _KINDS = {"v": "view", "m": "view"}
 _TEXTS = (
     "interval", "uuid", "inet", "cidr", "record", "int4range", "int8range", "numrange", "daterange", "tsrange",
@@ -164,12 +167,26 @@ class PostgresqlEngine(Engine):
             reason = (scrubbed(error, self._secrets).strip().splitlines() or ["no answer"])[0][:300]
             raise self._failed(error, f"{reason.rstrip('.')}.") from None
         raw.read_only = True
+        self._refuse_store(raw)
         for type_name in ("date", "time", "timetz", "timestamp", "timestamptz"):
             raw.adapters.register_loader(type_name, _IsoText)
         for type_name in _TEXTS:
             raw.adapters.register_loader(type_name, _Text)
         set_json_loads(_document, raw)
         return PostgresqlConnection(raw, self._source, self._secrets)
+
+    def _refuse_store(self, raw: psycopg.Connection[Any]) -> None:
+        """Close the connection and raise SourceIsStore if the database holds a store, in any schema and whoever may
+        read it. Asked of the server, so no other host, user or pooler hides it."""
+        try:
+            holds_store = raw.execute(_STORES, [MIGRATIONS]).fetchone() is not None
+            raw.rollback()
+        except psycopg.Error as error:
+            raw.close()
+            raise self._failed(error, f"{scrubbed(error, self._secrets).strip()[:300].rstrip('.')}.") from None
+        if holds_store:
+            raw.close()
+            raise SourceIsStore(source=self._source)
 
     def _failed(self, error: Exception, reason: str) -> SourceError:
         """The error for a failed connection."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from longthread.errors import SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
+from longthread.errors import SourceIsStore, SourceLocked, SourceUnreadable, SqlFailed, SqlRefused, SqlTooLarge
+from longthread.store.backends.marks import APPLICATION_ID
 from longthread.tools.analysis.ddl import comments_of
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.labels import labels_of_checks
@@ -100,6 +101,9 @@ class SqliteEngine(Engine):
             try:
                 raw.execute("PRAGMA query_only = ON")
                 raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                # Asked of what was opened, so no name, link or copy hides a store.
+                if raw.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,):
+                    raise SourceIsStore(source=self._source)
                 connection = SqliteConnection(raw, self._source, self._limits)
             finally:
                 if connection is None:
