@@ -10,7 +10,9 @@ import pytest
 from openpyxl import Workbook
 
 from longthread.errors import SourceUnreadable, SourceUnsupported
+from longthread.tools.analysis.files import workbook_bounds
 from longthread.tools.analysis.files.workbook import _uncalculated, sheets_of
+from longthread.tools.analysis.files.workbook_bounds import _letters
 from longthread.tools.analysis.open import open_source
 from longthread.tools.analysis.source import Source
 
@@ -175,3 +177,57 @@ def test_a_cell_is_filled_once_however_many_ranges_are_over_it(tmp_path: Path) -
     path = _raw(tmp_path / "merged.xlsx", rows, f"<mergeCells>{ranges}</mergeCells>")
     (sheet,), _ = sheets_of(path, "merged")
     assert sheet.rows == [["1"]] * 20_000
+
+
+@pytest.mark.parametrize("stray", ["XFD1048576", "A1048576", "XFD800"])
+async def test_a_stray_cell_far_from_the_others_is_told_and_not_read_up_to(tmp_path: Path, stray: str) -> None:
+    far = stray.strip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    rows = "".join(f'<row r="{at}"><c r="A{at}"><v>{at}</v></c><c r="K{at}"><v>1</v></c></row>' for at in range(1, 50))
+    path = _raw(tmp_path / "stray.xlsx", f'{rows}<row r="{far}"><c r="{stray}" s="1"><v>1</v></c></row>')
+    with pytest.raises(SourceUnreadable, match=r"stray\.xlsx has a sheet \(number 1\) that reaches row .*Ctrl\+End"):
+        await open_source(str(path))
+
+
+def test_a_sheet_that_is_wide_or_long_or_has_gaps_is_read(tmp_path: Path) -> None:
+    wide = "".join(f'<c r="{_letters(at)}1"><v>{at}</v></c>' for at in range(1, 600))
+    rows = "".join(f'<row r="{at}"><c r="C{at}"><v>{at}</v></c></row>' for at in (2, 9_000))
+    rows += '<row r="1048576"><c r="XFD1048576" s="1"/><c s="1" r="XFC1048576"></c></row>'  # these have but a format
+    (sheet,), _ = sheets_of(_raw(tmp_path / "wide.xlsx", f'<row r="1">{wide}</row>{rows}'), "wide")
+    assert (len(sheet.rows), len(sheet.rows[0])) == (9_000, 599)
+
+
+def test_the_last_cell_is_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _raw(tmp_path / "a.xlsx", '<row r="77"><c r="AB77"><v>1</v></c></row>')
+    for size in (7, 33, 64):
+        monkeypatch.setattr(workbook_bounds, "_BLOCK", size)
+        with zipfile.ZipFile(path) as archive:
+            assert workbook_bounds._extent(archive, archive.getinfo("xl/worksheets/sheet1.xml"))[0] == (77, 28)
+
+
+def test_too_many_sheets_and_too_much_when_unpacked_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "many.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for at in range(501):
+            made.writestr(f"xl/worksheets/sheet{at}.xml", "<worksheet/>")
+    with pytest.raises(SourceUnreadable, match=r"501 sheets, and at most 500 are read"):
+        sheets_of(path, "many")
+    monkeypatch.setattr(workbook_bounds, "MOST_UNPACKED", 100_000)
+    bomb = _raw(tmp_path / "bomb.xlsx", " " * 200_000)
+    with pytest.raises(SourceUnreadable, match="MB when it is unpacked"):
+        sheets_of(bomb, "bomb")
+
+
+async def test_a_text_file_with_too_many_columns_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{at}" for at in range(100_000)) + "\n" + ",".join(["1"] * 100_000) + "\n")
+    with pytest.raises(SourceUnreadable, match=r"100,000 columns, and at most 16,384"):
+        await open_source(str(path))
+
+
+async def test_json_that_is_nested_too_deep_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text('[{"a":' + "[" * 100_000 + "]" * 100_000 + "}]")
+    with pytest.raises(SourceUnreadable, match="depth"):
+        await open_source(str(path))

@@ -12,6 +12,7 @@ from unicodedata import normalize
 
 import duckdb
 
+from longthread.errors import SourceUnreadable
 from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import RowForm, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
@@ -28,6 +29,8 @@ _RAW = "longthread raw"
 _BEGUN = "longthread begin"
 _HUGE = 512_000_000
 """Bytes above which a file is not read whole when it is opened."""
+_MOST_COLUMNS = 16_384
+"""As many as a sheet of Excel has."""
 _NAMED_LINES = 3
 _SUM = re.compile(
     r"(?:(?:grand[ -]|sub-?|sous-|overall )?totals?|totais|totale|totaal|total[es]? g[eé]n[eé]r(?:al|ale|aux)"
@@ -73,6 +76,9 @@ def delimited(
     layout = layout_of(rows)
     if not layout.names:
         return None
+    if (count := len(layout.names)) > _MOST_COLUMNS:
+        reason = f"it has {count:,} columns, and at most {_MOST_COLUMNS:,} are read. Save those that you need."
+        raise SourceUnreadable(source=path.name, reason=reason)
     skip = ends[layout.start - 1] if layout.start and ends else form.skipped
     trailing = footer(rows[layout.start :], len(layout.names)) if whole else _footer_of(path, form, len(layout.names))
     notes: list[tuple[str | None, str]] = [(None, note) for note in layout.notes]

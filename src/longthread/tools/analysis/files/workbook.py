@@ -19,6 +19,7 @@ from python_calamine import (
 )
 
 from longthread.errors import SourceUnreadable
+from longthread.tools.analysis.files.workbook_bounds import expect_bounded
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of workbooks with a password, and of Excel 2003."""
@@ -47,6 +48,7 @@ def sheets_of(path: Path, source: str) -> tuple[list[Sheet], list[str]]:
             reason = "it has a password, or is a workbook of Excel 2003. Save it as .xlsx without a password."
             raise SourceUnreadable(source=source, reason=f"{path.name}: {reason}")
     try:
+        expect_bounded(path, source)
         with CalamineWorkbook.from_path(str(path)) as book:
             return _read(book, _uncalculated(path))
     except PasswordError as error:
