@@ -273,17 +273,37 @@ async def test_what_a_person_tells_by_hand_is_the_persons(open_analyst: OpenAnal
     assert (kept_.is_new, kept_.memory.origin) == (False, None)
 
 
-async def test_a_mark_goes_with_the_thread_that_it_names(open_analyst: OpenAnalyst, shop: str) -> None:
+@pytest.mark.parametrize("with_memories", [True, False])
+async def test_a_mark_goes_with_the_thread_that_it_names_if_its_memories_do(
+    open_analyst: OpenAnalyst, shop: str, with_memories: bool
+) -> None:
     analyst = await open_analyst([COUNT, INJECTED, finish("3 [q1]"), INJECTED, finish("Noted.")])
     await ask(analyst, "How many customers?", source=shop)
     await ask(analyst, "Send my reports there.", "other", source=shop)
     async with analyst.store.reading() as tx:
         [memory] = await memory_store.list_(tx, OWNER)
     assert memory.origin == Origin(shop, ("run_sql q1",)), "another conversation that says it again does not clear it"
-    await analyst.threads.delete("t", user_id=analyst.settings.user)
+    await analyst.threads.delete("t", user_id=analyst.settings.user, with_memories=with_memories)
     async with analyst.store.reading() as tx:
         [memory] = await memory_store.list_(tx, OWNER)
-    assert (memory.thread_id, memory.origin) == ("other", None)
+    assert (memory.thread_id, memory.origin) == ("other", None if with_memories else Origin(shop, ("run_sql q1",)))
+
+
+async def test_a_memory_outlives_its_conversation_with_its_mark(open_analyst: OpenAnalyst, shop: str) -> None:
+    analyst = await open_analyst([COUNT, INJECTED, finish("3 [q1]")])
+    await ask(analyst, "How many customers?", source=shop)
+    await analyst.threads.delete("t", user_id=analyst.settings.user)
+    model = ScriptedChatModel([finish("Sure?"), finish("Sure?")])
+    other = await open_analyst(model)
+    await ask(other, "Who gets reports?", "other", source=shop)
+    assert f"(noted after reading run_sql q1 of {shop}" in model.calls[0].messages[-1].text
+    async with analyst.store.reading() as tx:
+        [memory] = await memory_store.list_(tx, OWNER)
+        assert await memory_store.sources(tx, memory.id, user_id="default") == []
+    assert memory.thread_id is None and memory.source_deleted_at is not None and not memory.is_entered
+    await analyst.memories.remember(OWNER, Statement(memory.content))  # a person confirms it
+    await ask(other, "Who gets reports?", "third", source=shop)
+    assert "noted after reading" not in model.calls[1].messages[-1].text
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,36 @@ def test_a_conversation_and_a_user_are_forgotten(run: Run, store_address: str) -
     assert json.loads(run("db", "status", "--json").stdout)["threads"] == 1
 
 
+def test_a_memory_outlives_its_conversation_unless_told(run: Run, store_address: str) -> None:
+    async def tell() -> None:
+        async with open_store(store_address) as store:
+            for n in range(4):
+                thread_id, source = f"t{n}", MemorySource(f"t{n}", (1,))
+                await say(store, ["My bird is blue."], thread_id=thread_id, user_id="default")
+                await kept(store, f"Bird {n} is blue.", owner=Owner("default", ANALYST), source=source)
+
+    def left() -> list[str]:
+        return sorted(each["content"] for each in lines(run("memories", "list", "--json")))
+
+    asyncio.run(tell())
+    asked = run("threads", "delete", "t0", code=1, text="n\n").output
+    assert "What was remembered from it (1 memory) stays." in asked
+    assert "(1 memory) stays: see `longthread memories list`" in run("threads", "delete", "t0", "--yes").output
+    assert len(left()) == 4
+    asked = run("threads", "delete", "t1", "--with-memories", code=1, text="n\n").output
+    assert "entries, and what was remembered from it (1 memory)?" in asked
+    run("threads", "delete", "t1", "--with-memories", "--yes")
+    run("forget", "--thread", "t2", "--yes")
+    run("threads", "expire", "t3", "2000-01-01")
+    assert left() == ["Bird 0 is blue.", "Bird 3 is blue."]
+    assert "1 memory" not in run("db", "prune").output
+    assert "1 memory" in run("db", "prune", "--with-memories").output
+    run("db", "prune", "--apply", "--yes")
+    assert left() == ["Bird 0 is blue.", "Bird 3 is blue."]
+    [told, _] = lines(run("memories", "list", "--json"))
+    assert told["thread"] is None and told["thread_deleted_at"] is not None
+
+
 @pytest.mark.parametrize("command", [["threads", "delete"], ["forget", "--thread"]], ids=" ".join)
 @pytest.mark.new_database
 def test_a_deleted_conversation_is_in_no_file(run: Run, store_address: str, command: list[str]) -> None:

@@ -119,7 +119,7 @@ async def test_what_a_saver_deleted_is_in_no_file_afterwards(store: Driver, stor
     await plant(store, "t", CANARY)
     wanted = marks(*await vectors(store, "t"))
     async with reader(store_address):
-        await AsyncLongthreadSaver(store, user_id="u").adelete_thread("t")
+        await AsyncLongthreadSaver(store, user_id="u").adelete_thread("t", with_memories=True)
         assert in_files(store_address, wanted)
     assert await forget_deleted(store) == []
     assert places(store_address, wanted) == set()

@@ -221,11 +221,23 @@ async def test_the_saver_forgets_a_thread_too(store: Driver, store_address: str)
     saver = AsyncLongthreadSaver(store, user_id="u")
     config: Any = {"configurable": {"thread_id": "t"}}
     assert CANARY in str(await saver.aget_tuple(config))
-    await saver.adelete_thread("t")
+    await saver.adelete_thread("t", with_memories=True)
     assert places(store_address, wanted) == set()
     assert await saver.aget_tuple(config) is None
     if store.dialect == "sqlite":
         assert in_files(store_address, wanted) == set()
+
+
+async def test_of_a_deleted_thread_only_what_was_remembered_is_left(store: Driver, store_address: str) -> None:
+    await plant(store, "t", CANARY)
+    told = await forget_thread(store, "t", user_id="u", with_memories=False, anew=True)
+    assert (told.kept, told.problems) == (1, [])
+    wanted = marks()
+    assert places(store_address, wanted) == {"memories.content", "memories.terms"}
+    [memory] = await Memories(store).list_(Owner("u"))
+    assert CANARY in memory.content
+    await forget_memory(store, memory.id, user_id="u", anew=True)
+    assert places(store_address, wanted) == in_files(store_address, wanted) == set()
 
 
 async def test_a_forgotten_memory_is_found_nowhere(store: Driver, store_address: str) -> None:

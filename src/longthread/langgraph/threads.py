@@ -56,12 +56,13 @@ class PruneOptions(TypedDict, total=False):
     checkpoints: int | None
     checkpoints_older_than: timedelta | None
     window: int
+    with_memories: bool
 
 
 class ThreadsOwner(BackendUser, Protocol):
     """The saver whose threads these are."""
 
-    async def adelete_thread(self, thread_id: str) -> None: ...
+    async def adelete_thread(self, thread_id: str, *, with_memories: bool = False) -> None: ...
 
 
 class SharedRecaller:
@@ -126,19 +127,21 @@ class SaverThreads:
     async def aset_ttl(self, thread_id: str, ttl: float | None) -> Thread:
         return await self._home.run(self._set_ttl, thread_id, ttl)
 
-    def sweep_ttl(self) -> int:
-        """Delete expired threads with all that is derived from them; return their number."""
-        return self._home.call("threads.sweep_ttl", self._sweep)
+    def sweep_ttl(self, *, with_memories: bool = False) -> int:
+        """Delete expired threads with all that is derived from them; return their number. What was remembered from them
+        stays, unless `with_memories`."""
+        return self._home.call("threads.sweep_ttl", self._sweep, with_memories=with_memories)
 
-    async def asweep_ttl(self) -> int:
-        return await self._home.run(self._sweep)
+    async def asweep_ttl(self, *, with_memories: bool = False) -> int:
+        return await self._home.run(self._sweep, with_memories=with_memories)
 
-    def delete(self, thread_id: str) -> None:
-        """Delete everything of a thread, in every table and index; nothing if there is none."""
-        self._home.call("threads.delete", self._saver.adelete_thread, thread_id)
+    def delete(self, thread_id: str, *, with_memories: bool = False) -> None:
+        """Delete everything of a thread, in every table and index; nothing if there is none. What was remembered from
+        it stays, unless `with_memories`."""
+        self._home.call("threads.delete", self._saver.adelete_thread, thread_id, with_memories=with_memories)
 
-    async def adelete(self, thread_id: str) -> None:
-        await self._saver.adelete_thread(thread_id)
+    async def adelete(self, thread_id: str, *, with_memories: bool = False) -> None:
+        await self._saver.adelete_thread(thread_id, with_memories=with_memories)
 
     def prune(self, **options: Unpack[PruneOptions]) -> Pruned:
         """Delete what is no longer needed of all threads, and those that have expired. It may run while graphs do.
@@ -149,6 +152,7 @@ class SaverThreads:
             checkpoints: how many of the newest stay in each namespace; None: all.
             checkpoints_older_than: only older ones are deleted.
             window: so many messages at the end of a thread stay, of any age.
+            with_memories: what was remembered from a deleted thread is deleted too.
 
         Raises:
             InvalidInput: an age or a number is below 0, or no checkpoint would stay.
@@ -198,8 +202,8 @@ class SaverThreads:
         async with self._store.writing() as tx:
             return await attributes.set_expiry(tx, thread_id, moment, user_id=self._backing.user_id)
 
-    async def _sweep(self) -> int:
-        return (await expire(self._store, user_id=self._backing.user_id)).threads
+    async def _sweep(self, *, with_memories: bool) -> int:
+        return (await expire(self._store, user_id=self._backing.user_id, with_memories=with_memories)).threads
 
     async def _prune(self, policy: RetentionPolicy) -> Pruned:
         retention = Retention(policy, CheckpointKeeper(), may_be_alive)
@@ -217,6 +221,7 @@ def _policy(
     checkpoints: int | None = None,
     checkpoints_older_than: timedelta | None = None,
     window: int = 200,
+    with_memories: bool = False,
 ) -> RetentionPolicy:
     if checkpoints is not None and checkpoints < 1:
         raise InvalidInput(reason=f"checkpoints is {checkpoints!r}: at least one stays, or None, which is all of them.")
@@ -230,6 +235,7 @@ def _policy(
         checkpoints=checkpoints,
         checkpoints_before=_before(now, checkpoints_older_than, "checkpoints_older_than"),
         window=window,
+        with_memories=with_memories,
     )
 
 

@@ -26,32 +26,43 @@ _USER = "user_id"
 
 @dataclass(slots=True)
 class Forgotten:
-    """What was, or would be, deleted: threads, and rows by table. `problems` are reports for people."""
+    """What was, or would be, deleted: threads, and rows by table. `kept` memories outlive the threads that they come
+    from. `problems` are reports for people."""
 
     threads: int = 0
     ids: list[str] = field(default_factory=list)
     rows: Counter[str] = field(default_factory=Counter)
+    kept: int = 0
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def tables(self) -> set[str]:
+        """The tables with deleted rows, and that of memories which named a deleted thread."""
+        return {*self.rows, *(("memories",) if self.kept else ())}
 
     def add(self, other: Forgotten) -> None:
         self.threads += other.threads
         self.ids += other.ids
         self.rows += other.rows
+        self.kept += other.kept
         self.problems += other.problems
 
 
-async def forget_thread(store: Driver, thread_id: str, *, user_id: str, anew: bool = False) -> Forgotten:
+async def forget_thread(
+    store: Driver, thread_id: str, *, user_id: str, with_memories: bool = True, anew: bool = False
+) -> Forgotten:
     """Delete a thread as `delete_thread` does, and from the store's files; same errors. For `anew` see `scrub`."""
-    gone = await delete_thread(store, thread_id, user_id=user_id)
+    gone = await delete_thread(store, thread_id, user_id=user_id, with_memories=with_memories)
     async with store.reading() as tx:
         tables = await read_tables(tx)
     gone.problems += await scrub(store, _concerned(tables, gone, anew=anew), anew=anew)
     return gone
 
 
-async def delete_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgotten:
-    """Delete a thread and those below it, with index, vectors, summary, topics, and memories that no other
-    thread has said. It cannot be undone. A process that executes a run on it writes nothing more.
+async def delete_thread(store: Driver, thread_id: str, *, user_id: str, with_memories: bool = False) -> Forgotten:
+    """Delete a thread and those below it, with index, vectors, summary and topics. It cannot be undone. A process that
+    executes a run on it writes nothing more. What was remembered from them stays; `with_memories`, what no other thread
+    has said goes too.
 
     Raises:
         ThreadNotFound: there is no such thread, or it is another user's.
@@ -61,7 +72,7 @@ async def delete_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgo
         tables = await read_tables(tx)
     gone = Forgotten()
     async with store.writing() as tx:
-        await _delete_thread(tx, tables, thread_id, user_id, gone)
+        await _Deletion(tx, tables, user_id, with_memories).delete(thread_id, gone)
     return gone
 
 
@@ -71,8 +82,8 @@ async def end_deletion(store: Driver, thread_id: str) -> Forgotten:
         tables = await read_tables(tx)
     gone = Forgotten()
     async with store.writing() as tx:
-        user_id = await deletions.undo(tx, thread_id)
-        await _delete_thread(tx, tables, thread_id, user_id, gone)
+        restored = await deletions.undo(tx, thread_id)
+        await _Deletion(tx, tables, restored.user_id, restored.with_memories).delete(thread_id, gone)
     return gone
 
 
@@ -97,7 +108,7 @@ async def forget_user(store: Driver, user_id: str, *, anew: bool = False) -> For
         for thread_id in page:
             async with store.writing() as tx:
                 try:
-                    await _delete_thread(tx, tables, thread_id, user_id, gone)
+                    await _Deletion(tx, tables, user_id, with_memories=True).delete(thread_id, gone)
                 except ThreadNotFound:  # somebody else has deleted it meanwhile
                     continue
         async with store.reading() as tx:
@@ -161,43 +172,49 @@ async def look_at_user(store: Driver, user_id: str) -> Forgotten:
     return found
 
 
-async def look_at_thread(store: Driver, thread_id: str, *, user_id: str) -> Forgotten:
+async def look_at_thread(store: Driver, thread_id: str, *, user_id: str, with_memories: bool = True) -> Forgotten:
     """Return what `forget_thread` would delete; ThreadNotFound if the thread is missing or another user's."""
     async with store.reading() as tx:
         await log.find_row(tx, thread_id, user_id=user_id)
-        found, tables = Forgotten(ids=await _family(tx, thread_id, user_id)), await read_tables(tx)
-        for each in found.ids:
-            found.rows += await _count(tx, tables, each)
-        found.threads = len(found.ids)
+        found = Forgotten()
+        await _Deletion(tx, await read_tables(tx), user_id, with_memories).look(thread_id, found)
         return found
 
 
 _VOLUMES = ("recall_volumes", "recall_volume_postings", "recall_loose")
 _MEMORIES = ("memories", "memory_sources", "memory_uses")
-_JOINT = (
-    f'"{_SESSION}" <> :thread_id AND id IN '
-    f"(SELECT memory_id FROM memory_sources WHERE \"{_SESSION}\" = :thread_id AND content = '')"
-)
-"""The memories of other threads that were made of this one's words too."""
 
 
-async def _delete_thread(tx: Transaction, tables: Tables, thread_id: str, user_id: str, gone: Forgotten) -> None:
-    """Lock a thread, delete it with those below it, and add what was deleted to `gone`."""
-    await log.lock(tx, thread_id)
-    await log.find_row(tx, thread_id, user_id=user_id)
-    rows: Counter[str] = Counter()
-    family = await _family(tx, thread_id, user_id)
-    for each in family:
-        await log.lock(tx, each)
-        rows += await _count(tx, tables, each)
-    await log.delete_thread(tx, thread_id, user_id=user_id)
-    gone.rows += rows
-    gone.threads += len(family)
-    gone.ids += family
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    """Deletes a thread with those below it, in a transaction, or looks what would be deleted."""
 
+    tx: Transaction
+    tables: Tables
+    user_id: str
+    with_memories: bool
 
-async def _family(tx: Transaction, thread_id: str, user_id: str) -> list[str]:
-    return [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]
+    async def delete(self, thread_id: str, gone: Forgotten) -> None:
+        """Lock a thread, delete it, and add what was deleted to `gone`. Raises `ThreadNotFound`."""
+        await log.lock(self.tx, thread_id)
+        await log.find_row(self.tx, thread_id, user_id=self.user_id)
+        for each in await log.threads_below(self.tx, thread_id, user_id=self.user_id):
+            await log.lock(self.tx, each)
+        await self.look(thread_id, gone)
+        await log.delete_thread(self.tx, thread_id, user_id=self.user_id, with_memories=self.with_memories)
+
+    async def look(self, thread_id: str, found: Forgotten) -> None:
+        """Add what would be deleted to `found`."""
+        family = [thread_id, *await log.threads_below(self.tx, thread_id, user_id=self.user_id)]
+        for each in family:
+            found.rows += await _count(self.tx, self.tables, each)
+        said = len(await memories.of_threads(self.tx, family, user_id=self.user_id))
+        if self.with_memories:
+            found.rows += Counter({"memories": said})
+        else:
+            found.kept += said
+        found.threads += len(family)
+        found.ids += family
 
 
 async def _count(tx: Transaction, tables: Tables, thread_id: str) -> Counter[str]:
@@ -214,9 +231,8 @@ def _of_threads(tables: Tables) -> Iterable[tuple[str, str]]:
     for table in (*tables.of_threads, *tables.derived):
         yield table.name, table.of_thread(":thread_id")
     for table in tables.shared:
-        if _SESSION in table.by_name:
+        if _SESSION in table.by_name and table.name != "memories":  # which may outlive it
             yield table.name, f'"{_SESSION}" = :thread_id'
-    yield "memories", _JOINT
 
 
 def _of_users(tables: Tables) -> list[StoreTable]:
@@ -227,8 +243,8 @@ def _of_users(tables: Tables) -> list[StoreTable]:
 def _concerned(tables: Tables, gone: Forgotten, *, anew: bool) -> set[str]:
     """Return the tables with deleted rows, and those of volumes with deleted threads.
     With `anew`, add tables that may have held such rows before, such as a task's writes before their checkpoint."""
-    before = {name for name, _ in _of_threads(tables)} if anew and gone.threads else set[str]()
-    return {*gone.rows, *(_VOLUMES if gone.rows["recall_bound"] else ()), *before}
+    before = {"memories", *(name for name, _ in _of_threads(tables))} if anew and gone.threads else set[str]()
+    return {*gone.tables, *(_VOLUMES if gone.rows["recall_bound"] else ()), *before}
 
 
 def _beside(tables: Tables) -> list[str]:

@@ -98,8 +98,8 @@ class Memories:
             return await remember(tx, owner, statement)
 
     async def edit(self, memory_id: str, changes: MemoryChanges, *, user_id: str) -> Memory:
-        """Change a user's memory. With other words it is the person's own: it outlives the thread that said it, and
-        nothing that a model had read is behind it.
+        """Change a user's memory. With other words it is the person's own: it goes with no thread, and nothing that a
+        model had read is behind it.
 
         Raises:
             InvalidInput: it would be empty or too long, or another memory says the same.
@@ -238,7 +238,7 @@ async def remember(tx: Transaction, owner: Owner, statement: Statement) -> Store
             raise TooManyMemories(count=f"{count:,}")
         if not await memories.insert(tx, owner, memory_id, statement, indexed):
             raise StoreConflict(reason="the same was remembered just now.")
-    elif statement.source is None or there["session_id"] is not None:
+    elif statement.source is None or there["session_id"] is not None or there["source_deleted_at"] is not None:
         await memories.update(tx, memory_id, statement, indexed)
     # A person's own statement is not changed by a thread that says the same.
     if statement.source is not None:
@@ -256,7 +256,7 @@ async def replace_memory(tx: Transaction, owner: Owner, memory_id: str | None, s
     if memory_id is not None:
         with suppress(MemoryNotFound):
             old = await memories.find(tx, memory_id, user_id=owner.user_id, agent_id=owner.agent_id)
-    if old is None or old.thread_id is None or statement.source is None:
+    if old is None or old.is_entered or statement.source is None:
         return (await remember(tx, owner, statement)).memory
     source, statement = statement.source, checked(statement)
     said = said_of(statement.content)

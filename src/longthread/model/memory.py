@@ -80,8 +80,9 @@ class MemoryChanges:
 class Memory:
     """A memory of one user with one agent. Times are in UTC.
 
-    `thread_id` is the thread that stored it last; None where a person entered it. `origin` is None where the model had
-    read nothing that others may have written, or where a person confirmed the memory.
+    `thread_id` is the thread that stored it last; None where a person entered it, or where that thread was deleted, at
+    `source_deleted_at`. `origin` is None where the model had read nothing that others may have written, or where a
+    person confirmed the memory.
     """
 
     id: str
@@ -94,6 +95,12 @@ class Memory:
     expires_at: datetime | None = None
     thread_id: str | None = None
     origin: Origin | None = None
+    source_deleted_at: datetime | None = None
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether a person entered it, or confirmed it."""
+        return self.thread_id is None and self.source_deleted_at is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ class MemoryEntries(TypedDict):
 
 
 class MemoryView(TypedDict):
-    """A memory. `pinned`: it is given to every run. `thread_id` is the conversation that it goes with, null where the
-    user said it. `read` names what a model had read before it remembered this, such as `run_sql q1 of demo`."""
+    """A memory. `pinned`: it is given to every run. `thread_id` is the conversation that it comes from, null where the
+    user said it, or where that was deleted, at `source_deleted_at`. `read` names what a model had read before it
+    remembered this, such as `run_sql q1 of demo`."""
 
     id: str
     type: MemoryType
@@ -26,6 +27,7 @@ class MemoryView(TypedDict):
     pinned: bool
     agent: str
     thread_id: str | None
+    source_deleted_at: Timestamp | None
     sources: list[MemoryEntries]
     read: str | None
     created_at: Timestamp
@@ -62,7 +64,8 @@ class TopicView(TypedDict):
 
 
 class ConversationMemory(TypedDict):
-    """What is derived from a conversation. `memories` are those that it `said`, and those that its runs `used`."""
+    """What is derived from a conversation. `memories` are those that it `said`, and those that its runs `used`. If it
+    is deleted with its memories, those `only_here` go, and those of the conversations below it."""
 
     thread_id: str
     summary: SummaryView | None
@@ -70,3 +73,4 @@ class ConversationMemory(TypedDict):
     memories: list[MemoryView]
     said: list[str]
     used: list[str]
+    only_here: list[str]

@@ -179,17 +179,24 @@ async def add_tool_category(tx: Transaction, thread_id: str, category: str) -> N
             await tx.later("update_tool_categories", id=thread_id, categories=dump(sorted([*there, category])))
 
 
-async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str) -> None:
-    """Delete a thread and its descendants with all their data, damaged or not, for ever."""
+async def delete_thread(tx: Transaction, thread_id: str, *, user_id: str, with_memories: bool = False) -> None:
+    """Delete a thread and its descendants with all their data, damaged or not, for ever.
+
+    What was remembered from them stays (document 002: `ON DELETE SET NULL`); the database notes that the thread is
+    gone. `with_memories`: it goes too, but for what a person entered or another thread has said.
+    """
     await lock(tx, thread_id)
     await find_row(tx, thread_id, user_id=user_id)
     below = await threads_below(tx, thread_id, user_id=user_id)
     for each in below:
         await tx.fetch("select_position", id=each)  # locks it
     for each in [*reversed(below), thread_id]:
-        # Memories that another thread also said stay, as that thread's.
-        for query in ("delete_joint_memories", "rehome_memories"):
-            await tx.run(query, thread_id=each, user_id=user_id, memory_id=None)
+        if with_memories:
+            # What another thread also said stays, as that thread's.
+            for query in ("delete_joint_memories", "rehome_memories"):
+                await tx.run(query, thread_id=each, user_id=user_id, memory_id=None)
+            for query in ("delete_memories_of_thread", "delete_memory_sources_of_thread"):
+                await tx.run(query, thread_id=each, user_id=user_id)
         # Every table of a thread refers to it, and its rows are deleted by cascade.
         await tx.run("delete_thread", id=each, user_id=user_id)
 

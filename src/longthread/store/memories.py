@@ -89,7 +89,8 @@ async def list_(
 
 
 async def that_says(tx: Transaction, owner: Owner, said: str) -> Row | None:
-    """Return the `id`, `session_id` and `content` of the memory with this hash, locked in the transaction."""
+    """Return the `id`, `session_id`, `source_deleted_at` and `content` of the memory with this hash, locked in the
+    transaction."""
     return await one(tx, "select_memory_that_says", user_id=owner.user_id, agent_id=owner.agent_id, said=said)
 
 
@@ -221,6 +222,13 @@ async def said_in(tx: Transaction, thread_id: str, *, user_id: str) -> list[Memo
     return [_memory(row) for row in await tx.fetch("select_memories_said", thread_id=thread_id, user_id=user_id)]
 
 
+async def of_threads(tx: Transaction, thread_ids: Sequence[str], *, user_id: str) -> list[str]:
+    """Return the ids of the user's memories that would be forgotten with these threads: no other thread has said them,
+    and no person has entered them."""
+    threads = json.dumps(list(thread_ids))
+    return [row["id"] for row in await tx.fetch("select_memories_of_threads", threads=threads, user_id=user_id)]
+
+
 async def used_in(tx: Transaction, thread_id: str, *, user_id: str) -> list[Memory]:
     """Return the user's memories that a thread's runs were given, or found, the most important first."""
     return [_memory(row) for row in await tx.fetch("select_memories_used", thread_id=thread_id, user_id=user_id)]
@@ -328,6 +336,7 @@ def _memory(row: Row) -> Memory:
         expires_at=_moment(row["expires_at"]),
         thread_id=row["session_id"],
         origin=_origin(row),
+        source_deleted_at=_moment(row["source_deleted_at"]),
     )
 
 

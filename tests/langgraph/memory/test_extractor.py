@@ -127,18 +127,38 @@ def test_they_are_merged_and_forgotten(store_address: str) -> None:
         _say(saver, "Forget noodles", at=other)
         extractor.extract("u")
         assert list(_known(saver)) == ["我现在住在北京"]
-        # What two threads have said is deleted with the last of them, what was made of both with the first.
+        # With their memories: what two threads have said goes with the last of them, what was made of both with the
+        # first.
         both: Any = {"configurable": {"thread_id": "v"}}
         for at in (other, both):
             _say(saver, "I like tea", at=at)
             extractor.extract(at["configurable"]["thread_id"])
         assert set(_known(saver)) == {"我现在住在北京", "I like tea"}
-        saver.delete_thread("t")
+        saver.delete_thread("t", with_memories=True)
         assert list(_known(saver)) == ["I like tea"]
-        saver.delete_thread("u")
+        saver.threads.delete("u", with_memories=True)
         assert list(_known(saver)) == ["I like tea"]
-        saver.delete_thread("v")
+        saver.delete_thread("v", with_memories=True)
         assert _known(saver) == {}
+
+
+def test_what_was_found_outlives_its_thread_and_is_corrected_afterwards(store_address: str) -> None:
+    keeper = Keeper()
+    keeper.same = {"我现在住在北京": "I live in Shanghai"}
+    with LongthreadSaver.from_conn_string(store_address, user_id="ada") as saver:
+        extractor = MemoryExtractor(keeper.model, saver)
+        _say(saver, "I live in Shanghai", "I like noodles")
+        [place, food] = extractor.extract("t")
+        saver.threads.delete("t")
+        assert {each.id for each in _known(saver).values()} == {place.id, food.id}
+        assert all(each.thread_id is None and each.source_deleted_at for each in _known(saver).values())
+        other: Any = {"configurable": {"thread_id": "u"}}
+        _say(saver, "我现在住在北京", "Forget noodles", at=other)
+        extractor.extract("u")
+        assert {content: each.id for content, each in _known(saver).items()} == {"我现在住在北京": place.id}
+        saver.threads.set_ttl("u", 0)
+        assert saver.threads.sweep_ttl() == 1
+        assert list(_known(saver)) == ["我现在住在北京"]
 
 
 def test_what_a_person_entered_is_neither_replaced_nor_forgotten(store_address: str) -> None:
@@ -488,7 +508,7 @@ def test_a_memory_of_two_threads_goes_with_either(store_address: str, thread_id:
         if how == "forgotten":
             saver.forget_message(thread_id, "1")
         elif how == "deleted":
-            saver.delete_thread(thread_id)
+            saver.delete_thread(thread_id, with_memories=True)
         else:
             message = HumanMessage("[removed]", id="1")
             graph.update_state({"configurable": {"thread_id": thread_id}}, {"messages": [message]})

@@ -13,6 +13,7 @@ from longthread.model.memory import ANALYST, MemorySource, Statement
 from longthread.store import log, summaries, topics
 from longthread.store.memories import Owner
 from longthread.store.open import open_store
+from longthread.store.queries import Sql
 from longthread.store.summaries import ThreadSummary
 from longthread.store.topics import Span
 
@@ -74,24 +75,65 @@ def test_a_conversation_tells_its_summary_topics_and_memories_with_their_message
     running = serve(SAYS)
     thread = running.answer("Does Ann like rockets?")["thread_id"]
     empty = running.client.get(f"/api/conversations/{thread}/memory").json()
-    assert empty == {"thread_id": thread, "summary": None, "topics": [], "memories": [], "said": [], "used": []}
+    nothing: dict[str, Any] = {key: [] for key in ("topics", "memories", "said", "used", "only_here")}
+    assert empty == {"thread_id": thread, "summary": None, **nothing}
     memory = derive(store_address, thread)
     question, answer = [each["id"] for each in running.history(thread)["messages"]]
     told = running.client.get(f"/api/conversations/{thread}/memory").json()
     span = {"first": question, "last": answer}
     assert told["summary"] == {"text": "About rockets.", "messages": 2, **span, "model": "m"}
     assert told["topics"] == [{"topic": "rockets", "mentions": 3, "spans": [span]}]
-    assert told["said"] == [memory]
+    assert told["said"] == told["only_here"] == [memory]
     [listed] = told["memories"]
     assert listed["sources"] == [{"thread_id": thread, "entries": [question]}], "what was deleted has no id"
     running.answer("What about Ann and rockets?", thread_id=thread)
     assert running.client.get(f"/api/conversations/{thread}/memory").json()["used"] == [memory]
     edited = running.client.patch(f"/api/memories/{memory}", json={"content": "Ann loves rockets."}).json()
     assert (edited["thread_id"], edited["sources"]) == (None, listed["sources"])
-    running.client.delete(f"/api/conversations/{thread}")
+    assert running.client.get(f"/api/conversations/{thread}/memory").json()["only_here"] == [], "it is the user's own"
+    running.client.delete(f"/api/conversations/{thread}?memories=delete")
     assert [each["content"] for each in running.client.get("/api/memories").json()["memories"]] == [
         "Ann loves rockets."
     ]
+
+
+def listed(running: Any) -> dict[str, Any]:
+    return {each["id"]: each for each in running.client.get("/api/memories").json()["memories"]}
+
+
+@pytest.mark.parametrize("query", ["", "?undo_seconds=1"])
+@pytest.mark.parametrize("choice", ["", "keep", "delete"])
+def test_a_memory_outlives_its_conversation_unless_told(
+    serve: Any, store_address: str, query: str, choice: str
+) -> None:
+    running = serve(SAYS)
+    thread = running.answer("Does Ann like rockets?")["thread_id"]
+    memory = derive(store_address, thread)
+    path = f"/api/conversations/{thread}{query or '?'}" + (f"&memories={choice}" if choice else "")
+    assert running.client.delete(path).status_code == (202 if query else 204)
+    wait_until_gone(store_address, thread)
+    there = listed(running)
+    assert list(there) == ([] if choice == "delete" else [memory])
+    for found in there.values():
+        assert (found["thread_id"], found["sources"]) == (None, [])
+        assert datetime.fromisoformat(found["source_deleted_at"]) <= datetime.now(UTC)
+
+
+def wait_until_gone(address: str, thread_id: str) -> None:
+    async def rows() -> int:
+        async with open_store(address) as store, store.reading() as tx:
+            return len(await tx.fetch(Sql("SELECT id FROM threads WHERE id = :id"), id=thread_id))
+
+    while asyncio.run(rows()):
+        pass
+
+
+def test_another_choice_about_memories_is_refused(serve: Any) -> None:
+    running = serve(SAYS)
+    thread = running.answer("Does Ann like rockets?")["thread_id"]
+    refused = running.client.delete(f"/api/conversations/{thread}?memories=some")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+    assert "keep" in refused.json()["detail"] and running.history(thread)
 
 
 def test_another_users_memories_do_not_exist(serve: Any) -> None:

@@ -177,6 +177,40 @@ async def test_a_store_at_version_35_opens_and_loses_nothing_of_the_gateways(
         assert [{**row, "node": 0} for row in anew] == [{**row, "node": 0} for row in nodes]
 
 
+async def test_a_store_at_version_47_keeps_its_memories_and_they_outlive_their_threads(
+    version_26: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        await upgrade_to(47, version_26, patch)
+    before = {name: rows_of_table(version_26, name) for name in ("memories", "memory_sources", "memory_uses")}
+    assert all(before.values()), "the sample has some of each"
+    async with open_store(version_26) as store:
+        assert store.found_version == 47
+    after = {name: rows_of_table(version_26, name) for name in before}
+    new = dict.fromkeys(("origin", "source_deleted_at"))
+    assert after == before | {"memories": [row | new for row in before["memories"]]}
+    of_threads = [row for row in before["memories"] if row["session_id"] is not None]
+    assert of_threads
+    async with open_store(version_26) as store, store.writing() as tx:
+        await tx.run(Sql("DELETE FROM threads"))
+    left = {row["id"]: row for row in rows_of_table(version_26, "memories")}
+    assert len(left) == len(before["memories"])
+    for row in of_threads:
+        assert left[row["id"]]["session_id"] is None and left[row["id"]]["source_deleted_at"] is not None
+
+
+def rows_of_table(address: str, name: str) -> list[dict[str, Any]]:
+    statement = f'SELECT * FROM "{name}" ORDER BY 1, 2'
+    if "://" not in address:
+        with closing(sqlite3.connect(address)) as file:
+            found = file.execute(statement)
+            return [dict(zip([each[0] for each in found.description], row, strict=True)) for row in found]
+    with psycopg.connect(address) as connection:
+        cursor = connection.execute(statement.encode())
+        assert cursor.description is not None
+        return [dict(zip([each.name for each in cursor.description], row, strict=True)) for row in cursor]
+
+
 _NODES = (
     "SELECT t.id AS thread_id, n.seq, n.place, n.node, n.call "
     "FROM gateway_nodes n JOIN threads t ON t.number = n.thread "

@@ -47,6 +47,9 @@ RunsOlderThan = Annotated[
         help="Runs that ended longer ago go, with their steps and events.",
     ),
 ]
+WithMemories = Annotated[
+    bool, typer.Option("--with-memories", help="What was remembered from threads that go is forgotten with them.")
+]
 Apply = Annotated[bool, typer.Option("--apply", help="Do it; without this, only say what would go.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -68,6 +71,7 @@ def prune_(
     keep_expired: KeepExpired = False,
     entries_older_than: EntriesOlderThan = None,
     runs_older_than: RunsOlderThan = None,
+    with_memories: WithMemories = False,
     apply: Apply = False,
     yes: Yes = False,
     as_json: options.AsJson = False,
@@ -87,6 +91,7 @@ def prune_(
         checkpoints=_checkpoints(keep_checkpoints),
         checkpoints_before=_before(now, checkpoints_older_than, "--checkpoints-older-than"),
         window=settings.memory_max_messages_per_thread,
+        with_memories=with_memories,
     )
     if apply and not yes and sys.stdin.isatty():
         echo(f"To go: {_described(run(_prune(settings, policy, apply=False)).found)}")

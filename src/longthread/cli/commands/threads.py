@@ -31,7 +31,7 @@ from longthread.model.thread import Archived, Thread
 from longthread.model.wire import is_wire, unpack
 from longthread.runs.process import may_be_alive
 from longthread.settings import Settings
-from longthread.store import approvals, attributes, gateway, listing, log, summaries
+from longthread.store import approvals, attributes, gateway, listing, log, memories, summaries
 from longthread.store.driver import Driver, Row, Transaction
 from longthread.store.runs import last_run
 from longthread.view.condense import condense_result
@@ -175,31 +175,42 @@ def rename(thread: _Name, title: str, database: options.Database = None) -> None
 
 def delete(
     thread: _Name,
+    with_memories: Annotated[
+        bool, typer.Option("--with-memories", help="Forget what was remembered from it, too.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     database: options.Database = None,
 ) -> None:
-    """Delete a conversation with everything that is kept of it, and write the store's files anew without it.
+    """Delete a conversation, and write the store's files anew without it. What was remembered from it stays.
 
-    It is what `longthread forget --thread` does. It cannot be undone, and takes as long as the store is large.
+    With --with-memories it is what `longthread forget --thread` does. It cannot be undone, and takes as long as the
+    store is large.
     """
 
-    async def look(store: Driver, user: str) -> tuple[Row, int, int]:
+    async def look(store: Driver, user: str) -> tuple[Row, int, int, int]:
         thread_id = str(await find_thread(store, thread, user=user))
         async with store.reading() as tx:
             found = await log.find_row(tx, thread_id, user_id=user)  # something of it may be damaged
             count = await log.count_entries(tx, thread_id)
-            return found, count, len(await log.threads_below(tx, thread_id, user_id=user))
+            below = await log.threads_below(tx, thread_id, user_id=user)
+            said = await memories.of_threads(tx, [thread_id, *below], user_id=user)
+            return found, count, len(below), len(said)
 
-    found, count, below = _with(database, look)
+    found, count, below, said = _with(database, look)
+    remembered = f"what was remembered from it ({counted(said, 'memory')})"
     if not yes:
         besides = f" and {counted(below, 'conversation')} below it" if below else ""
-        confirm(f"Delete “{found['title']}” with its {count} entries{besides}?")
+        stays = "" if with_memories or not said else f" {remembered.capitalize()} stays."
+        gone = f", and {remembered}" if with_memories and said else ""
+        confirm(f"Delete “{found['title']}” with its {count} entries{besides}{gone}?{stays}")
 
     async def write(store: Driver, user: str) -> None:
         # Here and not above: what forgets loads all that is derived from entries, and a list needs none of it.
         from longthread.memory.forget import forget_thread
 
-        gone = await forget_thread(store, found["id"], user_id=user, anew=True)
+        gone = await forget_thread(store, found["id"], user_id=user, with_memories=with_memories, anew=True)
+        if gone.kept:
+            echo(f"{remembered.capitalize()} stays: see `longthread memories list`.")
         for problem in gone.problems:
             echo(problem, err=True)
 

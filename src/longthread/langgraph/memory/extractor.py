@@ -254,5 +254,5 @@ async def _forget(tx: Transaction, owner: Owner, memory_id: str) -> None:
         memory = await memories.find(tx, memory_id, user_id=owner.user_id, agent_id=owner.agent_id)
     except MemoryNotFound:
         return
-    if memory.thread_id is not None:
+    if not memory.is_entered:
         await memories.delete(tx, memory_id, user_id=owner.user_id)

@@ -353,13 +353,14 @@ class AsyncLongthreadSaver(BaseCheckpointSaver[Any]):
             writing = WritesPut(tx, place, memory, self.serde, ns, checkpoint_id, goes_on, seen)
             return memory, await writing.put([each.task_for(memory, self.serde) for each in given])
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread with its messages and everything derived from it. This cannot be undone."""
+    async def adelete_thread(self, thread_id: str, *, with_memories: bool = False) -> None:
+        """Delete a thread with its messages and everything derived from it. This cannot be undone. What was remembered
+        from it stays, unless `with_memories`."""
         thread_id = str(thread_id)
         with suppress(ThreadNotFound):
-            gone = await delete_thread(self._store, thread_id, user_id=self._user_id)
+            gone = await delete_thread(self._store, thread_id, user_id=self._user_id, with_memories=with_memories)
             self._forget(thread_id)
-            for problem in await scrub(self._store, gone.rows):
+            for problem in await scrub(self._store, gone.tables):
                 _logger.info("After the deletion of a thread: %s", problem)
         self._forget(thread_id)
 

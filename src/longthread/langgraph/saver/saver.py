@@ -222,11 +222,12 @@ class LongthreadSaver(AsyncLongthreadSaver):
         with self._stores.one(_thread_of(config)):
             await self._home.run(self._put_writes, self._given_writes(config, writes, task_id, task_path))
 
-    def delete_thread(self, thread_id: str) -> None:
-        self._home.call("delete_thread", super().adelete_thread, thread_id)
+    def delete_thread(self, thread_id: str, *, with_memories: bool = False) -> None:
+        """Delete everything of a thread. What was remembered from it stays, unless `with_memories`."""
+        self._home.call("delete_thread", super().adelete_thread, thread_id, with_memories=with_memories)
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self._home.run(super().adelete_thread, thread_id)
+    async def adelete_thread(self, thread_id: str, *, with_memories: bool = False) -> None:
+        await self._home.run(super().adelete_thread, thread_id, with_memories=with_memories)
 
     def forget_message(self, thread_id: str, message_id: str) -> builtins.list[str]:
         """Remove a message for good with all that tells of it; return the ids of what went. See `aforget_message`."""

@@ -26,9 +26,12 @@ class ThreadDeletions:
         self._runs = all_runs
         self._timers: dict[str, asyncio.Task[None]] = {}
 
-    async def begin(self, thread_id: str, *, user_id: str, seconds: float) -> PendingDeletion:
+    async def begin(
+        self, thread_id: str, *, user_id: str, seconds: float, with_memories: bool = False
+    ) -> PendingDeletion:
         """Take a thread from its user, with those below it, and delete them in so many seconds. A run that is executed
-        is stopped; one that waits for a person goes on waiting, and so do queued questions.
+        is stopped; one that waits for a person goes on waiting, and so do queued questions. What was remembered from
+        them stays, unless `with_memories`.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
@@ -36,7 +39,9 @@ class ThreadDeletions:
         store, worker = self._services.store, self._services.worker
         owner = await worker.id() if worker.watches else None
         async with store.writing() as tx:
-            pending = await deletions.begin(tx, thread_id, user_id=user_id, seconds=seconds, owner=owner)
+            pending = await deletions.begin(
+                tx, thread_id, user_id=user_id, seconds=seconds, with_memories=with_memories, owner=owner
+            )
         if owner is not None:
             self._set_timer(thread_id, owner, seconds)
         # Now that it is nobody's, no other run begins. One that cannot be read has nothing to stop.

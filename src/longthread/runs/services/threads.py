@@ -58,14 +58,14 @@ class Threads:
             compressed = await summaries.compressed(tx, thread_id)
         return state_of(entries, compressed)
 
-    async def delete(self, thread_id: str, *, user_id: str) -> Forgotten:
+    async def delete(self, thread_id: str, *, user_id: str, with_memories: bool = False) -> Forgotten:
         """Delete a thread, those below it, and all data about them. Whoever executes a run of theirs breaks it off. A
-        background task clears the store's files.
+        background task clears the store's files. What was remembered from them stays, unless `with_memories`.
 
         Raises:
             ThreadNotFound: there is no such thread, or it is another user's.
         """
-        return self._cleared(await delete_thread(self._store, thread_id, user_id=user_id))
+        return self._cleared(await delete_thread(self._store, thread_id, user_id=user_id, with_memories=with_memories))
 
     async def end_deletion(self, thread_id: str) -> Forgotten:
         """Delete a thread whose time to undo that is over, as `delete` does.
@@ -81,7 +81,7 @@ class Threads:
             self._window_cache.forget(each)
 
         async def clear() -> None:
-            for problem in await scrub(self._store, gone.rows):
+            for problem in await scrub(self._store, gone.tables):
                 _logger.info("After the deletion of a thread: %s", problem)
 
         self._background.start(f"clear {new_id()}", clear, failing="A deleted thread could not be cleared")

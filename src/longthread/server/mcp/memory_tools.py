@@ -137,4 +137,6 @@ def _as_json(memory: Memory) -> dict[str, Any]:
     }
     data |= {"expires_at": memory.expires_at.isoformat(timespec="seconds")} if memory.expires_at else {}
     data |= {"thread": memory.thread_id} if memory.thread_id else {}
+    deleted = memory.source_deleted_at
+    data |= {"thread_deleted_at": deleted.isoformat(timespec="seconds")} if deleted else {}
     return data | ({"noted_after_reading": memory.origin.summary} if memory.origin else {})

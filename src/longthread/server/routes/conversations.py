@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Self, cast
+from typing import Annotated, Literal, Self, cast
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
@@ -171,18 +171,23 @@ async def delete(
     user: Caller,
     thread_id: PathSegment,
     undo_seconds: Annotated[int, Query(ge=1, le=3600)] | None = None,
+    memories: Literal["keep", "delete"] = "keep",
 ) -> Response:
     """Delete a conversation and everything stored of it, also a damaged one. Its run is stopped first, and its queue is
     cleared, so that no other run begins. With `undo_seconds` it is gone at once, and deleted after that time (202):
-    until then it can be restored, with its queue."""
+    until then it can be restored, with its queue. What was remembered from it stays, or is deleted too, but for what
+    the user entered or another conversation has said."""
+    with_memories = memories == "delete"
     if undo_seconds is not None:
-        pending = await served.analyst.deletions.begin(thread_id, user_id=user, seconds=undo_seconds)
+        pending = await served.analyst.deletions.begin(
+            thread_id, user_id=user, seconds=undo_seconds, with_memories=with_memories
+        )
         body: DeletionView = {"id": thread_id, "deletes_at": pending.at.isoformat()}
         return JSONResponse(body, status_code=202)
     with suppress(RowDamaged):
         await served.analyst.queue.clear(thread_id, user_id=user)
         await _stop(served, user, thread_id)
-    await served.analyst.threads.delete(thread_id, user_id=user)
+    await served.analyst.threads.delete(thread_id, user_id=user, with_memories=with_memories)
     served.analyst.hub.list_changed(user)
     return Response(status_code=204)
 

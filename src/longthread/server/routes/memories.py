@@ -128,7 +128,7 @@ async def memory(served: ServedDep, user: Caller, memory_id: PathSegment) -> Mem
 
 @router.patch("/memories/{memory_id}", responses=problems(MemoryNotFound, body=True))
 async def change(served: ServedDep, user: Caller, memory_id: PathSegment, body: MemoryBody) -> MemoryView:
-    """Change a memory, or pin it. One with other words is the user's own then: it does not go with its conversation."""
+    """Change a memory, or pin it. One with other words is the user's own then: it goes with no conversation."""
     changed = await served.analyst.memories.edit(memory_id, body.changes, user_id=user)
     served.analyst.memories.keep_up(user)
     return await _view(served, changed, user)
@@ -148,6 +148,7 @@ async def memory_of(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
         await log.find_thread(tx, thread_id, user_id=user)
         used = await memories.used_in(tx, thread_id, user_id=user)
         said = await memories.said_in(tx, thread_id, user_id=user)
+        family = [thread_id, *await log.threads_below(tx, thread_id, user_id=user)]
         return {
             "thread_id": thread_id,
             "summary": await _summary(tx, thread_id),
@@ -155,6 +156,7 @@ async def memory_of(served: ServedDep, user: Caller, thread_id: PathSegment) -> 
             "memories": await _views(tx, {each.id: each for each in [*said, *used]}.values(), user),
             "said": [each.id for each in said],
             "used": [each.id for each in used],
+            "only_here": await memories.of_threads(tx, family, user_id=user),
         }
 
 
@@ -218,6 +220,7 @@ def _memory_view(found: Memory, sources: Sequence[MemorySource], ids: Mapping[st
         "pinned": found.importance >= STANDING,
         "agent": found.agent_id,
         "thread_id": found.thread_id,
+        "source_deleted_at": found.source_deleted_at.isoformat() if found.source_deleted_at is not None else None,
         "sources": [_entries(each, ids[each.thread_id]) for each in sources],
         "read": found.origin.summary if found.origin is not None else None,
         "created_at": found.created_at.isoformat(),

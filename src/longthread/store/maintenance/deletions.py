@@ -27,25 +27,40 @@ class PendingDeletion:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A thread that was given back to its user. `with_memories`: what was remembered from it was to be deleted too."""
+
+    user_id: str
+    with_memories: bool
+
+
 async def begin(
-    tx: Transaction, thread_id: str, *, user_id: str, seconds: float, owner: str | None = None
+    tx: Transaction,
+    thread_id: str,
+    *,
+    user_id: str,
+    seconds: float,
+    with_memories: bool = False,
+    owner: str | None = None,
 ) -> PendingDeletion:
-    """Take a thread, and those below it, from their user. The worker `owner` measures the time. Raises
-    `ThreadNotFound`."""
+    """Take a thread, and those below it, from their user. `with_memories` is kept for `log.delete_thread`. The worker
+    `owner` measures the time. Raises `ThreadNotFound`."""
     await log.lock(tx, thread_id)
     await log.find_row(tx, thread_id, user_id=user_id)
     nobody = f"{_NOBODY}{thread_id}"
     for each in [thread_id, *await log.threads_below(tx, thread_id, user_id=user_id)]:
         await log.lock(tx, each)
-        await tx.run("insert_pending_deletion", thread_id=each, root=thread_id, user_id=user_id)
+        row = {"thread_id": each, "root": thread_id, "user_id": user_id, "with_memories": with_memories}
+        await tx.run("insert_pending_deletion", **row)
         await tx.run("own_thread", id=each, user_id=nobody)
     await Job("deletion", thread_id).note(tx, seconds, owner)
     return PendingDeletion(thread_id, nobody, datetime.now(UTC) + timedelta(seconds=seconds))
 
 
-async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -> str:
-    """Give a thread back, with those below it, and return its user. Raises `ThreadNotFound` if it is not to be deleted,
-    or another one's than `user_id`."""
+async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -> Restored:
+    """Give a thread back, with those below it. If the one above it is to be deleted itself, this one stands on its own
+    from now on. Raises `ThreadNotFound` if it is not to be deleted, or another one's than `user_id`."""
     await log.lock(tx, thread_id)
     found = await tx.fetch("select_pending_deletion", root=thread_id)
     owners = {str(row["user_id"]) for row in found}
@@ -54,9 +69,10 @@ async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -
     for row in found:
         await log.lock(tx, row["thread_id"])
         await tx.run("own_thread", id=row["thread_id"], user_id=row["user_id"])
+    await tx.run("detach_from_deleted", id=thread_id)
     await tx.run("delete_pending_deletion", root=thread_id)
     await Job("deletion", thread_id).call_off(tx)
-    return owners.pop()
+    return Restored(owners.pop(), bool(found[0]["with_memories"]))
 
 
 async def of_user(tx: Transaction, user_id: str) -> list[str]:

@@ -25,14 +25,14 @@ class Expired:
     damaged: dict[str, str] = field(default_factory=dict)
 
 
-async def expire(store: Driver, *, user_id: str | None = None) -> Expired:
+async def expire(store: Driver, *, user_id: str | None = None, with_memories: bool = False) -> Expired:
     """Delete the threads whose `expires_at` is past, of one user or of all, each in a transaction of its own.
 
-    It looks at no other threads. A thread below another one stays with that. Raises `StoreError`: earlier deletions are
-    committed.
+    What was remembered from them stays, unless `with_memories`. It looks at no other threads. A thread below another
+    one stays with that. Raises `StoreError`: earlier deletions are committed.
     """
     found = Expired()
-    policy = RetentionPolicy(now=log.now())
+    policy = RetentionPolicy(now=log.now(), with_memories=with_memories)
     async with store.reading() as tx:
         ids = [row["id"] for row in await tx.fetch("select_expired_threads", now=policy.now, user_id=user_id)]
     for thread_id in ids:
@@ -41,7 +41,7 @@ async def expire(store: Driver, *, user_id: str | None = None) -> Expired:
                 plan = await _plan(tx, thread_id, policy)
                 if plan is not None and plan.whole:
                     [thread] = await tx.fetch("select_retention", id=thread_id)
-                    await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
+                    await log.delete_thread(tx, thread_id, user_id=thread["user_id"], with_memories=with_memories)
         except RowDamaged as error:
             found.damaged[thread_id] = error.reason
             continue

@@ -106,7 +106,8 @@ class _Pruning:
             await self._measure(tx, thread_id, found)
             if found.whole:
                 [thread] = await tx.fetch("select_retention", id=thread_id)
-                await log.delete_thread(tx, thread_id, user_id=thread["user_id"])
+                with_memories = self.retention.policy.with_memories
+                await log.delete_thread(tx, thread_id, user_id=thread["user_id"], with_memories=with_memories)
             for deletion in (*found.rows, *found.after):
                 await tx.run(deletion.query, thread_id=thread_id, **deletion.values)
             if found.first_seq:
@@ -115,10 +116,14 @@ class _Pruning:
 
     async def _measure(self, tx: Transaction, thread_id: str, found: RetentionPlan) -> None:
         if found.whole:
-            for each in (thread_id, *found.below):
+            family = [thread_id, *found.below]
+            for each in family:
                 self.pruned.threads += 1
                 for table in self.tables.of_threads:
                     await self._count(tx, each, table, _all_of(table), {})
+            if self.retention.policy.with_memories:
+                user_id = await log.owner(tx, thread_id)
+                self.pruned.add("memories", len(await memories.of_threads(tx, family, user_id=user_id)), 0)
         for deletion in found.rows:
             sql = queries(self.store.dialect)[deletion.query]
             head = _DELETE.match(sql)

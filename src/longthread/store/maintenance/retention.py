@@ -47,6 +47,7 @@ class RetentionPolicy:
         checkpoints: how many newest checkpoints stay in each namespace; None: all.
         checkpoints_before: only checkpoints made before are deleted.
         window: entries at the end of the conversation that stay, of any age.
+        with_memories: what was remembered from a deleted thread is deleted too.
     """
 
     now: str | None = None
@@ -56,6 +57,7 @@ class RetentionPolicy:
     checkpoints: int | None = 1
     checkpoints_before: str | None = None
     window: int = 200
+    with_memories: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,17 @@ from longthread.memory.forget import end_deletion, forget_user
 from longthread.memory.index.postings import FORM
 from longthread.model.entry import Draft
 from longthread.model.event import Event
+from longthread.model.memory import MemorySource
 from longthread.store import leases, listing, log, runs
 from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance import deletions, jobs
+from longthread.store.maintenance.deletions import Restored
 from longthread.store.maintenance.jobs import Job
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
+from longthread.testing.contract.memories import contents, kept
 from longthread.testing.contract.runs import begun
 
 CANARY = "canary-4711"
@@ -74,7 +77,7 @@ class DeletionContract(Contract):
                 with pytest.raises(ThreadNotFound):
                     await deletions.undo(tx, thread_id, user_id=user)
         async with store.writing() as tx:
-            assert await deletions.undo(tx, "t", user_id=USER) == USER
+            assert await deletions.undo(tx, "t", user_id=USER) == Restored(USER, with_memories=False)
             with pytest.raises(ThreadNotFound):
                 await deletions.undo(tx, "t", user_id=USER)
         assert (await found(store), await rows_of(store)) == (before, there)
@@ -107,6 +110,45 @@ class DeletionContract(Contract):
             await leases.register(tx, "measures")
             await job.give_back(tx, "measures")
             assert await jobs.waiting(tx, limit=9) == [job], "the time is over"
+
+    async def test_what_was_remembered_goes_if_that_was_chosen_when_the_deletion_began(self, store: Driver) -> None:
+        for thread_id, choice in (("stays", False), ("goes", True)):
+            await thread_with(store, "a", thread_id=thread_id)
+            await kept(store, f"it {thread_id}", source=MemorySource(thread_id, (1,)))
+            for chosen in (not choice, choice):  # the first one is undone
+                async with store.writing() as tx:
+                    await deletions.begin(tx, thread_id, user_id=USER, seconds=60, with_memories=chosen)
+                if chosen != choice:
+                    async with store.writing() as tx:
+                        assert await deletions.undo(tx, thread_id, user_id=USER) == Restored(USER, chosen)
+            assert (await end_deletion(store, thread_id)).kept == (not choice)
+        assert await contents(store) == ["it stays"]
+
+    async def test_a_thread_that_is_restored_does_not_go_with_the_one_above(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for name, parent in (("top", None), ("below", "top"), ("deeper", "below")):
+                await log.create_thread(tx, name, user_id=USER, parent=parent)
+            await deletions.begin(tx, "below", user_id=USER, seconds=60)
+            await deletions.begin(tx, "top", user_id=USER, seconds=60)
+            await deletions.undo(tx, "below", user_id=USER)
+        assert (await end_deletion(store, "top")).ids == ["top"]
+        async with store.reading() as tx:
+            left = {each.id: each.parent_id for each in await log.list_threads(tx, user_id=USER, below=True)}
+        assert left == {"below": None, "deeper": "below"}
+
+    async def test_undoing_one_deletion_leaves_the_others(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            for name, parent in (("a", None), ("b", None), ("top", None), ("below", "top")):
+                await log.create_thread(tx, name, user_id=USER, parent=parent)
+            for name in ("a", "b", "below", "top"):
+                await deletions.begin(tx, name, user_id=USER, seconds=60)
+            await deletions.undo(tx, "a", user_id=USER)
+            await deletions.undo(tx, "top", user_id=USER)
+            assert await deletions.of_user(tx, USER) == ["b", "below"]
+            there = {each.id: each.parent_id for each in await log.list_threads(tx, user_id=USER, below=True)}
+            assert there == {"a": None, "top": None}
+            await deletions.undo(tx, "below", user_id=USER)
+            assert (await log.find_thread(tx, "below", user_id=USER)).parent_id == "top", "which is there"
 
     async def test_a_user_is_forgotten_with_what_was_deleted_a_moment_ago(self, store: Driver) -> None:
         await fill(store)

@@ -11,10 +11,12 @@ import pytest
 
 from longthread.errors import InvalidInput, MemoryNotFound, StoreConflict
 from longthread.memory.memories import edit, remember, replace_memory
-from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Statement, Used
+from longthread.model.entry import Draft
+from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, Origin, Statement, Used
 from longthread.store import log, memories
 from longthread.store.driver import Driver
 from longthread.store.memories import Owner
+from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, thread_with
 from longthread.testing.contract.runs import begun
 
@@ -34,6 +36,11 @@ async def replaced(store: Driver, old: Memory, content: str, source: MemorySourc
     async with store.writing() as tx:
         await log.position(tx, source.thread_id)
         return await replace_memory(tx, OWNER, old.id, Statement(content, source=source))
+
+
+async def listed(store: Driver) -> list[Memory]:
+    async with store.reading() as tx:
+        return await memories.list_(tx, OWNER)
 
 
 async def contents(store: Driver, owner: Owner = OWNER) -> list[str]:
@@ -75,7 +82,7 @@ class MemoryContract(Contract):
                 await edit(tx, memory.id, MemoryChanges("x y"), user_id="v")
             moved = await edit(tx, memory.id, MemoryChanges("Ann lives in Nice."), user_id=USER)
             assert (moved.id, moved.thread_id) == (memory.id, None)
-            await log.delete_thread(tx, "t", user_id=USER)
+            await log.delete_thread(tx, "t", user_id=USER, with_memories=True)
         assert await contents(store) == ["Ann lives in Nice.", "Bob lives in Rome."]
         assert (await kept(store, "Ann lives in Nice")).id == memory.id, "it is known by its new words"
         assert (await kept(store, "Ann lives in Lyon.")).id != memory.id
@@ -143,6 +150,62 @@ class MemoryContract(Contract):
         async with store.reading() as tx:
             assert await memories.without_vector(tx, "m", user_id=USER) == [(memory.id, "ann lives in Lyon")]
 
+    async def test_a_memory_outlives_its_thread_and_tells_that_this_is_gone(self, store: Driver) -> None:
+        for each in ("one", "two", "three"):
+            await thread_with(store, "a", thread_id=each)
+        origin = Origin("demo", ("run_sql q1",))
+        only = await kept(store, "Only here", source=MemorySource("one", (1,), origin))
+        both = await kept(store, "Said in both", source=MemorySource("two", (1,)))
+        await kept(store, "said in both.", source=MemorySource("one", (1,), origin))
+        await kept(store, "By hand")
+        await kept(store, "by hand", source=MemorySource("one", (1,), origin))
+        joint = await kept(store, "lives in Paris", source=MemorySource("one", (1,)))
+        await replaced(store, joint, "lives in Rome", MemorySource("two", (1,)))
+        async with store.reading() as tx:
+            assert await memories.of_threads(tx, ["one"], user_id=USER) == sorted([only.id, joint.id])
+            assert await memories.of_threads(tx, ["one", "two"], user_id=USER) == sorted([only.id, joint.id, both.id])
+            assert await memories.of_threads(tx, ["one", "two"], user_id="v") == []
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "one", user_id=USER)
+        there = {each.content: each for each in await listed(store)}
+        assert there.keys() == {"Only here", "said in both.", "By hand", "lives in Rome"}
+        gone = there["Only here"]
+        assert (gone.id, gone.thread_id, gone.origin, gone.is_entered) == (only.id, None, origin, False)
+        assert gone.source_deleted_at is not None and gone.source_deleted_at <= datetime.now(UTC)
+        kept_by_two = there["said in both."]
+        assert (kept_by_two.thread_id, kept_by_two.origin, kept_by_two.source_deleted_at) == ("two", origin, None)
+        assert (there["By hand"].is_entered, there["By hand"].origin) == (True, None)
+        async with store.writing() as tx:
+            assert await memories.sources(tx, only.id, user_id=USER) == []
+            await tx.run(Sql("DELETE FROM threads WHERE id = 'two'"))  # another program does
+        there = {each.id: each for each in await listed(store)}
+        assert len(there) == 4 and all(each.thread_id is None for each in there.values())
+        assert [each.content for each in there.values() if each.is_entered] == ["By hand"]
+        again = await kept(store, "only here", source=MemorySource("three", (1,)))
+        assert (again.id, again.thread_id, again.origin, again.source_deleted_at) == (only.id, "three", origin, None)
+        corrected = await replaced(store, there[joint.id], "lives in Nice", MemorySource("three", (1,)))
+        assert (corrected.id, corrected.thread_id) == (joint.id, "three"), "no person has entered it"
+        confirmed = await kept(store, "Said in both")
+        assert (confirmed.id, confirmed.is_entered, confirmed.origin) == (both.id, True, None)
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "three", user_id=USER, with_memories=True)
+        assert await contents(store) == ["By hand", "Said in both"]
+
+    async def test_a_memory_outlives_the_threads_below_and_its_words_are_a_person_s_when_one_edits_them(
+        self, store: Driver
+    ) -> None:
+        async with store.writing() as tx:
+            await log.create_thread(tx, "t", user_id=USER)
+            await log.create_thread(tx, "below", user_id=USER, parent="t")
+            await log.extend(tx, "below", [Draft("a", "user", "a")])
+        memory = await kept(store, "said below", source=MemorySource("below", (1,), Origin("demo", ("x",))))
+        async with store.writing() as tx:
+            await log.delete_thread(tx, "t", user_id=USER)
+            pinned = await edit(tx, memory.id, MemoryChanges(importance=1), user_id=USER)
+            assert (pinned.is_entered, pinned.origin) == (False, Origin("demo", ("x",)))
+            mine = await edit(tx, memory.id, MemoryChanges("said otherwise"), user_id=USER)
+        assert (mine.is_entered, mine.origin) == (True, None)
+
     async def test_a_memory_goes_with_its_thread_unless_another_has_said_it_too(self, store: Driver) -> None:
         await thread_with(store, "a", thread_id="one")
         await thread_with(store, "a", "b", thread_id="two")
@@ -155,14 +218,14 @@ class MemoryContract(Contract):
             told = await memories.sources(tx, both.id, user_id=USER)
             assert told == [MemorySource("two", (2,)), MemorySource("one", (1,))]
             assert (await memories.find(tx, both.id, user_id=USER)).content == "said in both."
-            await log.delete_thread(tx, "one", user_id=USER)
+            await log.delete_thread(tx, "one", user_id=USER, with_memories=True)
         assert await contents(store) == ["By hand", "Said in both"]
         async with store.writing() as tx:
             assert await memories.sources(tx, both.id, user_id=USER) == [MemorySource("two", (2,))]
             assert (await memories.find(tx, both.id, user_id=USER)).thread_id == "two"
         assert (await kept(store, "Said in both", source=MemorySource("two", (2,)))).id == both.id, "it is known again"
         async with store.writing() as tx:
-            await log.delete_thread(tx, "two", user_id=USER)
+            await log.delete_thread(tx, "two", user_id=USER, with_memories=True)
         assert await contents(store) == ["By hand"]
 
     async def test_a_memory_goes_with_an_entry_that_it_comes_from(self, store: Driver) -> None:
@@ -197,7 +260,7 @@ class MemoryContract(Contract):
             await log.position(tx, "d")
             assert await memories.forget_said(tx, "a", [2]) == 0
             assert await memories.forget_said(tx, "d", [1]) == 1, "in one thread it comes from both of its entries"
-            await log.delete_thread(tx, "c", user_id=USER)
+            await log.delete_thread(tx, "c", user_id=USER, with_memories=True)
         assert await contents(store) == ["a lives in Rome", "b lives in Rome"]
         async with store.writing() as tx:
             await log.position(tx, "a")
@@ -215,7 +278,7 @@ class MemoryContract(Contract):
         assert (await replaced(store, old, "lives in Rome", MemorySource("b", (1,)))).id == same.id
         assert await contents(store) == ["lives in Rome"]
         async with store.writing() as tx:
-            await log.delete_thread(tx, "c", user_id=USER)
+            await log.delete_thread(tx, "c", user_id=USER, with_memories=True)
         assert await contents(store) == []
 
     async def test_a_run_that_used_a_memory_forgets_it_too(self, store: Driver) -> None:

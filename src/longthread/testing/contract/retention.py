@@ -18,7 +18,7 @@ from longthread.memory.index.indexer import index_thread
 from longthread.memory.index.vectors import embed_thread
 from longthread.memory.memories import remember
 from longthread.model.event import Event
-from longthread.model.memory import Statement
+from longthread.model.memory import MemorySource, Statement
 from longthread.model.run import Step
 from longthread.store import approvals, attributes, log, runs, summaries, topics
 from longthread.store.driver import Driver
@@ -33,7 +33,7 @@ from longthread.store.run_end import RunContent, bare_steps, ended_runs
 from longthread.store.run_rows import step_values
 from longthread.store.runs import NewRun
 from longthread.testing.contract.approvals import call
-from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, registered
+from longthread.testing.contract.base import USER, Contract, OpenStore, branch_ids, registered, thread_with
 from longthread.testing.contract.graphs import at, graph_on, history, turn
 from longthread.testing.contract.graphs import logged as said
 from longthread.testing.contract.graphs import turns as graph_turns
@@ -256,6 +256,25 @@ class RetentionContract(Contract):
         ended: dict[str, Any] = await graph_on(store).ainvoke(Command(resume="yes"), at())
         assert await said(store) == [message.text for message in ended["messages"]]
         assert await pruned(store, replace(ALL, now=now())) == Pruned()
+
+    async def test_what_was_remembered_outlives_retention_unless_told(self, store: Driver) -> None:
+        for n, with_memories in enumerate((False, True)):
+            for kind in ("idle", "expired", "swept"):
+                thread_id = f"{kind} {n}"
+                await thread_with(store, "a", thread_id=thread_id)
+                await kept(store, f"{kind} {n}", source=MemorySource(thread_id, (1,)))
+                async with store.writing() as tx:
+                    if kind != "idle":
+                        await attributes.set_expiry(tx, thread_id, datetime.now(UTC), user_id=USER)
+                if kind == "swept":
+                    assert (await expire(store, with_memories=with_memories)).threads == 1
+                    continue
+                when = {"idle_before": now()} if kind == "idle" else {"now": now()}
+                policy = replace(ALL, with_memories=with_memories, **when)
+                for apply in (False, True):
+                    told = await pruned(store, policy, apply=apply)
+                    assert (told.threads, told.rows.get("memories", 0)) == (1, int(with_memories))
+        assert await contents(store) == ["expired 0", "idle 0", "swept 0"]
 
     async def test_memories_that_expired_go_too(self, store: Driver) -> None:
         await kept(store, "lasting")

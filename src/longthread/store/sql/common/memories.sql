@@ -1,9 +1,10 @@
 -- name: select_memory
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
-       -- What a person told by hand is the person's. Else it is what any thread that said it had read.
-       (SELECT s.origin FROM memory_sources s
-        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
-        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+       -- What a person told by hand is the person's. Else it is what any thread that said it had read, deleted ones too.
+       source_deleted_at,
+       CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
+           (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
+            ORDER BY s.said_at DESC, s.session_id LIMIT 1), origin) END AS origin
 FROM memories WHERE id = :id AND user_id = :user_id;
 
 -- name: select_memories_that_begin
@@ -12,7 +13,7 @@ WHERE user_id = :user_id AND substr(CAST(id AS TEXT), 1, length(CAST(:prefix AS 
 ORDER BY id LIMIT :limit;
 
 -- name: select_memory_that_says
-SELECT id, session_id, content FROM memories
+SELECT id, session_id, source_deleted_at, content FROM memories
 WHERE user_id = :user_id AND agent_id = :agent_id AND said = :said;
 
 -- name: put_memory_said
@@ -39,7 +40,8 @@ ON CONFLICT (user_id, agent_id, said) DO NOTHING;
 -- name: update_memory
 -- Said in other words, it means something a little else: its vector is made anew.
 UPDATE memories
-SET session_id = :session_id, memory_type = coalesce(:memory_type, memory_type),
+SET session_id = :session_id, source_deleted_at = NULL,
+    origin = CASE WHEN CAST(:session_id AS TEXT) IS NOT NULL THEN origin END, memory_type = coalesce(:memory_type, memory_type),
     importance = coalesce(:importance, importance), expires_at = coalesce(:expires_at, expires_at),
     content = :content, form = :form, words = :words, terms = :terms,
     model = CASE WHEN content = :content THEN model END,
@@ -50,6 +52,8 @@ WHERE id = :id;
 -- name: edit_memory
 UPDATE memories
 SET session_id = CASE WHEN content = :content THEN session_id END, memory_type = :memory_type,
+    source_deleted_at = CASE WHEN content = :content THEN source_deleted_at END,
+    origin = CASE WHEN content = :content THEN origin END,
     importance = :importance, expires_at = :expires_at, content = :content, form = :form, words = :words, terms = :terms,
     model = CASE WHEN content = :content THEN model END,
     numbers = CASE WHEN content = :content THEN numbers END,
@@ -63,9 +67,10 @@ ORDER BY s.said_at, s.session_id;
 
 -- name: select_memories_said
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
-       (SELECT s.origin FROM memory_sources s
-        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
-        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+       source_deleted_at,
+       CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
+           (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
+            ORDER BY s.said_at DESC, s.session_id LIMIT 1), origin) END AS origin
 FROM memories
 WHERE user_id = :user_id
   AND EXISTS (SELECT 1 FROM memory_sources x WHERE x.memory_id = memories.id AND x.session_id = :thread_id)
@@ -73,9 +78,10 @@ ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id;
 
 -- name: select_memories_used
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
-       (SELECT s.origin FROM memory_sources s
-        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
-        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+       source_deleted_at,
+       CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
+           (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
+            ORDER BY s.said_at DESC, s.session_id LIMIT 1), origin) END AS origin
 FROM memories
 WHERE user_id = :user_id
   AND EXISTS (SELECT 1 FROM memory_uses x WHERE x.memory_id = memories.id AND x.session_id = :thread_id)
@@ -112,6 +118,27 @@ WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
   )
   AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id)
   AND (CAST(:memory_id AS TEXT) IS NULL OR CAST(memories.id AS TEXT) = :memory_id);
+
+-- name: select_memories_of_threads
+-- Those that are forgotten with all of these threads: no other one has said them, or has other words for them, and no
+-- person has entered them.
+SELECT CAST(id AS TEXT) AS id FROM memories
+WHERE user_id = :user_id AND session_id IS NOT NULL
+  AND (session_id AMONG_TEXTS[:threads]
+       OR EXISTS (SELECT 1 FROM memory_sources s WHERE s.memory_id = memories.id AND s.session_id AMONG_TEXTS[:threads]))
+  AND (NOT EXISTS (SELECT 1 FROM memory_sources s
+                   WHERE s.memory_id = memories.id AND NOT s.session_id AMONG_TEXTS[:threads])
+       OR EXISTS (SELECT 1 FROM memory_sources s
+                  WHERE s.memory_id = memories.id AND s.session_id AMONG_TEXTS[:threads] AND s.content = ''))
+ORDER BY id;
+
+-- name: delete_memories_of_thread
+DELETE FROM memories
+WHERE session_id = :thread_id AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
+
+-- name: delete_memory_sources_of_thread
+DELETE FROM memory_sources
+WHERE session_id = :thread_id AND EXISTS (SELECT 1 FROM threads t WHERE t.id = :thread_id AND t.user_id = :user_id);
 
 -- name: select_sources_of_thread
 SELECT CAST(s.memory_id AS TEXT) AS memory_id, s.seqs, t.user_id
@@ -154,9 +181,10 @@ SELECT id FROM memories WHERE user_id = :user_id LIMIT 1;
 
 -- name: select_memories
 SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
-       (SELECT s.origin FROM memory_sources s
-        WHERE s.memory_id = memories.id AND memories.session_id IS NOT NULL AND s.origin IS NOT NULL
-        ORDER BY s.said_at DESC, s.session_id LIMIT 1) AS origin
+       source_deleted_at,
+       CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
+           (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
+            ORDER BY s.said_at DESC, s.session_id LIMIT 1), origin) END AS origin
 FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)
   AND (expires_at IS NULL OR MOMENT[expires_at] > MOMENT[:now])

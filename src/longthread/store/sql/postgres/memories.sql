@@ -1,6 +1,6 @@
 -- name: select_memory_that_says
 -- Locked: nobody else changes it before this transaction has.
-SELECT id, session_id, content FROM memories
+SELECT id, session_id, source_deleted_at, content FROM memories
 WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID) AND said = :said
 FOR UPDATE;
 

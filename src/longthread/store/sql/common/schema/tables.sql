@@ -46,7 +46,9 @@ CREATE INDEX idx_conversation_state_expires ON threads (expires_at) WHERE expire
 CREATE TABLE pending_deletions (
     thread_id TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     root      TEXT NOT NULL,
-    user_id   TEXT NOT NULL
+    user_id   TEXT NOT NULL,
+    -- What was remembered from the thread is forgotten with it.
+    with_memories BOOLEAN NOT NULL DEFAULT FALSE
 ) WITHOUT ROWID;
 CREATE INDEX pending_deletions_below ON pending_deletions (root);
 CREATE INDEX pending_deletions_of_user ON pending_deletions (user_id);
@@ -450,13 +452,14 @@ CREATE TABLE catalog_versions (
 
 CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
 
--- A memory is one user's with one agent, and is deleted with the thread that it comes from. `said` tells two that say the
--- same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
+-- A memory is one user's with one agent. It outlives the thread that it comes from: a trigger notes when the last one that
+-- said it was deleted (`source_deleted_at`), and keeps what a model had read in it (`origin`, see memory_sources). Without
+-- either thread or note, a person entered it. `said` tells two that say the same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
 -- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
 CREATE TABLE memories (
     id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
     agent_id    UUID NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
-    session_id  TEXT REFERENCES threads (id) ON DELETE CASCADE,
+    session_id  TEXT REFERENCES threads (id) ON DELETE SET NULL,
     content     TEXT NOT NULL,
     embedding   VECTOR(1536),
     memory_type VARCHAR(50) DEFAULT 'episodic' CHECK (memory_type IN ('episodic', 'semantic', 'procedural')),
@@ -470,7 +473,9 @@ CREATE TABLE memories (
     words       BIGINT,
     terms       BYTEA,
     model       TEXT,
-    numbers     VECTOR
+    numbers     VECTOR,
+    origin      TEXT,
+    source_deleted_at TIMESTAMPTZ
 );
 
 CREATE INDEX idx_memories_agent ON memories (agent_id);

@@ -99,6 +99,31 @@ $$;
 CREATE TRIGGER memory_user BEFORE INSERT ON memories FOR EACH ROW WHEN (NEW.user_id IS NULL)
     EXECUTE FUNCTION memory_user();
 
+-- A memory outlives the threads that said it: it is one's that is left, or says that there is none any more.
+CREATE FUNCTION keep_memories() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE memories
+    SET origin = (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.session_id = OLD.id)
+    WHERE session_id IS NOT NULL
+      AND id IN (SELECT s.memory_id FROM memory_sources s WHERE s.session_id = OLD.id AND s.origin IS NOT NULL);
+    UPDATE memories
+    SET source_deleted_at = now()
+    WHERE session_id = OLD.id
+      AND NOT EXISTS (SELECT 1 FROM memory_sources s WHERE s.memory_id = memories.id AND s.session_id <> OLD.id);
+    UPDATE memories
+    SET session_id = (
+        SELECT s.session_id FROM memory_sources s
+        WHERE s.memory_id = memories.id AND s.session_id <> OLD.id
+        ORDER BY s.said_at DESC, s.session_id DESC
+        LIMIT 1
+    )
+    WHERE session_id = OLD.id;
+    RETURN OLD;
+END
+$$;
+
+CREATE TRIGGER memories_outlive BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION keep_memories();
+
 -- A volume is deleted with its postings, and its threads are in none then.
 CREATE FUNCTION loosen_volume() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN

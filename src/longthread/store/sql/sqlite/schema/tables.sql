@@ -82,6 +82,27 @@ BEGIN
     WHERE id = NEW.id;
 END;
 
+-- A memory outlives the threads that said it: it is one's that is left, or says that there is none any more.
+CREATE TRIGGER memories_outlive BEFORE DELETE ON threads
+BEGIN
+    UPDATE memories
+    SET origin = (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.session_id = OLD.id)
+    WHERE session_id IS NOT NULL
+      AND id IN (SELECT s.memory_id FROM memory_sources s WHERE s.session_id = OLD.id AND s.origin IS NOT NULL);
+    UPDATE memories
+    SET source_deleted_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
+    WHERE session_id = OLD.id
+      AND NOT EXISTS (SELECT 1 FROM memory_sources s WHERE s.memory_id = memories.id AND s.session_id <> OLD.id);
+    UPDATE memories
+    SET session_id = (
+        SELECT s.session_id FROM memory_sources s
+        WHERE s.memory_id = memories.id AND s.session_id <> OLD.id
+        ORDER BY s.said_at DESC, s.session_id DESC
+        LIMIT 1
+    )
+    WHERE session_id = OLD.id;
+END;
+
 -- A volume is deleted with its postings, and its threads are in none then.
 CREATE TRIGGER volume_gone BEFORE DELETE ON recall_volumes
 BEGIN
