@@ -18,8 +18,9 @@ export const conversations = (asked: Asked, signal?: AbortSignal) =>
   get<ConversationList>(`/api/conversations${query({ limit: 50, ...asked })}`, signal);
 export const change = (id: string, fields: { label?: string; tags?: string[]; archived?: boolean }) =>
   request<ConversationView>("PATCH", at(id), { body: fields });
-/** Deletes it at once for all who look, and for ever `seconds` later. */
-export const remove = (id: string, seconds: number) => request<void>("DELETE", at(id, query({ undo_seconds: seconds })));
+/** Deletes it at once for all who look, and for ever `seconds` later, what was remembered from it then as chosen. */
+export const remove = (id: string, seconds: number, memories: "keep" | "delete") =>
+  request<void>("DELETE", at(id, query({ undo_seconds: seconds, memories })));
 export const restore = (id: string) => post<ConversationView>(at(id, "/restore"));
 export const usage = (id: string, signal?: AbortSignal) => get<UsageView>(at(id, "/usage"), signal);
 export const exportPath = (id: string, format: "md" | "json" | "jsonl") => at(id, `/export${query({ format })}`);

@@ -10,8 +10,8 @@ export interface MemoryEntries {
   entries: string[];
 }
 
-/** `pinned`: it is given to every run. `thread_id` is the conversation that it goes with, null where the user said it.
- * `read` names what a model had read before it remembered this. */
+/** `pinned`: it is given to every run. `thread_id` is the conversation that it comes from, null where the user said it, or
+ * where that was deleted, at `source_deleted_at`. `read` names what a model had read before it remembered this. */
 export interface MemoryView {
   id: string;
   type: MemoryType;
@@ -20,6 +20,7 @@ export interface MemoryView {
   pinned: boolean;
   agent: string;
   thread_id: string | null;
+  source_deleted_at: string | null;
   sources: MemoryEntries[];
   read: string | null;
   created_at: string;
@@ -37,7 +38,7 @@ export interface Stretch {
   last: string | null;
 }
 
-/** `memories` are those that the conversation `said`, and those that its runs `used`. */
+/** `memories` are those that the conversation `said`, and those that its runs `used`; those `only_here` may go with it. */
 export interface ConversationMemory {
   thread_id: string;
   summary: (Stretch & { text: string; messages: number; model: string | null }) | null;
@@ -45,6 +46,7 @@ export interface ConversationMemory {
   memories: MemoryView[];
   said: string[];
   used: string[];
+  only_here: string[];
 }
 
 const of = (id: string) => `/api/memories/${encodeURIComponent(id)}`;

@@ -21,8 +21,14 @@ export function MemoryCard({ memory }: { memory: MemoryView }) {
 
 function Shown({ memory }: { memory: MemoryView }) {
   const t = useT();
-  const { content, type, read, expires_at: expires, sources } = memory;
-  const facts = [t(`memory.type.${type}`), read, expires && t("memory.expires", { at: whole(expires) })].filter(Boolean);
+  const { content, type, read, expires_at: expires, sources, source_deleted_at: gone, created_at: created } = memory;
+  const facts = [
+    t(`memory.type.${type}`),
+    whole(created),
+    read,
+    gone && t("memory.sourceGone", { at: whole(gone) }),
+    expires && t("memory.expires", { at: whole(expires) }),
+  ].filter(Boolean);
   return (
     <>
       <p dir="auto" className={styles["content"]}>

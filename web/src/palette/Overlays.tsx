@@ -1,5 +1,6 @@
 import { Suspense, lazy } from "react";
 import { useT } from "../i18n";
+import { DeleteDialog } from "../sidebar/DeleteDialog";
 import { useStore } from "../store";
 import { Dialog } from "../ui";
 import { closeOverlay, overlay } from "./open";
@@ -36,6 +37,9 @@ export function Overlays() {
       </Dialog>
       <Dialog open={open?.name === "apps"} onClose={closeOverlay} title={t("apps.open")} place="broad">
         <Suspense>{open?.name === "apps" && <AppsDialog thread={open.thread} />}</Suspense>
+      </Dialog>
+      <Dialog open={open?.name === "delete"} onClose={closeOverlay} title={t("list.delete.title")}>
+        {open?.name === "delete" && <DeleteDialog id={open.thread} label={open.label} memories={open.memories} onDone={closeOverlay} />}
       </Dialog>
     </>
   );

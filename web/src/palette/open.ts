@@ -1,7 +1,10 @@
 import { createStore } from "../store";
 
 /** What is open above the page: the palette, the list of keys, or what is done with a conversation. */
-type Overlay = { name: "palette" | "keys" } | { name: "share" | "apps"; thread: string };
+type Overlay =
+  | { name: "palette" | "keys" }
+  | { name: "share" | "apps"; thread: string }
+  | { name: "delete"; thread: string; label: string; memories: number };
 
 export const overlay = createStore<Overlay | null>(null);
 
@@ -9,4 +12,5 @@ export const openPalette = () => overlay.set({ name: "palette" });
 export const openKeys = () => overlay.set({ name: "keys" });
 export const openShare = (thread: string) => overlay.set({ name: "share", thread });
 export const openApps = (thread: string) => overlay.set({ name: "apps", thread });
+export const openDelete = (thread: string, label: string, memories: number) => overlay.set({ name: "delete", thread, label, memories });
 export const closeOverlay = () => overlay.set(null);

@@ -8,7 +8,7 @@ import { navigate, toConversation } from "../route";
 import { IconButton, Menu, MenuItem, MenuLink, MenuSeparator, classes } from "../ui";
 import styles from "./Row.module.css";
 import { TagsDialog } from "./TagsDialog";
-import { archive, change, remove } from "./actions";
+import { archive, askToRemove, change } from "./actions";
 
 /** What there is to know, or to do, about a conversation. */
 export function markOf(item: ConversationView): { id: MessageId; kind: "live" | "warn" } | null {
@@ -141,7 +141,7 @@ export function ArchiveItem({ item }: { item: Pick<ConversationView, "id" | "lab
 export function DeleteItem({ item }: { item: Pick<ConversationView, "id" | "label"> }) {
   const t = useT();
   return (
-    <MenuItem icon="trash" danger onClick={() => void remove(item)}>
+    <MenuItem icon="trash" danger onClick={() => void askToRemove(item)}>
       {t("list.delete")}
     </MenuItem>
   );

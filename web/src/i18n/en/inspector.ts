@@ -120,6 +120,7 @@ export const inspector = {
   "memory.type.semantic": "a fact",
   "memory.type.procedural": "a way of doing things",
   "memory.expires": "until {at}",
+  "memory.sourceGone": "its conversation was deleted {at}",
   "memory.pin": "Pin",
   "memory.pinned": "Pinned",
   "memory.edit": "Edit",

@@ -120,6 +120,7 @@ export const inspector: Record<keyof typeof en, string> = {
   "memory.type.semantic": "事实",
   "memory.type.procedural": "做法",
   "memory.expires": "到 {at} 为止",
+  "memory.sourceGone": "来源会话已于 {at} 删除",
   "memory.pin": "置顶",
   "memory.pinned": "已置顶",
   "memory.edit": "修改",
