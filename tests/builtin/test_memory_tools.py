@@ -253,17 +253,21 @@ async def test_a_memory_kept_after_reading_rows_says_where_it_came_from(open_ana
     assert found["noted_after_reading"] == f"run_sql q1 of {shop}"
 
 
-async def test_rows_of_an_earlier_turn_count_and_what_the_user_said_before_any_does_not(
+async def test_rows_of_an_earlier_turn_count_and_what_the_user_said_does_not(
     open_analyst: OpenAnalyst, shop: str
 ) -> None:
     keep = call("remember", content="The user wants totals in euros.")
-    analyst = await open_analyst([keep, finish("Noted."), COUNT, finish("3 [q1]"), INJECTED, keep, finish("Noted.")])
+    other = call("remember", content="The user wants totals in pounds.")
+    analyst = await open_analyst(
+        [keep, finish("Noted."), COUNT, finish("3 [q1]"), INJECTED, keep, other, finish("Noted.")]
+    )
     for question in ("Totals in euros, please.", "How many customers?", "Go on then."):
         await ask(analyst, question, source=shop)
     async with analyst.store.reading() as tx:
-        marked, again = await memory_store.list_(tx, OWNER)
-    assert marked.origin == Origin(shop, ("run_sql q1",))
-    assert again.origin == Origin(shop, ("run_sql q1",)), "said again after reading rows, it is marked"
+        there = {memory.content: memory for memory in await memory_store.list_(tx, OWNER)}
+    origin = Origin(shop, ("run_sql q1",))
+    assert there.pop(keep["args"]["content"]).origin is None, "the user has typed it"
+    assert [memory.origin for memory in there.values()] == [origin, origin]
 
 
 async def test_what_a_person_tells_by_hand_is_the_persons(open_analyst: OpenAnalyst, shop: str) -> None:

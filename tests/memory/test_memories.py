@@ -147,11 +147,11 @@ async def test_what_is_asked_is_found_by_its_words(store: Driver) -> None:
     assert await found(memories, "") == []
 
 
-async def test_of_equals_the_more_important_comes_first(store: Driver) -> None:
+async def test_of_equals_the_newest_comes_first_and_in_a_list_the_most_important(store: Driver) -> None:
     memories = Memories(store)
     for text, importance in (("red kite", 0.2), ("blue kite", 0.9), ("gray kite", 0.5)):
         await memories.remember(OWNER, Statement(text, importance=importance))
-    assert await found(memories, "kite") == ["blue kite", "gray kite", "red kite"]
+    assert await found(memories, "kite") == ["gray kite", "blue kite", "red kite"]
     assert [memory.content for memory in await memories.list_(OWNER)] == ["blue kite", "gray kite", "red kite"]
 
 

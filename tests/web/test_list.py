@@ -220,6 +220,96 @@ def test_a_deletion_is_undone_and_an_archive_holds_what_is_put_away(serve: Any, 
     assert len(running.client.get("/api/conversations").json()["conversations"]) == 2
 
 
+def let_stay(page: Any) -> None:
+    """What is said stays, however slow the machine is."""
+    page.evaluate(
+        """() => {
+            const usual = window.setTimeout
+            window.setTimeout = (work, ms, ...more) => usual(work, ms > 4000 ? 100 * ms : ms, ...more)
+        }"""
+    )
+
+
+def undo(page: Any, what: str) -> Any:
+    """The button of the message about a conversation."""
+    return page.locator("[role=status] > div", has_text=f"Deleted: {what}").get_by_role("button", name="Undo")
+
+
+def test_each_undo_restores_what_its_own_message_deleted(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    asked = [f"Question {number}?" for number in range(5)]
+    ids = {question: running.answer(question)["thread_id"] for question in asked}
+    page = open_page(running)
+    let_stay(page)
+    listed(page, *reversed(asked))
+    for question in asked:
+        choose(page, question, "Delete")
+        undo(page, question).wait_for()
+    listed(page)
+    assert page.get_by_role("button", name="Undo").count() == 5, "each can be undone"
+    box = undo(page, asked[1]).bounding_box()
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text(f"Restored: {asked[1]}").wait_for()
+    listed(page, asked[1])
+    undo(page, asked[3]).click()
+    listed(page, asked[3], asked[1])
+    assert [undo(page, each).count() for each in asked] == [1, 0, 1, 0, 1]
+    for question in asked:
+        restored = running.client.post(f"/api/conversations/{ids[question]}/restore").status_code
+        assert restored == (404 if question in (asked[1], asked[3]) else 200), question
+
+
+def test_an_undo_that_fails_can_be_tried_again_and_leaves_the_page_where_it_is(serve: Any, open_page: Any) -> None:
+    running = serve(SCRIPT)
+    ids = [running.answer(question)["thread_id"] for question in QUESTIONS]
+    page = open_page(running, f"/c/{ids[0]}", quiet=False)
+    let_stay(page)
+    listed(page, *reversed(QUESTIONS))
+    choose(page, QUESTIONS[0], "Archive")
+    page.get_by_text(f"Archived: {QUESTIONS[0]}").wait_for()
+    page.locator("header").get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("menuitem", name="Delete", exact=True).click()
+    undo(page, QUESTIONS[0]).wait_for()
+    assert page.get_by_text("Archived: ").count() == 0, "that cannot be undone any more"
+    page.locator("nav li[data-id] a").click()
+    page.locator("main strong").wait_for()
+    page.route("**/restore", lambda route: route.abort())
+    undo(page, QUESTIONS[0]).click()
+    page.locator("[data-kind=bad]").wait_for()
+    page.unroute("**/restore")
+    undo(page, QUESTIONS[0]).click()
+    page.get_by_text(f"Restored: {QUESTIONS[0]}").wait_for()
+    assert page.url.endswith(f"/c/{ids[1]}")
+
+
+@pytest.mark.parametrize("locale", ["en", "zh-CN"])
+@pytest.mark.parametrize("choice", ["keep", "delete"])
+def test_deleting_asks_what_becomes_of_what_was_remembered(
+    serve: Any, open_page: Any, locale: str, choice: str
+) -> None:
+    words = {
+        "en": ("Delete", "More: ", ("Keep what was remembered", "Forget what was remembered, too")),
+        "zh-CN": ("删除", "更多：", ("保留记住的内容", "同时忘记这些内容")),
+    }
+    delete, more, choices = words[locale]
+    running = serve([{"action": "remember", "args": {"content": "Ann likes rockets."}}, *SCRIPT])
+    running.answer(QUESTIONS[0])
+    page = open_page(running, locale=locale)
+    page.get_by_role("button", name=f"{more}{QUESTIONS[0]}").click()
+    page.get_by_role("menuitem", name=delete, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_role("radio", name=choices[0]).is_checked(), "nothing is lost unless it is chosen"
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        looked_at(page, f"delete-{locale}-{width}")
+    dialog.get_by_role("radio", name=choices[choice == "delete"]).check()
+    with page.expect_response(lambda answer: answer.request.method == "DELETE") as told:
+        dialog.get_by_role("button", name=delete, exact=True).click()
+    assert f"memories={choice}" in told.value.url
+    dialog.wait_for(state="detached")
+    listed(page)
+
+
 def test_what_others_do_is_seen_without_a_reload(serve: Any, open_page: Any) -> None:
     running = serve(SCRIPT)
     page = open_page(running)

@@ -11,6 +11,7 @@ from longthread.errors import InvalidInput
 from longthread.memory.index.question_words import telling
 from longthread.memory.memories import Memories, remember
 from longthread.memory.relevant_memories import as_line
+from longthread.memory.wishes import is_typed
 from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Used
 from longthread.model.moment import moment_of
 from longthread.settings import RememberApproval as Approval
@@ -58,8 +59,8 @@ class ReadMemories:
 @dataclass(frozen=True, slots=True)
 class RunMemories:
     """The memories of a run's user with its agent. `seqs` are the run's first entries. `read` returns what its model
-    has read so far that others may have written; `approval` says when a person must approve; `dropped` gets forgotten
-    ids."""
+    has read so far that others may have written, and `typed` the messages of the user that it sees; `approval` says
+    when a person must approve; `dropped` gets forgotten ids."""
 
     store: Driver
     memories: Memories
@@ -67,6 +68,7 @@ class RunMemories:
     lease: Lease
     seqs: Sequence[int]
     read: Callable[[], ReadMemories | None]
+    typed: Callable[[], Sequence[str]]
     approval: Approval
     dropped: Callable[[Sequence[str]], None]
 
@@ -100,10 +102,12 @@ class RunMemories:
         return [_shown(hit.memory) for hit in found.hits]
 
     async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        read = self.read()
+        content = text_argument(arguments, "content")
+        # What the user has typed is the user's, whatever was read besides.
+        read = None if is_typed(content, self.typed()) else self.read()
         seqs, origin = ((*self.seqs, *read.seqs), read.origin) if read else (self.seqs, None)
         statement = Statement(
-            content=text_argument(arguments, "content"),
+            content=content,
             type=arguments.get("type") or None,
             importance=_importance(arguments),
             expires_at=moment_of(text_argument(arguments, "expires_at"), "expires_at"),
@@ -143,7 +147,7 @@ class RunMemories:
 
 
 def _shown(memory: Memory) -> dict[str, Any]:
-    since = memory.created_at.isoformat(timespec="seconds")
+    since = memory.said_at.isoformat(timespec="seconds")
     data = {"noted_after_reading": memory.origin.summary} if memory.origin else {}
     return {"memory": memory.id, "type": memory.type, "time": since, "text": memory.content, **data}
 

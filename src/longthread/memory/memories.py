@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
+from statistics import median, pstdev
 from typing import get_args
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from longthread.memory.index.question_words import telling
 from longthread.memory.index.terms import terms
 from longthread.memory.index.vectors import BATCH, TIMEOUT
 from longthread.memory.search.recall import MEANING
+from longthread.memory.wishes import says_always
 from longthread.model.ids import new_id
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemoryType, Statement
 from longthread.store import log, memories
@@ -38,8 +40,18 @@ LONGEST = 2000
 """Characters of a memory."""
 MOST = 2000
 """Memories of one user with one agent: each is looked at for a question."""
+_ALIKE = 0.9
+"""What another memory scores, of the better one's score, to be as good."""
 _NEAR = 64
-"""Memories whose meaning is looked at: the nearest."""
+"""Memories whose meaning counts in the ranking: the nearest."""
+_FEWEST = 10
+"""Memories with vectors that tell what is usual: of fewer, one always stands out by chance."""
+_HAN = re.compile("[\u3400-\u9fff]")
+_STANDS_OUT = 2.0
+"""Standard deviations above the median cosine of a user's memories from which on one is near a text. Not an absolute
+cosine: with some embedders any two texts have one of 0.7."""
+STANDING = 0.9
+"""The importance from which on a memory is given to every run: it is pinned."""
 _WIDE = re.compile("[\uff01-\uffef]+")
 """Letters, digits and marks of another width, and katakana of half the width."""
 _FIRST_WORD = re.compile(r"\w{2,}(?= \w)")
@@ -57,12 +69,13 @@ class StoredMemory:
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
     """A memory that was found. `score` is comparable within one search; `shares`: it shares words;
-    `cosine` is its similarity by meaning, 0 if unknown."""
+    `cosine` is its similarity by meaning, 0 if unknown; `is_near`: it is nearer than the user's memories mostly are."""
 
     memory: Memory
     score: float
     shares: bool
     cosine: float
+    is_near: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,19 @@ class Memories:
         async with self._store.reading() as tx:
             return await memories.list_(tx, owner, type_=type_, limit=limit)
 
+    async def standing(self, owner: Owner, *, limit: int) -> list[Memory]:
+        """Return the memories that hold whatever is asked, most important first, then newest first: pinned ones, and
+        how the user wants things done. What a model noted after reading data is none of these, unless it is pinned."""
+        async with self._store.reading() as tx:
+            there = [
+                each
+                for each in await memories.candidates(tx, owner)
+                if each.importance >= STANDING or asks_always(each)
+            ]
+            there.sort(key=lambda each: (each.importance, each.said_at, each.id), reverse=True)
+            found = [await memories.find(tx, each.id, user_id=owner.user_id) for each in there[: 2 * limit]]
+        return [each for each in found if each.importance >= STANDING or each.origin is None][:limit]
+
     async def search(self, owner: Owner, text: str, *, k: int = 10, seconds: float = QUERY_SECONDS) -> FoundMemories:
         """Find memories by words, and by meaning when there is an embedder.
 
@@ -131,7 +157,7 @@ class Memories:
             vector, warnings = await self._asker.vector(text, seconds)
         async with self._store.reading() as tx:
             near = await self._near(tx, owner, vector)
-            hits = await _loaded(tx, owner, rank(there, text, near)[: max(0, k)])
+            hits = await _loaded(tx, owner, rank(there, text, near[:_NEAR])[: max(0, k)], standing_out(there, near))
         return FoundMemories(hits, warnings)
 
     async def that_say(self, owner: Owner, text: str) -> list[Memory]:
@@ -195,7 +221,7 @@ class Memories:
     async def _near(self, tx: Transaction, owner: Owner, vector: Vectors | None) -> list[tuple[str, float]]:
         if vector is None or self._asker.model is None:
             return []
-        return await memories.nearest(tx, owner, self._asker.model, vector, _NEAR)
+        return await memories.nearest(tx, owner, self._asker.model, vector)
 
     def keep_up(self, user_id: str) -> None:
         """Embed a user's memories and delete expired ones, in the background."""
@@ -342,6 +368,11 @@ def said_of(content: str) -> str:
     return memories.SAID + blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def asks_always(memory: Candidate | Memory) -> bool:
+    """Whether a memory says how the user wants things done, whatever is asked."""
+    return memory.type == "procedural" or says_always(memory.content)
+
+
 @dataclass(frozen=True, slots=True)
 class RankedMemory:
     id: str
@@ -351,7 +382,8 @@ class RankedMemory:
 
 
 def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]]) -> list[RankedMemory]:
-    """Merge two rankings: each score as a share of its ranking's best, summed. Importance breaks ties."""
+    """Merge two rankings: each score as a share of its ranking's best, summed. Of those that score alike, as two do
+    that say the same in sentences of other lengths, the newest is first."""
     by_words = scores({each.id: bag_of(each) for each in there}, weighed(text))
     shares: dict[str, float] = {}
     known = {each.id: each for each in there}
@@ -360,17 +392,38 @@ def rank(there: Sequence[Candidate], text: str, near: Sequence[tuple[str, float]
         for one, value in ranking.items():
             if value > 0 and one in known:
                 shares[one] = shares.get(one, 0.0) + weight * value / top
-    order = sorted(shares, key=lambda one: (-round(shares[one], 3), -known[one].importance, one))
+    order = list[str]()
+    best_first = sorted(shares, key=lambda one: (-round(shares[one], 3), one))
+    while best_first:
+        least = _ALIKE * shares[best_first[0]]
+        alike = [one for one in best_first if shares[one] >= least]
+        order += sorted(alike, key=lambda one: (known[one].said_at, one), reverse=True)
+        best_first = best_first[len(alike) :]
     cosines = dict(near)
     return [RankedMemory(one, shares[one], one in by_words, cosines.get(one, 0.0)) for one in order]
 
 
-async def _loaded(tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory]) -> list[MemoryHit]:
+def standing_out(there: Sequence[Candidate], near: Sequence[tuple[str, float]]) -> set[str]:
+    """Return the memories whose cosine stands out of those of all of a user's memories in the same script: any text is
+    nearer to a question in its own language. Where these are few, none does."""
+    is_han = {each.id: _HAN.search(each.content) is not None for each in there}
+    found = set[str]()
+    for script in (False, True):
+        cosines = {one: cosine for one, cosine in near if is_han.get(one) is script}
+        if len(cosines) >= _FEWEST:
+            least = median(cosines.values()) + _STANDS_OUT * pstdev(cosines.values())
+            found |= {one for one, cosine in cosines.items() if cosine > max(least, 0.0)}
+    return found
+
+
+async def _loaded(
+    tx: Transaction, owner: Owner, ranked: Sequence[RankedMemory], near: Collection[str]
+) -> list[MemoryHit]:
     found = []
     for each in ranked:
         with suppress(MemoryNotFound):  # forgotten since it was looked at
             memory = await memories.find(tx, each.id, user_id=owner.user_id)
-            found.append(MemoryHit(memory, each.score, each.shares, each.cosine))
+            found.append(MemoryHit(memory, each.score, each.shares, each.cosine, each.id in near))
     return found
 
 

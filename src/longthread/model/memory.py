@@ -78,7 +78,7 @@ class MemoryChanges:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory of one user with one agent. Times are in UTC.
+    """A memory of one user with one agent. Times are in UTC; at `said_at` its words were said last.
 
     `thread_id` is the thread that stored it last; None where a person entered it, or where that thread was deleted, at
     `source_deleted_at`. `origin` is None where the model had read nothing that others may have written, or where a
@@ -92,6 +92,7 @@ class Memory:
     type: MemoryType
     importance: float
     created_at: datetime
+    said_at: datetime
     expires_at: datetime | None = None
     thread_id: str | None = None
     origin: Origin | None = None

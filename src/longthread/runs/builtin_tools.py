@@ -58,6 +58,7 @@ def own_tools(services: RunServices, begun: StartedRun, context: RunContext, own
         lease=begun.hold.lease,
         seqs=(asked,),
         read=lambda: read_by(context),
+        typed=lambda: [spot.message.text for spot in context.window.spots if spot.entry.role == "user"],
         approval=services.settings.remember_approval,
         dropped=context.drop_memories,
     )

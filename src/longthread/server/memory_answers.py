@@ -18,7 +18,7 @@ class MemoryEntries(TypedDict):
 class MemoryView(TypedDict):
     """A memory. `pinned`: it is given to every run. `thread_id` is the conversation that it comes from, null where the
     user said it, or where that was deleted, at `source_deleted_at`. `read` names what a model had read before it
-    remembered this, such as `run_sql q1 of demo`."""
+    remembered this, such as `run_sql q1 of demo`. At `said_at` its words were said last."""
 
     id: str
     type: MemoryType
@@ -31,6 +31,7 @@ class MemoryView(TypedDict):
     sources: list[MemoryEntries]
     read: str | None
     created_at: Timestamp
+    said_at: Timestamp
     expires_at: Timestamp | None
 
 

@@ -45,12 +45,13 @@ class MemoryTerms:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory for search. Without `form`, its terms are unknown."""
+    """A memory for search, said at `said_at` in UTC. Without `form`, its terms are unknown."""
 
     id: str
     content: str
     type: MemoryType
     importance: float
+    said_at: datetime
     form: str
     words: int
     terms: bytes
@@ -141,14 +142,14 @@ async def insert(tx: Transaction, owner: Owner, memory_id: str, statement: State
 
 async def update(tx: Transaction, memory_id: str, statement: Statement, indexed: MemoryTerms) -> None:
     """Update a memory with a new statement and its index."""
-    await tx.run("update_memory", id=memory_id, **_values(statement, indexed))
+    await tx.run("update_memory", id=memory_id, said_at=log.now(), **_values(statement, indexed))
 
 
 async def edit(tx: Transaction, memory_id: str, statement: Statement, indexed: MemoryTerms) -> None:
     """Set all of a memory as a person says; with other words it is no thread's any more."""
     values = _values(statement, indexed)
     del values["session_id"]
-    await tx.run("edit_memory", id=memory_id, **values)
+    await tx.run("edit_memory", id=memory_id, said_at=log.now(), **values)
 
 
 def _values(statement: Statement, indexed: MemoryTerms) -> dict[str, Any]:
@@ -262,11 +263,9 @@ async def candidates(tx: Transaction, owner: Owner) -> list[Candidate]:
     return [_candidate(row) for row in rows]
 
 
-async def nearest(
-    tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32], count_: int
-) -> list[tuple[str, float]]:
-    """Return the memories nearest to a vector of length 1, with cosines, nearest first."""
-    from longthread.store.index.numbers import numbers, vector_text  # numpy: only with an embedder
+async def nearest(tx: Transaction, owner: Owner, model: str, vector: NDArray[np.float32]) -> list[tuple[str, float]]:
+    """Return all memories that have a vector, with their cosines to a vector of length 1, nearest first."""
+    from longthread.store.index.numbers import vector_text  # numpy: only with an embedder
 
     rows = await tx.fetch(
         "select_near_memories",
@@ -275,11 +274,18 @@ async def nearest(
         model=model,
         dims=len(vector),
         text=vector_text(vector),
-        limit=count_,
         now=log.now(),
     )
-    found = sorted((-round(float(numbers(row["numbers"], len(vector)) @ vector), 5), str(row["id"])) for row in rows)
-    return [(memory_id, -value) for value, memory_id in found[:count_]]
+    found = sorted((-_cosine(row, vector), str(row["id"])) for row in rows)
+    return [(memory_id, -value) for value, memory_id in found]
+
+
+def _cosine(row: Row, vector: NDArray[np.float32]) -> float:
+    """Return a memory's cosine. PostgreSQL computes it, so that no vectors need be read."""
+    from longthread.store.index.numbers import numbers
+
+    found = row["cosine"] if row["numbers"] is None else numbers(row["numbers"], len(vector)) @ vector
+    return round(float(found), 5)
 
 
 async def without_vector(
@@ -333,6 +339,7 @@ def _memory(row: Row) -> Memory:
         type=row["memory_type"] or "episodic",
         importance=_importance(row),
         created_at=_moment(row["created_at"]) or datetime.fromtimestamp(0, UTC),
+        said_at=_said_at(row),
         expires_at=_moment(row["expires_at"]),
         thread_id=row["session_id"],
         origin=_origin(row),
@@ -351,6 +358,7 @@ def _candidate(row: Row) -> Candidate:
         content=row["content"],
         type=row["memory_type"] or "episodic",
         importance=_importance(row),
+        said_at=_said_at(row),
         form=row["form"] or "",
         words=int(row["words"] or 0),
         terms=row["terms"] or b"",
@@ -368,6 +376,11 @@ def _importance(row: Row) -> float:
     """Return the importance; rows written by other means may hold any value."""
     value = row["importance"]
     return 0.5 if value is None else min(1.0, max(0.0, float(value)))
+
+
+def _said_at(row: Row) -> datetime:
+    """Return when a memory's words were said last; rows written by other means may not say."""
+    return _moment(row["said_at"]) or _moment(row["created_at"]) or datetime.fromtimestamp(0, UTC)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -24,6 +24,7 @@ export interface MemoryView {
   sources: MemoryEntries[];
   read: string | null;
   created_at: string;
+  said_at: string;
   expires_at: string | null;
 }
 

@@ -21,10 +21,10 @@ export function MemoryCard({ memory }: { memory: MemoryView }) {
 
 function Shown({ memory }: { memory: MemoryView }) {
   const t = useT();
-  const { content, type, read, expires_at: expires, sources, source_deleted_at: gone, created_at: created } = memory;
+  const { content, type, read, expires_at: expires, sources, source_deleted_at: gone, said_at: said } = memory;
   const facts = [
     t(`memory.type.${type}`),
-    whole(created),
+    whole(said),
     read,
     gone && t("memory.sourceGone", { at: whole(gone) }),
     expires && t("memory.expires", { at: whole(expires) }),

@@ -4,7 +4,7 @@ import { sentence } from "../i18n/sentence";
 import { Button, IconButton, Skeleton } from "../ui";
 import styles from "./List.module.css";
 import { Row } from "./Row";
-import { askToRemove } from "./actions";
+import { remove } from "./actions";
 import { type Group, grouped } from "./days";
 import { type Asked, useChildren, useList } from "./list";
 
@@ -96,7 +96,7 @@ function Damaged({ id }: { id: string }) {
         {id}
         <small>{t("list.damaged")}</small>
       </span>
-      <IconButton icon="trash" label={t("list.deleteDamaged", { label: id })} onClick={() => void askToRemove({ id, label: id })} />
+      <IconButton icon="trash" label={t("list.deleteDamaged", { label: id })} onClick={() => void remove({ id, label: id }, "keep")} />
     </li>
   );
 }

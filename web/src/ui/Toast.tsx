@@ -40,7 +40,7 @@ export function Toasts() {
       onFocus={() => setFocused(true)}
       onBlur={() => setFocused(false)}
     >
-      {said.filter(({ action }, at) => action || at >= said.length - MOST).map((toast) => (
+      {shownOf(said).map((toast) => (
         <One
           key={toast.id}
           toast={toast}
@@ -53,6 +53,11 @@ export function Toasts() {
     </div>,
     document.body,
   );
+}
+
+function shownOf(said: readonly Toast[]): readonly Toast[] {
+  const newest = new Set(said.filter(({ action }) => !action).slice(-MOST));
+  return said.filter((toast) => toast.action || newest.has(toast));
 }
 
 interface OneProps {

@@ -249,6 +249,7 @@ def _json(memory: Memory) -> dict[str, Any]:
         "thread_deleted_at": memory.source_deleted_at.isoformat() if memory.source_deleted_at else None,
         "read": memory.origin.to_json() if memory.origin else None,
         "created_at": memory.created_at.isoformat(),
+        "said_at": memory.said_at.isoformat(),
         "expires_at": memory.expires_at.isoformat() if memory.expires_at else None,
     }
 

@@ -30,8 +30,10 @@ _MEMORY = {
     "text": TEXT,
     "importance": NUMBER,
     "created_at": TEXT,
+    "said_at": text("When its words were said last."),
     "expires_at": TEXT,
     "thread": text("The conversation that said it last."),
+    "thread_deleted_at": text("When that conversation was deleted, if it was."),
     "noted_after_reading": text("What a model had read when it kept it: data may have said it, and not the user."),
 }
 
@@ -46,7 +48,7 @@ class MemoryTools:
 
     def offers(self) -> tuple[OfferedTool, ...]:
         """The three tools."""
-        found = each(_MEMORY, "memory", "type", "text", "importance", "created_at")
+        found = each(_MEMORY, "memory", "type", "text", "importance", "created_at", "said_at")
         look = {
             "query": text("What they should say; without it, all, the most important first.", maxLength=4_000),
             "limit": whole("How many at most.", least=1, most=100, default=20),
@@ -134,6 +136,7 @@ def _as_json(memory: Memory) -> dict[str, Any]:
         "text": memory.content,
         "importance": memory.importance,
         "created_at": memory.created_at.isoformat(timespec="seconds"),
+        "said_at": memory.said_at.isoformat(timespec="seconds"),
     }
     data |= {"expires_at": memory.expires_at.isoformat(timespec="seconds")} if memory.expires_at else {}
     data |= {"thread": memory.thread_id} if memory.thread_id else {}

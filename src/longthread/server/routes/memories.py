@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from longthread.errors import DefinitionNotFound, InvalidInput, MemoryNotFound, ThreadNotFound, TooManyMemories
 from longthread.memory.forget import forget_memory
-from longthread.memory.memories import LONGEST
-from longthread.memory.relevant_memories import STANDING
+from longthread.memory.memories import LONGEST, STANDING
 from longthread.model.memory import ANALYST, Memory, MemoryChanges, MemorySource, MemoryType, Statement
 from longthread.server.fields import Flag, Name, PlainText, Time
 from longthread.server.memory_answers import (
@@ -224,6 +223,7 @@ def _memory_view(found: Memory, sources: Sequence[MemorySource], ids: Mapping[st
         "sources": [_entries(each, ids[each.thread_id]) for each in sources],
         "read": found.origin.summary if found.origin is not None else None,
         "created_at": found.created_at.isoformat(),
+        "said_at": found.said_at.isoformat(),
         "expires_at": found.expires_at.isoformat() if found.expires_at is not None else None,
     }
 

@@ -140,11 +140,11 @@ class MemoryContract(Contract):
         vector = np.array([0.6, 0.8, 0.0], dtype=np.float32)
         async with store.writing() as tx:
             await memories.put_vectors(tx, "m", [(memory.id, "other words", vector)])
-            assert await memories.nearest(tx, OWNER, "m", vector, 9) == []
+            assert await memories.nearest(tx, OWNER, "m", vector) == []
             await memories.put_vectors(tx, "m", [(memory.id, memory.content, vector)])
-            assert await memories.nearest(tx, OWNER, "m", vector, 9) == [(memory.id, 1.0)]
-            assert await memories.nearest(tx, OWNER, "another", vector, 9) == []
-            assert await memories.nearest(tx, Owner("v"), "m", vector, 9) == []
+            assert await memories.nearest(tx, OWNER, "m", vector) == [(memory.id, 1.0)]
+            assert await memories.nearest(tx, OWNER, "another", vector) == []
+            assert await memories.nearest(tx, Owner("v"), "m", vector) == []
             assert await memories.without_vector(tx, "m", user_id=USER) == []
         await kept(store, "ann lives in Lyon")
         async with store.reading() as tx:

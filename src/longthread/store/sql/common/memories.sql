@@ -1,5 +1,5 @@
 -- name: select_memory
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said_at,
        -- What a person told by hand is the person's. Else it is what any thread that said it had read, deleted ones too.
        source_deleted_at,
        CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
@@ -31,9 +31,9 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: insert_memory
 INSERT INTO memories (id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said,
-                      form, words, terms)
+                      said_at, form, words, terms)
 VALUES (:id, :user_id, :agent_id, :session_id, :content, coalesce(:memory_type, 'semantic'), coalesce(:importance, 0.5),
-        :expires_at, :created_at, :said,
+        :expires_at, :created_at, :said, :created_at,
         :form, :words, :terms)
 ON CONFLICT (user_id, agent_id, said) DO NOTHING;
 
@@ -43,7 +43,7 @@ UPDATE memories
 SET session_id = :session_id, source_deleted_at = NULL,
     origin = CASE WHEN CAST(:session_id AS TEXT) IS NOT NULL THEN origin END, memory_type = coalesce(:memory_type, memory_type),
     importance = coalesce(:importance, importance), expires_at = coalesce(:expires_at, expires_at),
-    content = :content, form = :form, words = :words, terms = :terms,
+    content = :content, said_at = STAMP[:said_at], form = :form, words = :words, terms = :terms,
     model = CASE WHEN content = :content THEN model END,
     numbers = CASE WHEN content = :content THEN numbers END,
     embedding = CASE WHEN content = :content THEN embedding END
@@ -54,7 +54,8 @@ UPDATE memories
 SET session_id = CASE WHEN content = :content THEN session_id END, memory_type = :memory_type,
     source_deleted_at = CASE WHEN content = :content THEN source_deleted_at END,
     origin = CASE WHEN content = :content THEN origin END,
-    importance = :importance, expires_at = :expires_at, content = :content, form = :form, words = :words, terms = :terms,
+    importance = :importance, expires_at = :expires_at, content = :content,
+    said_at = CASE WHEN content = :content THEN said_at ELSE STAMP[:said_at] END, form = :form, words = :words, terms = :terms,
     model = CASE WHEN content = :content THEN model END,
     numbers = CASE WHEN content = :content THEN numbers END,
     embedding = CASE WHEN content = :content THEN embedding END
@@ -66,7 +67,7 @@ WHERE CAST(s.memory_id AS TEXT) AMONG_TEXTS[:ids] AND m.user_id = :user_id
 ORDER BY s.said_at, s.session_id;
 
 -- name: select_memories_said
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said_at,
        source_deleted_at,
        CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
            (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
@@ -77,7 +78,7 @@ WHERE user_id = :user_id
 ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id;
 
 -- name: select_memories_used
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said_at,
        source_deleted_at,
        CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
            (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
@@ -106,7 +107,7 @@ WHERE session_id IS NOT NULL
 -- name: rehome_memories
 -- What another of the user's threads has said too is that one's, in its words, when this one goes.
 UPDATE memories
-SET session_id = s.session_id, content = s.content, said = CAST(memories.id AS TEXT), form = NULL, words = NULL,
+SET session_id = s.session_id, content = s.content, said_at = STAMP[s.said_at], said = CAST(memories.id AS TEXT), form = NULL, words = NULL,
     terms = NULL, model = NULL, numbers = NULL, embedding = NULL
 FROM memory_sources s
 WHERE memories.session_id = :thread_id AND s.memory_id = memories.id
@@ -180,7 +181,7 @@ ORDER BY u.how DESC, u.place, u.memory_id;
 SELECT id FROM memories WHERE user_id = :user_id LIMIT 1;
 
 -- name: select_memories
-SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at,
+SELECT id, user_id, agent_id, session_id, content, memory_type, importance, expires_at, created_at, said_at,
        source_deleted_at,
        CASE WHEN coalesce(session_id, CAST(source_deleted_at AS TEXT)) IS NOT NULL THEN coalesce(
            (SELECT s.origin FROM memory_sources s WHERE s.memory_id = memories.id AND s.origin IS NOT NULL
@@ -193,7 +194,7 @@ ORDER BY importance DESC NULLS LAST, created_at DESC NULLS LAST, id
 LIMIT :limit;
 
 -- name: select_memory_terms
-SELECT id, content, memory_type, importance, created_at, form, words, terms, model IS NOT NULL AS embedded FROM memories
+SELECT id, content, memory_type, importance, created_at, said_at, form, words, terms, model IS NOT NULL AS embedded FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)
   AND (expires_at IS NULL OR MOMENT[expires_at] > MOMENT[:now])
 ORDER BY id;

@@ -5,12 +5,10 @@ WHERE user_id = :user_id AND agent_id = CAST(:agent_id AS UUID) AND said = :said
 FOR UPDATE;
 
 -- name: select_near_memories
-SELECT id, vector_send(numbers) AS numbers FROM memories
+SELECT id, NULL AS numbers, -(numbers <#> CAST(:text AS VECTOR)) AS cosine FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR CAST(agent_id AS TEXT) = :agent_id)
   AND model = :model AND vector_dims(numbers) = :dims
-  AND (expires_at IS NULL OR expires_at > CAST(:now AS TIMESTAMPTZ))
-ORDER BY numbers <=> CAST(:text AS VECTOR), id
-LIMIT :limit;
+  AND (expires_at IS NULL OR expires_at > CAST(:now AS TIMESTAMPTZ));
 
 -- name: select_memories_without_vector
 SELECT id, content FROM memories

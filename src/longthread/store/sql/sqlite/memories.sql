@@ -1,5 +1,5 @@
 -- name: select_near_memories
-SELECT id, numbers FROM memories
+SELECT id, numbers, NULL AS cosine FROM memories
 WHERE user_id = :user_id AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
   AND model = :model AND length(numbers) = 4 * :dims
   AND (expires_at IS NULL OR julianday(expires_at) > julianday(:now));

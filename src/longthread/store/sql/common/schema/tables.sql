@@ -454,7 +454,7 @@ CREATE INDEX catalog_versions_of_name ON catalog_versions (kind, name);
 
 -- A memory is one user's with one agent. It outlives the thread that it comes from: a trigger notes when the last one that
 -- said it was deleted (`source_deleted_at`), and keeps what a model had read in it (`origin`, see memory_sources). Without
--- either thread or note, a person entered it. `said` tells two that say the same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
+-- either thread or note, a person entered it. `said_at` is when its present words were said last (NULL: at `created_at`). `said` tells two that say the same. `terms` and `words` are what a search compares; `form` says of which content and in which form they were made.
 -- `numbers` is the vector of the model `model`, of any number of dimensions; one of 1536 is in `embedding` too.
 CREATE TABLE memories (
     id          UUID PRIMARY KEY NOT NULL DEFAULT gen_random_uuid(),
@@ -475,7 +475,8 @@ CREATE TABLE memories (
     model       TEXT,
     numbers     VECTOR,
     origin      TEXT,
-    source_deleted_at TIMESTAMPTZ
+    source_deleted_at TIMESTAMPTZ,
+    said_at     TIMESTAMPTZ
 );
 
 CREATE INDEX idx_memories_agent ON memories (agent_id);

@@ -25,6 +25,9 @@ CREATE TABLE workers (
 );
 -- A memory outlives its thread.
 ALTER TABLE memories ADD COLUMN origin TEXT COLLATE "C", ADD COLUMN source_deleted_at TIMESTAMPTZ;
+ALTER TABLE memories ADD COLUMN said_at TIMESTAMPTZ;
+UPDATE memories SET said_at = (SELECT max(CAST(s.said_at AS TIMESTAMPTZ)) FROM memory_sources s WHERE s.memory_id = memories.id)
+WHERE session_id IS NOT NULL;
 ALTER TABLE memories DROP CONSTRAINT memories_session_id_fkey;
 ALTER TABLE memories ADD CONSTRAINT memories_session_id_fkey FOREIGN KEY (session_id) REFERENCES threads (id) ON DELETE SET NULL;
 ALTER TABLE pending_deletions ADD COLUMN with_memories BOOLEAN NOT NULL DEFAULT FALSE;

@@ -37,7 +37,8 @@ CREATE TABLE memories (
     model       TEXT,
     numbers     BLOB,
     origin      TEXT,
-    source_deleted_at TEXT
+    source_deleted_at TEXT,
+    said_at     TEXT
 );
 
 INSERT INTO memories (id, agent_id, session_id, content, embedding, memory_type, importance, metadata, expires_at,
@@ -71,6 +72,8 @@ CREATE TABLE memory_sources (
 
 INSERT INTO memory_sources SELECT * FROM old_memory_sources;
 DROP TABLE old_memory_sources;
+UPDATE memories SET said_at = (SELECT max(s.said_at) FROM memory_sources s WHERE s.memory_id = memories.id)
+WHERE session_id IS NOT NULL;
 CREATE INDEX memory_sources_of_thread ON memory_sources (session_id);
 
 CREATE TABLE memory_uses (
