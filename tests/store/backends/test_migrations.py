@@ -187,6 +187,8 @@ async def test_a_store_at_version_47_keeps_its_memories_and_they_outlive_their_t
     async with open_store(version_26) as store:
         assert store.found_version == 47
     after = {name: rows_of_table(version_26, name) for name in before}
+    for row in after["memories"]:
+        assert (row.pop("said_at") is None) == (row["session_id"] is None), "when a thread said it last"
     new = dict.fromkeys(("origin", "source_deleted_at"))
     assert after == before | {"memories": [row | new for row in before["memories"]]}
     of_threads = [row for row in before["memories"] if row["session_id"] is not None]
