@@ -54,7 +54,7 @@ async def test_what_a_model_keeps_is_given_to_later_conversations(open_analyst: 
         told.append(messages)
         return finish("In euros.")
 
-    keep = call("remember", content="The user wants totals in euros.", type="procedural", importance=0.7)
+    keep = call("remember", content="The user wants totals in euros.", importance=0.7)
     analyst = await open_analyst([[keep, keep], finish("Noted.")])
     await ask(analyst, "I want totals in euros.", source=shop)
     first, second = (seen["data"] for seen in await observations(analyst))
