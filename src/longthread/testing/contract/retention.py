@@ -269,8 +269,9 @@ class RetentionContract(Contract):
                 if kind == "swept":
                     assert (await expire(store, with_memories=with_memories)).threads == 1
                     continue
-                when = {"idle_before": now()} if kind == "idle" else {"now": now()}
-                policy = replace(ALL, with_memories=with_memories, **when)
+                idle = now() if kind == "idle" else None
+                expired = now() if kind == "expired" else None
+                policy = replace(ALL, with_memories=with_memories, idle_before=idle, now=expired)
                 for apply in (False, True):
                     told = await pruned(store, policy, apply=apply)
                     assert (told.threads, told.rows.get("memories", 0)) == (1, int(with_memories))
