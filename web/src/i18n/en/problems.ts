@@ -19,6 +19,7 @@ export const problems = {
   "problem.question_too_long": "The question has {size} characters, and {limit} are the limit. Put the data into a file, and ask that file.",
   "problem.run_in_progress": "This conversation is still answering. Wait for it, or stop it, and ask again.",
   "problem.run_not_found": "This answer is no longer there. Reload the page.",
+  "problem.run_time_up": "This answer took longer than {seconds} seconds, and was ended. What was done is kept. Continue goes on.",
   "problem.run_waiting": "A call waits for your decision first. Approve it or reject it above.",
   "problem.secret_unusable": "The secret {name} {problem} Whoever runs this server can set it.",
   "problem.source_empty": "The source {source} has no tables. Choose another one, or demo.",

@@ -19,6 +19,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.question_too_long": "问题有 {size} 个字符，上限是 {limit}。请把数据放进文件，再对那个文件提问。",
   "problem.run_in_progress": "这个会话还在回答。请等待，或先停止，再提问。",
   "problem.run_not_found": "这个回答已不存在，请刷新页面。",
+  "problem.run_time_up": "这个回答用时超过 {seconds} 秒，已被结束。已完成的部分已保留，点“继续”接着做。",
   "problem.run_waiting": "有一个调用在等你决定，请先在上面批准或拒绝。",
   "problem.secret_unusable": "密钥 {name} {problem} 服务器的运行者可以设置它。",
   "problem.source_empty": "数据源 {source} 里没有表。请换一个，或用 demo。",
