@@ -97,8 +97,8 @@ VIOLATIONS = [
     ("memory_topics", {"thread_id": "t", "topic": None}),
     ("conversation_summaries", {"thread_id": "t", "summary": None}),
     *((view, {"thread_id": "t"}) for view in ("conversations", "conversation_steps", "thread_activity")),
-    ("sessions", {"id": "s", "user_id": "u"}),
-    ("messages", {"id": "m", "session_id": "t", "role": "user", "content": "c"}),
+    ("sessions", {"id": "s"}),
+    ("messages", {"id": "m", "session_id": "t", "role": "bot", "content": "c"}),
     ("conversation_state", {"scid": "s", "client_type": "unknown"}),
 ]
 

@@ -16,6 +16,14 @@ CONTINUES = "continues"
 """Key of a question's metadata where it continues an unfinished run."""
 STEP = "imported_step"
 """Key of an entry's metadata for an imported step that the entry does not imply; `false`: there was none."""
+STATE = "imported_state"
+"""Key of the last imported entry's metadata: the fields of the state that the entries do not imply. They hold until
+another entry comes."""
+IMPORTED_FIELDS = (
+    *("question", "known_tables", "known_schemas", "candidate_tables", "known_samples", "error_history", "last_error"),
+    *("done", "answer", "max_steps"),
+)
+"""The fields that such metadata may hold."""
 _TABLE_ACTIONS = frozenset({"describe_table", "sample_rows"})
 
 
@@ -47,9 +55,12 @@ class StateFold:
         self.message_seqs: list[int] = []
         self._open_calls: dict[str, tuple[ToolCall, str, int]] = {}
         self._failed_at = 0
+        self._imported: Mapping[str, Any] = {}
 
     def add(self, entry: Entry) -> None:
         """Adds the next entry."""
+        imported = entry.metadata.get(STATE)
+        self._imported = imported if isinstance(imported, dict) else {}
         match entry.role:
             case "user":
                 self._add_question(entry)
@@ -59,7 +70,7 @@ class StateFold:
                 self._add_result(entry)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        state = {
             "question": self.question,
             "messages": self.messages,
             "steps": self.steps,
@@ -77,6 +88,7 @@ class StateFold:
             "compressed_message_count": 0,
             "compressed_config_hash": None,
         }
+        return state | {key: value for key, value in self._imported.items() if key in IMPORTED_FIELDS}
 
     def _add_question(self, entry: Entry) -> None:
         self._add_message(entry)

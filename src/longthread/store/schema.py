@@ -57,6 +57,10 @@ _SHORTHAND = {
     "CALL_NAME": "coalesce(json_extract({0}, '$.function.name'), json_extract({0}, '$.name'))",
     "ENTRY_SEQ": """(SELECT e.seq FROM entries e WHERE THREAD_KEY[e.thread_id] || ENTRY_KEY[e.id]
         = THREAD_KEY[{0}] || ENTRY_KEY[{1}] AND e.thread_id || '' = {0} AND e.id = {1})""",
+    "GIVEN": """CASE WHEN json_type(given, '$.{0}') IS NULL THEN {1}
+        ELSE json(substr(json_extract(given, '$.{0}', '$.{0}'), 2,
+                         length(json_extract(given, '$.{0}', '$.{0}')) / 2 - 1))
+        END""",
     "IS_FINISH": "(json_extract(NEW.step_data, '$.action') = 'finish')",
     "IS_SAID": "EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = NEW.thread_id AND instr(e.text, NEW.chunk) > 0)",
     "LAST_RUN": """(SELECT r.id || ' ' || CASE WHEN r.status = 'running' AND r.waiting_since IS NOT NULL THEN 'waiting'
@@ -92,7 +96,7 @@ def schema(dialect: str, part: str) -> str:
     """
     own = _read(dialect, part)
     if part == "views":
-        return own + _spelled(_read(dialect, "writes"), dialect)
+        return _spelled(own + _read(dialect, "writes"), dialect)
     if part != "tables":
         return own
     tables = _read("common", part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,12 @@ BUNDLED = "upgrade_33"
 """Bundles are unpacked before this part."""
 _LAST_WITH_ALL = "ef76715"
 """The last commit with all migrations: it brings any store to version 33."""
+IMPORTABLE = frozenset(
+    {"conversations", "conversation_steps", "sessions", "messages", "agents", "skills", "tools", "memories"}
+    | {"conversation_state", "thread_activity", "conversation_summaries", "memory_vectors", "memory_topics"}
+    | {"checkpoints", "checkpoint_blobs", "checkpoint_writes", "writes", "store"}
+)
+"""Tables of the source documents and of LangGraph's savers and stores."""
 LOCK = 0x4C4F4E47
 """The advisory lock of PostgreSQL migrations: "LONG"."""
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|MATERIALIZED VIEW)\s+(\w+)", re.MULTILINE)
@@ -67,6 +74,13 @@ _TOO_OLD = (
     f"Install Longthread's commit {_LAST_WITH_ALL} and run `longthread db upgrade` with it: that brings the store to "
     "version 33, which this Longthread opens."
 )
+
+
+def how_to_import(tables: Iterable[str]) -> str:
+    """Return how another program's conversations come into a store, if it has tables of these names."""
+    if IMPORTABLE.isdisjoint(tables):
+        return ""
+    return " Its conversations come into a store by `longthread import`, with this address."
 
 
 async def migrate_postgres(
@@ -159,7 +173,7 @@ async def _refuse_foreign(connection: AsyncConnection[Any], where: str) -> None:
         raise StoreUnavailable(
             where=where,
             reason=f"it holds tables of another program ({found['names']}), which Longthread would need the names of. "
-            "Give Longthread a database or a schema of its own.",
+            "Give Longthread a database or a schema of its own." + how_to_import(found["names"].split(", ")),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from longthread.errors import StoreError, StoreUnavailable
 from longthread.metrics import STORE_SECONDS
 from longthread.store.backends.marks import APPLICATION_ID
-from longthread.store.backends.migrate import BUNDLED, pending
+from longthread.store.backends.migrate import BUNDLED, how_to_import, pending
 from longthread.store.backends.old_bundles import TAKE, insertion, unpacked
 from longthread.store.backends.sqlite_connection import StoreConnection
 from longthread.store.backends.sqlite_errors import BUSY_SECONDS, ERRORS, code_of, failure, reason_of
@@ -278,7 +278,10 @@ async def refuse_foreign(connection: StoreConnection, path: Path) -> None:
     mark = await _scalar(connection, "PRAGMA application_id")
     tables = await _scalar(connection, "SELECT count(*) FROM sqlite_master")
     if tables and mark != APPLICATION_ID:
-        raise StoreUnavailable(where=path, reason="it is another program's database.")
+        rows = await connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        raise StoreUnavailable(
+            where=path, reason=f"it is another program's database.{how_to_import(row[0] for row in rows)}"
+        )
 
 
 async def require_store(connection: StoreConnection, path: Path) -> None:

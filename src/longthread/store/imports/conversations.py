@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from longthread.errors import StoreError
 from longthread.model.entry import Draft
+from longthread.model.fold import IMPORTED_FIELDS, STATE
 from longthread.store.driver import Row
 from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport, Summary
 from longthread.store.imports.foreign import Foreign
@@ -21,10 +22,6 @@ _STEPS = "conversation_steps"
 _NAMESPACE = uuid.UUID("6c6f6e67-7468-5265-8164-696d706f7274")
 """For the ids of entries that had none."""
 _COMPRESSED = frozenset({"compressed_summary", "compressed_message_count", "compressed_config_hash"})
-_ENTRIES = frozenset({"messages", "steps", "sql_history"})
-"""Fields whose items become entries, or are reported as unreadable."""
-_SUMMED: Mapping[str, Callable[[Any], Any]] = {"error_history": len, "last_error": bool, "known_samples": list}
-"""Fields that are compared in part: results are wrapped here, and times have a zone."""
 
 
 class Conversations:
@@ -77,7 +74,7 @@ class Conversations:
         ]
         conversation.tip = len(conversation.entries) - 1
         conversation.summary = _summary(state, conversation.updated_at)
-        conversation.metadata = _kept(state, conversation.summary, conversation.entries, report)
+        _keep_fields(state, conversation, report)
         return conversation
 
     async def _steps(
@@ -147,22 +144,20 @@ def _summary(state: Mapping[str, Any], at: str) -> Summary | None:
     return Summary(text, number, str(digest) if digest is not None else None, at)
 
 
-def _is_told(key: str, given: Any, told: Any) -> bool:
-    if key in _SUMMED and isinstance(given, type(told)):
-        return bool(_SUMMED[key](given) == _SUMMED[key](told))
-    return bool(given == told)
-
-
-def _kept(
-    state: Mapping[str, Any], summary: Summary | None, entries: Sequence[ExtractedEntry], report: ImportReport
-) -> dict[str, Any]:
-    """Return the state's fields that the entries do not reproduce, for the thread's metadata."""
-    now = folded([(each.draft, each.at) for each in entries]).to_json()
+def _keep_fields(state: Mapping[str, Any], conversation: Conversation, report: ImportReport) -> None:
+    """Keep the state's fields that the entries do not imply: the documented ones with the last entry, so that they are
+    read back, the others in the thread's metadata."""
+    now = folded([(each.draft, each.at) for each in conversation.entries]).to_json()
     kept = {key: value for key, value in state.items() if key not in KEYS}
-    compared = KEYS - _ENTRIES - (frozenset() if summary is None else _COMPRESSED)
-    for key in sorted(compared & state.keys()):
-        if state[key] and not _is_told(key, state[key], now[key]):
-            kept[key] = state[key]
+    told = {key: state[key] for key in IMPORTED_FIELDS if key in state and state[key] != now[key]}
+    if told and conversation.entries:
+        last = conversation.entries[-1]
+        draft = replace(last.draft, metadata={**last.draft.metadata, STATE: told})
+        conversation.entries[-1] = replace(last, draft=draft)
+    else:
+        kept |= told
+    if conversation.summary is None:
+        kept |= {key: state[key] for key in sorted(_COMPRESSED) if state.get(key)}
     for key in kept:
         report.notes[f"state_data's `{key}` is kept in the thread's metadata: no message or step says it"] += 1
-    return {"state_data": kept} if kept else {}
+    conversation.metadata = {"state_data": kept} if kept else {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from longthread.errors import StoreError
 from longthread.model.entry import Draft
-from longthread.model.fold import CONTINUES, STEP
+from longthread.model.fold import CONTINUES, STATE, STEP
 from longthread.model.payload import SENT_ID
 from longthread.store.driver import Row
 from longthread.store.imports.extracted import Conversation, ExtractedEntry, ImportReport
@@ -29,7 +29,7 @@ _JSON: Mapping[str, Mapping[str, type]] = {
     "skills": {"trigger_keywords": list, "tools": list, "config": dict},
     "agents": {"config": dict, "skills": list, "sub_agents": list},
 }
-_MEANT_HERE = frozenset({"kind", "source", "fingerprint", "max_steps", CONTINUES, STEP, SENT_ID})
+_MEANT_HERE = frozenset({"kind", "source", "fingerprint", "max_steps", CONTINUES, STATE, STEP, SENT_ID})
 """Metadata keys with a meaning in this store."""
 _STATUS = frozenset({"active", "paused", "completed", "failed"})
 _TYPES = frozenset({"episodic", "semantic", "procedural"})
@@ -119,8 +119,8 @@ def _definition(table: str, row: Row, report: ImportReport) -> dict[str, Any] | 
         given["system_prompt"] = row["system_prompt"]
     if table == "tools":
         given["type"] = row["type"]
-    if table == "skills" and row.get("is_builtin"):
-        report.notes[f"skill {row['name']} was built in there; here it is one of yours"] += 1
+    if table == "skills":
+        given["is_builtin"] = int(bool(row.get("is_builtin")))
     if table != "skills":
         given["is_active"] = 1 if row.get("is_active") is None else int(row["is_active"])
     for column, kind in _JSON[table].items():

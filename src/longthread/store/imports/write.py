@@ -37,10 +37,9 @@ _MARK = "imported"
 _JSON = frozenset(
     {"schema", "implementation", "trigger_keywords", "tools", "config", "skills", "sub_agents", "metadata"}
 )
-_SAID_ALREADY = 0.7
-"""A chunk needs no entry if entries contain this share of it."""
 _LABEL = re.compile(r"^\s*\w{1,20}[:：]\s*|\s+$", re.MULTILINE)
 """A speaker at the start of a line."""
+_WORD = re.compile(r"\w")
 _SHORTEST = 4
 """Minimum length of an entry that is searched in a chunk, in characters."""
 
@@ -317,9 +316,10 @@ def _value(stored: Any) -> Any:
 
 
 def _is_said(piece: str, texts: Sequence[str]) -> bool:
-    """Return whether entries contain nearly all of a chunk."""
-    whole = left = _LABEL.sub("", piece)
+    """Return whether entries contain all words of a chunk, each line of it whole or in parts."""
+    left = _LABEL.sub("", piece)
     for text in sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True):
         if text in left:
-            left = left.replace(text, "")
-    return len(left) < len(whole) * (1 - _SAID_ALREADY)
+            left = left.replace(text, "\n")
+    lines = (line.strip() for line in left.splitlines())
+    return not any(_WORD.search(line) and not any(line in text for text in texts) for line in lines)

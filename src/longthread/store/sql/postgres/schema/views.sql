@@ -158,11 +158,17 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
         ) WITH ORDINALITY AS n (value, idx)
         WHERE l.action = '"list_tables"' AND json_typeof(n.value) = 'string'
     ),
+    -- What an import brought with the last entry.
+    imported AS (
+        SELECT CASE json_typeof(json_of(e.metadata) -> 'imported_state') WHEN 'object'
+                    THEN json_of(e.metadata) -> 'imported_state' END AS given
+        FROM entries e WHERE e.thread_id = t.id AND e.seq = t.tip
+    ),
     answered AS (
         SELECT seq, at, text, note -> 'imported_step' AS imported FROM line WHERE role = 'assistant' AND kind = 'answer'
     )
     SELECT json_build_object(
-        'question', coalesce((SELECT text FROM asked WHERE seq = (SELECT question FROM mark)), ''),
+        'question', coalesce((SELECT given -> 'question' FROM imported), to_json(coalesce((SELECT text FROM asked WHERE seq = (SELECT question FROM mark)), ''))),
         'messages', coalesce((
             SELECT json_agg(json_build_object('role', role, 'content', text) ORDER BY seq) FROM told), '[]'),
         'steps', coalesce((
@@ -178,44 +184,44 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
                     UNION ALL
                     SELECT seq, 'finish', '', '"finish"', '{}', NULL, text, at, imported FROM answered) s
                 WHERE imported IS NULL OR CAST(imported AS TEXT) <> 'false') s), '[]'),
-        'known_tables', coalesce((
+        'known_tables', coalesce((SELECT given -> 'known_tables' FROM imported), CAST(coalesce((
             SELECT json_agg(CAST(name AS JSON) ORDER BY seq, idx) FROM (
                 SELECT name, seq, idx, row_number() OVER (PARTITION BY name ORDER BY seq, idx) AS nth FROM named) n
-            WHERE nth = 1), '[]'),
-        'known_schemas', coalesce((
+            WHERE nth = 1), '[]') AS JSON)),
+        'known_schemas', coalesce((SELECT given -> 'known_schemas' FROM imported), CAST(coalesce((
             SELECT json_object_agg(name, data ORDER BY first) FROM known
-            WHERE action = '"describe_table"' AND age = 1), '{}'),
-        'candidate_tables', coalesce((
+            WHERE action = '"describe_table"' AND age = 1), '{}') AS JSON)),
+        'candidate_tables', coalesce((SELECT given -> 'candidate_tables' FROM imported), CAST(coalesce((
             SELECT json_agg(name ORDER BY seq) FROM (
                 SELECT args ->> 'table' AS name, min(seq) AS seq FROM done
                 WHERE action IN ('"describe_table"', '"sample_rows"') AND json_typeof(args -> 'table') = 'string'
                   AND seq > (SELECT question FROM mark)
-                GROUP BY 1) c), '[]'),
-        'known_samples', coalesce((
+                GROUP BY 1) c), '[]') AS JSON)),
+        'known_samples', coalesce((SELECT given -> 'known_samples' FROM imported), CAST(coalesce((
             SELECT json_object_agg(name, data ORDER BY first) FROM known
-            WHERE action = '"sample_rows"' AND age = 1), '{}'),
-        'error_history', coalesce((
+            WHERE action = '"sample_rows"' AND age = 1), '{}') AS JSON)),
+        'error_history', coalesce((SELECT given -> 'error_history' FROM imported), CAST(coalesce((
             SELECT json_agg(json_build_object(
                 'action', CAST(action AS JSON), 'error', observation -> 'error', 'timestamp', at) ORDER BY seq)
-            FROM done WHERE NOT ok), '[]'),
+            FROM done WHERE NOT ok), '[]') AS JSON)),
         'sql_history', coalesce((
             SELECT json_agg(
                 json_build_object('sql', args -> 'sql', 'result', observation, 'timestamp', at) ORDER BY seq)
             FROM done WHERE action = '"run_sql"'), '[]'),
-        'last_error', (
+        'last_error', coalesce((SELECT given -> 'last_error' FROM imported), (
             SELECT json_build_object('action', CAST(action AS JSON), 'error', observation -> 'error', 'timestamp', at)
             FROM done
             -- Who made a call behind an error had seen it; one that was made beside it says nothing about it.
             WHERE NOT ok AND seq > greatest(
                 (SELECT question FROM mark), (SELECT coalesce(max(called_at) FILTER (WHERE ok), 0) FROM done),
                 (SELECT coalesce(max(seq), 0) FROM told WHERE role = 'assistant' AND kind IS DISTINCT FROM 'summary'))
-            ORDER BY seq DESC LIMIT 1),
-        'done', EXISTS (SELECT FROM answered WHERE seq > (SELECT last_asked FROM mark)),
-        'answer', (
+            ORDER BY seq DESC LIMIT 1)),
+        'done', coalesce((SELECT given -> 'done' FROM imported), to_json(EXISTS (SELECT FROM answered WHERE seq > (SELECT last_asked FROM mark)))),
+        'answer', coalesce((SELECT given -> 'answer' FROM imported), (
             SELECT json_build_object('ok', TRUE, 'data', text) FROM answered
-            WHERE seq > (SELECT last_asked FROM mark) ORDER BY seq DESC LIMIT 1),
-        'max_steps', (
-            SELECT note -> 'max_steps' FROM asked WHERE note -> 'max_steps' IS NOT NULL ORDER BY seq DESC LIMIT 1),
+            WHERE seq > (SELECT last_asked FROM mark) ORDER BY seq DESC LIMIT 1)),
+        'max_steps', coalesce((SELECT given -> 'max_steps' FROM imported), (
+            SELECT note -> 'max_steps' FROM asked WHERE note -> 'max_steps' IS NOT NULL ORDER BY seq DESC LIMIT 1)),
         'compressed_summary', (SELECT summary FROM conversation_summaries s WHERE s.thread_id = t.id),
         'compressed_message_count',
             coalesce((SELECT CASE WHEN s.last_seq IS NULL THEN s.message_count

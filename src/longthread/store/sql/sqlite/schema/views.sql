@@ -158,30 +158,34 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
             FROM known ORDER BY seq)
     )
     SELECT json_object(
-        'question', coalesce(question, ''),
+        'question', GIVEN[question; coalesce(question, '')],
         'messages', json(messages),
         'steps', json(steps),
-        'known_tables', json((
+        'known_tables', GIVEN[known_tables; json((
             SELECT json_group_array(json(name)) FROM (
                 SELECT name FROM (
                     SELECT n.key AS result, m.key AS place, json_quote(m.value) AS name
                     FROM json_each(names) n JOIN json_each(n.value) m WHERE m.type = 'text')
-                GROUP BY name ORDER BY min(result * 4294967296 + place)))),
-        'known_schemas', json(schemas),
-        'candidate_tables', json(candidates),
-        'known_samples', json(samples),
-        'error_history', json(errors),
+                GROUP BY name ORDER BY min(result * 4294967296 + place))))],
+        'known_schemas', GIVEN[known_schemas; json(schemas)],
+        'candidate_tables', GIVEN[candidate_tables; json(candidates)],
+        'known_samples', GIVEN[known_samples; json(samples)],
+        'error_history', GIVEN[error_history; json(errors)],
         'sql_history', json(queries),
-        'last_error', CASE WHEN failed THEN json(json_extract(errors, '$[#-1]')) END,
-        'done', json(CASE WHEN answer IS NULL THEN 'false' ELSE 'true' END),
-        'answer', CASE WHEN answer IS NOT NULL THEN json_object('ok', json('true'), 'data', answer) END,
-        'max_steps', json(max_steps),
+        'last_error', GIVEN[last_error; CASE WHEN failed THEN json(json_extract(errors, '$' || char(91) || '#-1' || char(93))) END],
+        'done', GIVEN[done; json(CASE WHEN answer IS NULL THEN 'false' ELSE 'true' END)],
+        'answer', GIVEN[answer; CASE WHEN answer IS NOT NULL THEN json_object('ok', json('true'), 'data', answer) END],
+        'max_steps', GIVEN[max_steps; json(max_steps)],
         'compressed_summary', (SELECT summary FROM conversation_summaries s WHERE s.thread_id = t.id),
         'compressed_message_count',
             coalesce((SELECT CASE WHEN s.last_seq IS NULL THEN s.message_count ELSE compressed END
                       FROM conversation_summaries s WHERE s.thread_id = t.id), 0),
         'compressed_config_hash', (SELECT config_hash FROM conversation_summaries s WHERE s.thread_id = t.id)
-    ) FROM state
+    ) FROM state, (
+        SELECT max(CASE WHEN json_type(e.metadata, '$.imported_state') = 'object'
+                        THEN json_extract(e.metadata, '$.imported_state') END) AS given
+        FROM entries e WHERE e.thread_id = t.id AND e.seq = t.tip AND json_valid(e.metadata)
+    )
 ) AS state_data
 FROM threads t;
 
