@@ -15,7 +15,7 @@ from longthread.store.driver import Driver, Transaction
 
 _ENTRY = ("id", "role", "text", "tool_call_id", "name", "run_id", "seq", "parent_seq")
 
-_OF_WORKERS = {"insert_worker", "delete_dead_workers", "delete_worker"}
+_OF_WORKERS = {"insert_worker", "delete_silent_worker", "delete_worker"}
 
 
 async def after_the_crash(

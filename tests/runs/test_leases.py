@@ -76,7 +76,7 @@ async def start(store_address: str, tmp_path: Path, shop: str, gate: Path, warme
 
         async def start_(host: str) -> Process:
             plan = {"host": host, "store": store_address, "source": shop, "gate": str(gate)}
-            plan["data"] = str(tmp_path)
+            plan["data"] = str(tmp_path / "data")
             process = Process(
                 await asyncio.create_subprocess_exec(
                     *(str(warmed / "python"), "-m", "tests.processes.owning", json.dumps(plan)),
