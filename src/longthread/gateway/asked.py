@@ -20,6 +20,7 @@ class Asked:
     """A model's request.
 
     Attributes:
+        owner: who asks, by `Owners`.
         says: what it says beside its conversation.
         conversation: its messages or items, as they were read.
     """
@@ -30,21 +31,24 @@ class Asked:
     says: Frame = field(repr=False)
     conversation: ReadItems = field(repr=False)
     recent: Recent = field(repr=False)
+    owner: str | None = None
 
     @classmethod
-    def read(cls, dialect: Dialect, user: str, body: bytes, recent: Recent | None = None) -> Asked:
+    def read(
+        cls, dialect: Dialect, user: str, body: bytes, recent: Recent | None = None, owner: str | None = None
+    ) -> Asked:
         """Read a request's body. Raises ValueError: it is no request of this dialect."""
         recent = recent or Recent(0)
         try:
-            says, read = _read(dialect, root_of(user, dialect.name), body, recent)
+            says, read = _read(dialect, root_of(user, dialect.name, owner), body, recent)
         except (RecursionError, TypeError, AttributeError) as error:
             raise ValueError("It is nested too deeply, or has values of other types.") from error
         recent.put(read)
-        return cls(dialect, user, body, says, read, recent)
+        return cls(dialect, user, body, says, read, recent, owner)
 
     def with_body(self, body: bytes) -> Asked:
         """Return another request of the same client's."""
-        return Asked.read(self.dialect, self.user, body, self.recent)
+        return Asked.read(self.dialect, self.user, body, self.recent, self.owner)
 
     def with_field(self, name: str, text: str) -> Asked:
         """Return the request with another value of a field that it has, as a JSON text."""

@@ -17,7 +17,16 @@ from longthread.gateway.clients import Client
 from longthread.gateway.dialects.dialect import Reply
 from longthread.gateway.entries import EntryParts, drafts, grouped
 from longthread.gateway.parts import anchored, digests, name_node, node_of, visible_parts
-from longthread.gateway.tree import UNANSWERED, Place, find_last, hidden_part, is_aside, is_reminder
+from longthread.gateway.tree import (
+    UNANSWERED,
+    Place,
+    find_last,
+    hidden_part,
+    is_anothers,
+    is_aside,
+    is_reminder,
+    own_name,
+)
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft
 from longthread.store import gateway as calls
@@ -77,18 +86,34 @@ class _Start:
     previous: int
 
 
+class _Taken(Exception):
+    """Meanwhile another owner has begun a thread of this name."""
+
+
 async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answered, *, ttl: int | None = None) -> int:
     """Write a request and its reply; return the number of the call. `ttl` is how many seconds the thread stays after
     it. Raises StoreError: nothing is written."""
+    try:
+        return await _keep(store, place, sent, answered, ttl)
+    except _Taken:
+        async with store.reading() as tx:
+            name = await own_name(tx, place.thread_id, sent.asked.owner)
+        return await _keep(store, Place(name, place.parent, "new", None), sent, answered, ttl)
+
+
+async def _keep(store: Driver, place: Place, sent: SentRequest, answered: Answered, ttl: int | None) -> int:
     async with store.writing() as tx:
         asked, thread_id = sent.asked, place.thread_id
         if place.branch != "main":
             for name in filter(None, (place.parent, thread_id)):
                 await _delete_expired(tx, name, asked.user)
-            await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=place.parent)
+            parent = await own_name(tx, place.parent, asked.owner) if place.parent else None
+            await log.create_thread(tx, thread_id, user_id=asked.user, title=_title(asked), parent=parent)
         tip, size = await log.position(tx, thread_id)
         frame = frame_id(sent)
         there = await calls.position(tx, thread_id, frame=frame, node=place.last)
+        if is_anothers(there.owner, asked.owner):
+            raise _Taken
         if there.n and asked.tools and not there.tools and (title := _title(asked)):
             # What came before was no part of the conversation, such as a request for its title.
             await log.rename_thread(tx, thread_id, title, user_id=asked.user)
@@ -107,9 +132,8 @@ async def keep(store: Driver, place: Place, sent: SentRequest, answered: Answere
         found = [*_nodes(sent, answered.reply, call, written, len(groups)), *_other_nodes(sent, answered.reply, call)]
         await calls.add_nodes(tx, thread_id, found)
         signature = _last_signature(answered.reply)
-        await calls.note_client(
-            tx, thread_id, client_type=sent.client.type, client=sent.client.label, last_signature=signature
-        )
+        client = {"client_type": sent.client.type, "client": sent.client.label}
+        await calls.note_client(tx, thread_id, last_signature=signature, owner=asked.owner, **client)
         if ttl is not None:
             await calls.expire_after(tx, thread_id, ttl)
     _remember(place, call, asked, answered.reply)

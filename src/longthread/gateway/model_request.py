@@ -22,6 +22,7 @@ from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRe
 from longthread.gateway.expand import expanded, names_state
 from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
+from longthread.gateway.owners import Owners, threads_named
 from longthread.gateway.parts import Anchored
 from longthread.gateway.restore import edited, restored, with_stand_ins
 from longthread.gateway.sse import FinalEvent
@@ -67,6 +68,7 @@ class Resources:
     store: Driver
     connections: Connections
     counts: Counts
+    owners: Owners
     strict: bool
     ttl: int | None
     refused: set[tuple[str, int, str]] = field(default_factory=set)
@@ -144,7 +146,16 @@ class GatewayRequest:
         return Outgoing(response.status, headers, body)
 
     async def _find(self) -> None:
-        """Find the place in the log, and put back what the client dropped."""
+        """Find the place in the log, and put back what the client dropped. A conversation that is nobody's yet becomes
+        the client's."""
+        adopt, names = self._shared.owners.adopt, threads_named(self._original, self._incoming)
+        if names_state(self._original):
+            await adopt(self._original, names)
+        await self._look()
+        if self._place is not None and not self._place.joined and await adopt(self._whole, names):
+            await self._look()
+
+    async def _look(self) -> None:
         async with self._shared.store.reading() as tx:
             found = await self._expanded(tx)
             if found is None:
@@ -152,7 +163,8 @@ class GatewayRequest:
             self._whole = found.asked
             sent = self._sent = replace(self._sent, asked=found.asked)
             aside = sent.client.is_aside
-            place = await find_place(tx, found.asked, self._named(found), sent.upstream, sent.family, aside=aside)
+            whom, client = (sent.upstream, sent.family), sent.client.label
+            place = await find_place(tx, found.asked, self._named(found), *whom, aside=aside, client=client)
             self._place = place
             await self._put_back(tx, place)
         self._shared.counts.restored += bool(self._sent.restored)

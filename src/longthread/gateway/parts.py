@@ -143,9 +143,11 @@ def node_of(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def root_of(user: str, dialect: str) -> bytes:
-    """Return the root of a user's trees: nobody else has the same nodes."""
-    return blake2b(f"{dialect}\n{user}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def root_of(user: str, dialect: str, owner: str | None = None) -> bytes:
+    """Return the root of an owner's trees: nobody else has the same nodes. Without one it is that of the user's
+    conversations that nobody has gone on with yet."""
+    text = f"{dialect}\n{user}" if owner is None else f"{dialect}\n{user}\n{owner}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def name_node(root: bytes, kind: str, name: str) -> int:

@@ -75,7 +75,7 @@ async def rebuild(store: Driver, thread_id: str, user_id: str) -> bool:
 
 async def _rows(tx: Transaction, thread_id: str, user_id: str) -> list[NodeRow]:
     every = await calls.calls_until(tx, thread_id, _LAST)
-    index = _Index(user_id, every, _Writers(every.values()))
+    index = _Index(user_id, await calls.owner_of(tx, thread_id), every, _Writers(every.values()))
     end = max((max(call.asked_seq, call.reply_end or 0) for call in every.values()), default=0)
     for first in range(1, end + 1, _AT_ONCE):
         for entry in await log.entries_between(tx, thread_id, first, min(end, first + _AT_ONCE - 1)):
@@ -114,6 +114,7 @@ class _Index:
     """The nodes of a thread, entry by entry, each after its parent."""
 
     user_id: str
+    owner: str | None
     calls: Mapping[int, GatewayCall]
     writers: _Writers
     rows: list[NodeRow] = field(default_factory=list)
@@ -133,7 +134,7 @@ class _Index:
         if entry.parent_seq:
             before, has_visible = self._digests.get(entry.parent_seq, (b"", False))
         else:
-            before, has_visible = root_of(self.user_id, dialect.name), False
+            before, has_visible = root_of(self.user_id, dialect.name, self.owner), False
         if not before:
             return  # what went before is no conversation of the gateway's, or deleted
         digest = [before, *digests(before, parts)][-1]
@@ -150,7 +151,7 @@ class _Index:
             self._reply.clear()
         self._reply += parts
         if seq == call.reply_end:
-            found = alone_nodes(dialect, call, root_of(self.user_id, call.dialect), self._reply)
+            found = alone_nodes(dialect, call, root_of(self.user_id, call.dialect, self.owner), self._reply)
             self.rows += [(seq, ALONE - number, node, call.n) for number, node in enumerate(found)]
 
     def name(self, call: GatewayCall) -> None:
@@ -160,7 +161,7 @@ class _Index:
             self.rows.append((call.asked_seq, UNANSWERED, node_of(asked[0]), call.n))
         if call.response_id is None or call.reply_end is None:
             return
-        root = root_of(self.user_id, call.dialect)
+        root = root_of(self.user_id, call.dialect, self.owner)
         names = [("response", call.response_id), *(("item", id_) for id_ in self._ids.get(call.n, ()))]
         for place, (kind, id_) in enumerate(names, start=1):
             self.rows.append((call.reply_end, place, name_node(root, kind, id_), call.n))

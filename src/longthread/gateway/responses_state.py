@@ -14,6 +14,7 @@ from longthread.gateway.dialects.responses import is_reference
 from longthread.gateway.parts import name_node
 from longthread.gateway.raw_json import element_texts, elements
 from longthread.gateway.state import Expanded, StateUnknown, blocks_of, messages_until, named_call, rebuilt
+from longthread.gateway.tree import own_name
 from longthread.store import gateway as calls
 from longthread.store import log
 from longthread.store.driver import Transaction
@@ -33,7 +34,7 @@ _NO_ITEM = (
 async def expanded_response(tx: Transaction, asked: Asked) -> Expanded:
     """Put in the items that a request goes on from by `previous_response_id` or `conversation`, and those that its
     `item_reference`s name. `instructions` are not carried over. Raises StateUnknown."""
-    previous, thread = _text(asked.value("previous_response_id")), _conversation(asked.value("conversation"))
+    previous, thread = _text(asked.value("previous_response_id")), conversation_id(asked.value("conversation"))
     if previous and thread:
         raise StateUnknown(400, "mutually_exclusive_parameters", _BOTH)
     call = None
@@ -66,7 +67,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _conversation(value: Any) -> str | None:
+def conversation_id(value: Any) -> str | None:
     return _text(value.get("id") if isinstance(value, dict) else value)
 
 
@@ -93,11 +94,14 @@ async def items_until(tx: Transaction, dialect: Dialect, call: GatewayCall, seq:
 
 async def _last_call(tx: Transaction, asked: Asked, thread_id: str) -> GatewayCall | None:
     """Return the call at the end of a conversation of the user's, or None if it is not known or not answered."""
+    thread_id = await own_name(tx, thread_id, asked.owner)
     try:
         thread = await log.find_thread(tx, thread_id, user_id=asked.user)
     except ThreadNotFound:
         return None
     if thread.expires_at is not None and thread.expires_at <= datetime.now(UTC):
+        return None
+    if asked.owner is not None and await calls.owner_of(tx, thread_id) != asked.owner:
         return None
     last = (await calls.position(tx, thread_id)).n
     own = (await calls.calls_until(tx, thread_id, last)).values()

@@ -19,6 +19,7 @@ from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
 from longthread.gateway.http import Incoming, Outgoing, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
+from longthread.gateway.owners import Owners
 from longthread.gateway.raw_json import spelled
 from longthread.gateway.recent import Recent
 from longthread.gateway.state import StateUnknown
@@ -60,7 +61,8 @@ class Gateway:
         self._writes = WriteCheck(store)
         self._connections = Connections()
         self._stored = StoredResponses(store, options.user, RESPONSES)
-        self._shared = Resources(store, self._connections, self.counts, options.strict, options.ttl)
+        self._owners = Owners(store, options.user)
+        self._shared = Resources(store, self._connections, self.counts, self._owners, options.strict, options.ttl)
 
     async def close(self) -> None:
         await self._connections.close()
@@ -75,8 +77,9 @@ class Gateway:
     async def reply(self, dialect: Dialect, incoming: Incoming, *, counts: bool = False) -> Outgoing:
         """Answer a request for a model's reply; with `counts` only for its number of tokens, which keeps nothing."""
         self.counts.requests += 1
+        owner = await self._owners.find(incoming.credential)
         try:
-            asked = Asked.read(dialect, self.options.user, incoming.body, self._recent)
+            asked = Asked.read(dialect, self.options.user, incoming.body, self._recent, owner)
         except ValueError:
             answer = await self.relay(dialect, incoming)  # the provider says what is wrong with it
             answer.headers.append((b"x-longthread-not-kept", b"The request cannot be read."))
@@ -106,7 +109,7 @@ class Gateway:
         if not is_about_response(incoming):
             return await self.relay(RESPONSES, incoming)
         try:
-            answer = await self._stored.answer(incoming)
+            answer = await self._own_response(incoming)
         except InvalidQuery as error:
             return refused(RESPONSES, 400, "", str(error))
         except StoreError as error:
@@ -138,6 +141,14 @@ class Gateway:
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
         return Outgoing(response.status, for_client(response.headers), stream=response.pieces())
+
+    async def _own_response(self, incoming: Incoming) -> Outgoing | None:
+        """Answer for who owns a response, or for the first one who asks, if it is nobody's yet."""
+        owner = await self._owners.find(incoming.credential)
+        answer = await self._stored.answer(incoming, owner)
+        if answer is None and await self._owners.adopt_response(RESPONSES.name, response_path(incoming)[0], owner):
+            return await self._stored.answer(incoming, owner)
+        return answer
 
     async def _state_holder(self) -> Upstream | None:
         """Return the upstream that holds stored responses, if it can be asked."""

@@ -65,13 +65,20 @@ class Place:
 
 
 async def find_place(
-    tx: Transaction, asked: Asked, named: NamedThread | None, upstream: str, family: str, *, aside: bool = False
+    tx: Transaction,
+    asked: Asked,
+    named: NamedThread | None,
+    upstream: str,
+    family: str,
+    *,
+    aside: bool = False,
+    client: str = "",
 ) -> Place:
-    """Find where a request belongs: the thread that it chose, or that of its longest prefix that holds a reply, or the
-    one that it names, or a new one."""
+    """Find where a request of a client's belongs: the thread that it chose, or that of its longest prefix that holds a
+    reply, or the one that it names, or a new one."""
     own = named.thread_id if named else None
     depth = dict(zip(asked.nodes, count()))
-    joined = await _joined(tx, asked, await _replies(tx, asked, own), depth, own)
+    joined = await _joined(tx, asked, await _replies(tx, asked, own, client), depth, own, client)
     decides = await _deciding(tx, joined, upstream, family) if joined else None
     parent = None
     if named is not None and (named.strict or joined is None):
@@ -83,6 +90,9 @@ async def find_place(
     if named and not last:
         last = await find_last(tx, asked, thread_id, 0)
     there = await calls.position(tx, thread_id) if named or last else None
+    if named and there and is_anothers(there.owner, asked.owner):
+        named = replace(named, thread_id=_own_name(thread_id, asked.owner or ""))
+        return await find_place(tx, asked, named, upstream, family, aside=aside, client=client)
     is_chosen = named is not None and named.is_conversation
     has_others = last is not None and there is not None and is_aside(asked.tools, there.tools)
     if has_others and not is_chosen and n and last is not None:
@@ -94,11 +104,28 @@ async def find_place(
     return Place(thread_id, parent, branch, decides, n, last, there.n if there else 0, is_chosen)
 
 
+def is_anothers(owner: str | None, asking: str | None) -> bool:
+    """Whether what an owner has is another one's than who asks."""
+    return asking is not None and owner not in (None, asking)
+
+
+def _own_name(name: str, owner: str) -> str:
+    """Return what an owner calls a thread whose name another one has already."""
+    mark = f"~{owner[:8]}"
+    return short_id() if name.endswith(mark) else name + mark
+
+
+async def own_name(tx: Transaction, name: str, owner: str | None) -> str:
+    """Return the name of an owner's thread that a client names."""
+    is_taken = is_anothers(await calls.owner_of(tx, name), owner)
+    return _own_name(name, owner or "") if is_taken else name
+
+
 async def _joined(
-    tx: Transaction, asked: Asked, known: list[KnownNode], depth: Mapping[int, int], own: str | None
+    tx: Transaction, asked: Asked, known: list[KnownNode], depth: Mapping[int, int], own: str | None, client: str
 ) -> KnownNode | None:
-    """Return the longest known prefix that holds a reply. Of equal replies under one parent it is the one whose hidden
-    parts the request holds, or else the newest, first of the thread that is named."""
+    """Return the longest known prefix that holds a reply. Of equal replies under one parent it is one of the thread
+    that is named or the same client's; of these the one whose hidden parts the request holds, or else the newest."""
     known.sort(key=lambda node: (depth[node.node], node.thread_id == own, node.updated_at, node.seq), reverse=True)
     if not known:
         return None
@@ -110,11 +137,12 @@ async def _joined(
     for node in known:
         newest.setdefault(_reply_of(node), node)
     among = sorted((node for each, node in newest.items() if each in siblings), key=lambda node: node.thread_id != own)
+    among = [node for node in among if node.thread_id == own or node.client == client] or among
     for node in among[:_SIBLINGS]:
         call = await calls.find_call(tx, node.thread_id, node.call)
         if call and asked.indexed.hash_before(call.ends) == call.hidden_hash:
             return node
-    return known[0]
+    return known[0] if known[0] in among else among[0]
 
 
 def _reply_of(node: KnownNode) -> tuple[str, int]:
@@ -145,11 +173,11 @@ async def _has_changed_tools(tx: Transaction, asked: Asked, last: KnownNode) -> 
     return any(each.kind == "text" and each.role == "user" and not is_reminder(each.value) for each in new)
 
 
-async def _replies(tx: Transaction, asked: Asked, own: str | None) -> list[KnownNode]:
+async def _replies(tx: Transaction, asked: Asked, own: str | None, client: str) -> list[KnownNode]:
     """Return where conversations of the user have replies that the request ends with, or else any that it holds."""
     end, size = len(asked.nodes), _NEAR
     while end > 0:
-        known = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own)
+        known = await calls.known_replies(tx, asked.user, asked.nodes[max(0, end - size) : end], own, client)
         found = [each for each in known if each.place == 0]
         if found or (found := await _unanswered(tx, asked, [each for each in known if each.place == UNANSWERED])):
             return found

@@ -36,6 +36,7 @@ class KnownNode:
     updated_at: str = ""
     tip: int = 0
     place: int = 0
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,14 @@ class GatewayCall:
         return self.reply_seq is not None and not self.broken
 
 
-async def known_replies(tx: Transaction, user_id: str, nodes: Sequence[int], own: str | None = None) -> list[KnownNode]:
+async def known_replies(
+    tx: Transaction, user_id: str, nodes: Sequence[int], own: str | None = None, client: str = ""
+) -> list[KnownNode]:
     """Return where a user's conversations have a reply that ends with one of these nodes: of each node the `own`
-    conversation's and those of the conversations that changed last. Expired ones have none."""
-    rows = await tx.fetch("select_known_replies", user_id=user_id, nodes=dump(list(nodes)), own=own, now=now())
+    conversation's, and those of the conversations that changed last, first of the same client. Expired ones have
+    none."""
+    values = {"nodes": dump(list(nodes)), "own": own, "client": client}
+    rows = await tx.fetch("select_known_replies", user_id=user_id, now=now(), **values)
     return [KnownNode(**row) for row in rows]
 
 
@@ -118,6 +123,7 @@ class GatewayPosition:
         tools: the hash of the tools of its first call that had any, or 0.
         has_frame, has_node: whether the frame and the node are there that were looked for.
         has_run: whether a run goes on in it.
+        owner: whose it is; None: nobody's yet.
     """
 
     n: int
@@ -125,6 +131,7 @@ class GatewayPosition:
     has_frame: bool
     has_node: bool
     has_run: bool = False
+    owner: str | None = None
 
 
 async def position(
@@ -133,8 +140,8 @@ async def position(
     """Return where a thread stands, and whether it has a frame and a node."""
     seq, number, call = (node.seq, node.node, node.call) if node else (0, 0, 0)
     [row] = await tx.fetch("select_gateway_position", thread_id=thread_id, frame=frame, seq=seq, node=number, call=call)
-    there = (bool(row[name]) for name in ("has_frame", "has_node", "has_run"))
-    return GatewayPosition(int(row["n"]), int(row["tools"]), *there)
+    there = {name: bool(row[name]) for name in ("has_frame", "has_node", "has_run")}
+    return GatewayPosition(int(row["n"]), int(row["tools"]), owner=row["owner"], **there)
 
 
 async def add_call(tx: Transaction, call: GatewayCall) -> None:
@@ -173,10 +180,10 @@ async def add_nodes(tx: Transaction, thread_id: str, nodes: Iterable[tuple[int, 
 
 
 async def note_client(
-    tx: Transaction, thread_id: str, *, client_type: str, client: str, last_signature: str | None
+    tx: Transaction, thread_id: str, *, client_type: str, client: str, last_signature: str | None, owner: str | None
 ) -> None:
-    """Note who asked, and count it."""
-    values = {"client_type": client_type, "client": client, "last_signature": last_signature}
+    """Note who asked, and count it. A thread that has an owner keeps it."""
+    values = {"client_type": client_type, "client": client, "last_signature": last_signature, "owner": owner}
     await tx.later("put_thread_client", thread_id=thread_id, **values)
 
 
@@ -190,6 +197,41 @@ async def client_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None:
     """Return a thread's client, and how many calls it made; None if it made none."""
     row = await one(tx, "select_gateway_client", thread_id=thread_id)
     return (str(row["client"]), int(row["calls"])) if row else None
+
+
+async def owner_of(tx: Transaction, thread_id: str) -> str | None:
+    """Return whose a thread is; None: nobody's yet."""
+    row = await one(tx, "select_gateway_owner", thread_id=thread_id)
+    return row["owner"] if row else None
+
+
+async def is_unowned(tx: Transaction, thread_id: str, user_id: str) -> bool:
+    """Whether a thread of a user's has had clients, and no owner."""
+    return await one(tx, "select_unowned", thread_id=thread_id, user_id=user_id) is not None
+
+
+async def has_unowned(tx: Transaction) -> bool:
+    """Whether there are such threads."""
+    [row] = await tx.fetch("select_any_unowned")
+    return bool(row["found"])
+
+
+async def put_owner(tx: Transaction, thread_id: str, owner: str) -> None:
+    """Give a locked thread an owner, and delete its nodes: they are others now."""
+    await tx.run("put_gateway_owner", thread_id=thread_id, owner=owner)
+    await tx.run("delete_gateway_nodes", thread_id=thread_id)
+
+
+async def find_salt(tx: Transaction) -> str | None:
+    row = await one(tx, "select_gateway_salt")
+    return str(row["salt"]) if row else None
+
+
+async def put_salt(tx: Transaction, salt: str) -> str:
+    """Set what owners are hashed with, unless it is set; return it."""
+    await tx.run("insert_gateway_salt", salt=salt)
+    [row] = await tx.fetch("select_gateway_salt")
+    return str(row["salt"])
 
 
 async def threads_without_nodes(tx: Transaction) -> list[tuple[str, str]]:

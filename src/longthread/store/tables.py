@@ -27,13 +27,13 @@ _NUMBER_OF = "(SELECT t.number FROM threads t WHERE t.id = {})"
 _FIRST = (THREADS, ENTRIES, RUNS, "steps", "events")
 """Tables that readers of an export look for first."""
 _DERIVED = (
-    *("recall_", "gateway_nodes", "workers", "background_jobs", "idempotency_keys", "queued_questions"),
+    *("recall_", "gateway_nodes", "gateway_salt", "workers", "background_jobs", "idempotency_keys", "queued_questions"),
     *("provider_keys", "share_links"),
 )
 """Prefixes of derived tables, and of those about processes, requests and access: each store has its own, and none is
 copied."""
 _OF_THE_STORE = frozenset(
-    {(THREADS, "number"), (THREADS, "incarnation")}
+    {(THREADS, "number"), (THREADS, "incarnation"), ("thread_clients", "owner")}
     | {(RUNS, name) for name in ("attempt", "claimable", "crashes", "steps_before", "stop_by")}
 )
 """Columns that each store fills itself, without meaning in another."""

@@ -170,8 +170,11 @@ class GatewayContract(Contract):
     async def test_clients_are_counted(self, store: Driver) -> None:
         await kept(store, CALL)
         async with store.writing() as tx:
-            await calls.note_client(tx, "t", client_type="unknown", client="codex", last_signature="one")
-            await calls.note_client(tx, "t", client_type="cursor", client="cursor", last_signature=None)
+            first = {"client_type": "unknown", "client": "codex"}
+            await calls.note_client(tx, "t", last_signature="one", owner="o", **first)
+            second = {"client_type": "cursor", "client": "cursor"}
+            await calls.note_client(tx, "t", last_signature=None, owner="other", **second)
+            assert await calls.owner_of(tx, "t") == "o"
             [row] = await tx.fetch(Sql("SELECT * FROM thread_clients"))
             assert await calls.client_of(tx, "t") == ("cursor", 1)
             assert await calls.client_of(tx, "other") is None

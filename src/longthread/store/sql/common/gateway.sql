@@ -4,13 +4,14 @@
 WITH n AS MATERIALIZED (
     SELECT thread, node, seq, call, place FROM gateway_nodes WHERE node AMONG_NUMBERS[:nodes] AND call > 0
 )
-SELECT node, thread_id, seq, call, place, updated_at, tip FROM (
-    SELECT n.node, t.id AS thread_id, n.seq, n.call, n.place, t.updated_at, t.tip,
+SELECT node, thread_id, seq, call, place, updated_at, tip, client FROM (
+    SELECT n.node, t.id AS thread_id, n.seq, n.call, n.place, t.updated_at, t.tip, coalesce(c.client, '') AS client,
            row_number() OVER (
                PARTITION BY n.node
-               ORDER BY CASE WHEN t.id = CAST(:own AS TEXT) THEN 0 ELSE 1 END, t.updated_at DESC, n.seq DESC
+               ORDER BY CASE WHEN t.id = CAST(:own AS TEXT) THEN 0 ELSE 1 END,
+                        CASE WHEN c.client = CAST(:client AS TEXT) THEN 0 ELSE 1 END, t.updated_at DESC, n.seq DESC
            ) AS newest
-    FROM n CROSS JOIN threads t
+    FROM n CROSS JOIN threads t LEFT JOIN thread_clients c ON c.thread_id = t.id
     WHERE t.number = n.thread AND t.user_id = :user_id AND n.seq >= t.first_seq
       AND (t.expires_at IS NULL OR t.expires_at > :now)
 ) found
@@ -52,7 +53,8 @@ SELECT coalesce(max(n), 0) AS n, coalesce((
 ), 0) AS tools, EXISTS (SELECT 1 FROM gateway_frames WHERE thread_id = :thread_id AND id = :frame) AS has_frame, EXISTS (
     SELECT 1 FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id)
     AND seq = :seq AND place = 0 AND node = :node AND call = :call
-) AS has_node, EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running') AS has_run
+) AS has_node, EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running') AS has_run,
+(SELECT owner FROM thread_clients WHERE thread_id = :thread_id) AS owner
 FROM gateway_calls WHERE thread_id = :thread_id;
 
 -- name: insert_gateway_call quick
@@ -88,11 +90,34 @@ UPDATE threads SET expires_at = :expires_at
 WHERE id IN (SELECT id FROM above) AND (id = :id OR (expires_at > :now AND expires_at < :expires_at));
 
 -- name: put_thread_client quick
-INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client)
-VALUES (:thread_id, :client_type, :last_signature, 1, :client)
+INSERT INTO thread_clients (thread_id, client_type, last_signature, access_count, client, owner)
+VALUES (:thread_id, :client_type, :last_signature, 1, :client, :owner)
 ON CONFLICT (thread_id) DO UPDATE
 SET client_type = excluded.client_type, client = excluded.client, access_count = thread_clients.access_count + 1,
-    last_signature = coalesce(excluded.last_signature, thread_clients.last_signature);
+    last_signature = coalesce(excluded.last_signature, thread_clients.last_signature),
+    owner = coalesce(thread_clients.owner, excluded.owner);
+
+-- name: select_gateway_owner quick
+SELECT owner FROM thread_clients WHERE thread_id = :thread_id;
+
+-- name: select_unowned quick
+SELECT 1 AS found FROM thread_clients c JOIN threads t ON t.id = c.thread_id
+WHERE c.thread_id = :thread_id AND c.owner IS NULL AND t.user_id = :user_id;
+
+-- name: select_any_unowned quick
+SELECT EXISTS (SELECT 1 FROM thread_clients WHERE owner IS NULL) AS found;
+
+-- name: put_gateway_owner
+UPDATE thread_clients SET owner = :owner WHERE thread_id = :thread_id;
+
+-- name: delete_gateway_nodes
+DELETE FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id);
+
+-- name: select_gateway_salt
+SELECT salt FROM gateway_salt WHERE id = 1;
+
+-- name: insert_gateway_salt
+INSERT INTO gateway_salt (id, salt) VALUES (1, :salt) ON CONFLICT (id) DO NOTHING;
 
 -- name: select_gateway_client
 SELECT t.client, count(*) AS calls FROM thread_clients t JOIN gateway_calls c ON c.thread_id = t.thread_id

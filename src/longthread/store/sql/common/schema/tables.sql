@@ -565,15 +565,25 @@ CREATE TABLE memory_topic_spans (
 );
 
 -- The client that a thread's conversation came from, when it came through the gateway: document 003's kind of client, and
--- a finer label (`codex`, `opencode`, `aider`, `sdk`, …).
+-- a finer label (`codex`, `opencode`, `aider`, `sdk`, …). `owner` is a hash of the credential that the client showed, with
+-- the store's own salt; NULL: nobody has gone on with the conversation since version 48, or since it was copied here.
 CREATE TABLE thread_clients (
     thread_id      TEXT PRIMARY KEY NOT NULL REFERENCES threads (id) ON DELETE CASCADE,
     client_type    TEXT NOT NULL DEFAULT 'unknown'
         CHECK (client_type IN ('cursor', 'augment', 'claude_code', 'unknown')),
     last_signature TEXT,
     access_count   BIGINT NOT NULL DEFAULT 0,
-    client         TEXT NOT NULL DEFAULT 'unknown'
+    client         TEXT NOT NULL DEFAULT 'unknown',
+    owner          TEXT
 ) WITHOUT ROWID;
+
+CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
+
+-- What owners are hashed with: random, in hexadecimal.
+CREATE TABLE gateway_salt (
+    id   BIGINT PRIMARY KEY CHECK (id = 1),
+    salt TEXT NOT NULL
+);
 
 -- What calls of a thread through the gateway have in common: whom they asked and, compressed, what they said beside their
 -- messages (system prompt, tools, parameters). `id` is a hash of all of it. In frames from before version 37 whom they asked

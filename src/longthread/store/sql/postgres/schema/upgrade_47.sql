@@ -56,3 +56,11 @@ END
 $$;
 
 CREATE TRIGGER memories_outlive BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION keep_memories();
+
+-- A conversation of the gateway's belongs to the credential that its client showed.
+ALTER TABLE thread_clients ADD COLUMN owner TEXT COLLATE "C";
+CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
+CREATE TABLE gateway_salt (
+    id   BIGINT PRIMARY KEY CHECK (id = 1),
+    salt TEXT COLLATE "C" NOT NULL
+);

@@ -113,3 +113,10 @@ BEGIN
     )
     WHERE session_id = OLD.id;
 END;
+-- A conversation of the gateway's belongs to the credential that its client showed.
+ALTER TABLE thread_clients ADD COLUMN owner TEXT;
+CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
+CREATE TABLE gateway_salt (
+    id   INTEGER PRIMARY KEY CHECK (id = 1),
+    salt TEXT NOT NULL
+);
