@@ -80,7 +80,7 @@ def test_a_second_question_in_json_mode_knows_the_first() -> None:
         Message("user", "and list them"),
     ]
     action = json.loads(reply_to(messages).text)
-    assert "FROM pets" in action["args"]["sql"] and "COUNT" not in action["args"]["sql"]
+    assert 'FROM "pets"' in action["args"]["sql"] and "COUNT" not in action["args"]["sql"]
 
 
 def test_call_ids_repeat_for_the_same_state_and_differ_between_states() -> None:

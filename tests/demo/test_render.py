@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from longthread.demo.query.dialect import literal, quote
+from longthread.demo.query.dialect import literal, quote_table
 from longthread.demo.query.plan import Condition, Dimension, Field, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.query.render import Unreachable, sql_of
-from longthread.demo.schema import DemoSchema, Ref, schema_of
+from longthread.demo.schema import DemoSchema, DemoTable, Ref, schema_of
 
 
 def schema(dialect: str) -> DemoSchema:
@@ -109,13 +109,21 @@ def test_tables_without_a_key_between_them_cannot_be_joined() -> None:
         sql_of(plan, schema("sqlite"))
 
 
-def test_names_are_quoted_where_the_dialect_needs_it() -> None:
-    assert quote("order", "sqlite") == '"order"'
-    assert quote("Name", "postgresql") == '"Name"'
-    assert quote("Name", "sqlite") == "Name"
-    assert quote("s.order", "postgresql") == 's."order"'
-    assert quote('a"b', "sqlite") == '"a""b"'
-    assert quote("客户", "sqlite") == '"客户"'
+@pytest.mark.parametrize(
+    ("table", "dialect", "sql"),
+    [
+        (DemoTable("at"), "duckdb", '"at"'),
+        (DemoTable("Name"), "postgresql", '"Name"'),
+        (DemoTable("s.order"), "postgresql", '"s"."order"'),
+        (DemoTable("s.order", sql_name='"s.order"'), "postgresql", '"s.order"'),
+        (DemoTable("s.order"), "sqlite", '"s.order"'),
+        (DemoTable("s.or`der"), "mysql", "`s.or``der`"),
+        (DemoTable('a"b'), "sqlite", '"a""b"'),
+        (DemoTable("客户"), "sqlite", '"客户"'),
+    ],
+)
+def test_every_name_is_quoted(table: DemoTable, dialect: str, sql: str) -> None:
+    assert quote_table(table, dialect) == sql
 
 
 def test_values_are_escaped() -> None:

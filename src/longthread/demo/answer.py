@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longthread.demo.doubts import doubts_of, texts_named
+from longthread.demo.doubts import reads_all_rows, sum_rows, texts_named, texts_used
 from longthread.demo.examples import examples_for
 from longthread.demo.phrases import PHRASES, REFUSALS
+from longthread.demo.query.audit import Audit
+from longthread.demo.query.plan import QueryPlan
 from longthread.demo.query.wording import plan_in_words
 from longthread.demo.question.parse import Understanding
 from longthread.demo.schema import DemoSchema, DemoTable
@@ -111,17 +113,43 @@ class AnswerTexts:
 
     # With rows.
 
-    def result(self, read: Understanding, exchange: Exchange) -> str:
-        """The answer from a query's rows."""
+    def result(self, read: Understanding, exchange: Exchange, audit: Audit | None, *, audited: bool) -> str:
+        """The answer from a query's rows, and from what was counted beside it if that was `audited`."""
         data = exchange.data
         assert read.plan is not None
         sql = str(data.get("sql") or exchange.call.args.get("sql") or "")
         words = unsourced(plan_in_words(read.plan, self.schema, self.language), source=sql)
         body = self._rows(read, data, words)
         notes = [self._note(name, text) for name, text in read.notes if f"note_{name}" in PHRASES]
-        notes += [self._note(name, text) for name, text in doubts_of(read.plan, self.schema)]
+        notes += [self._note("as_text", name) for name in texts_used(read.plan, self.schema)]
+        sums = sum_rows(read.plan, self.schema)
+        notes += [self._note("sum_row", item.table) for at, item in enumerate(sums) if _is_read(read.plan, audit, at)]
         notes += [str(note) for note in data.get("notes") or ()]
-        return self._signed(body, unsourced(" ".join(notes), source=sql), _fenced(sql))
+        counted = self._counts(read.plan, audit) if audit is not None else []
+        counted += [self.say("not_counted", "")] if audited and audit is None else []
+        return self._signed(body, " ".join(counted), unsourced(" ".join(notes), source=sql), _fenced(sql))
+
+    def _counts(self, plan: QueryPlan, audit: Audit) -> list[str]:
+        """What a query is without, or has twice, as it was counted."""
+        said = {"base": f"`{plan.table}`", "all": f"{audit.rows}", "cite": f"[{audit.query}]" if audit.query else ""}
+        found = []
+        if audit.left_out:
+            summed = plan.measures[0].field
+            total = f"`{summed.ref.column}`: {_cell(audit.total)}" if summed is not None and audit.total else ""
+            total = PHRASES["left_out_total"][self.language].format(text=total) if total else ""
+            missing = self._missing(plan)
+            text = PHRASES["left_out"][self.language]
+            found.append(text.format(number=audit.left_out, missing=missing, total=total, **said).strip())
+        if audit.several:
+            found.append(PHRASES["in_several"][self.language].format(number=audit.several, **said).strip())
+        return found
+
+    def _missing(self, plan: QueryPlan) -> str:
+        """What rows that are left out lack: a row in a table, or a value."""
+        others = [field.ref.table for item in plan.dimensions for field in item.fields if field.ref.table != plan.table]
+        own = [field.ref.column for item in plan.dimensions for field in item.fields if field.ref.table == plan.table]
+        own += [m.factor.ref.column for m in plan.measures if m.factor is not None]
+        return (" / " if self.language == "zh" else " or ").join(f"`{name}`" for name in dict.fromkeys([*others, *own]))
 
     def _note(self, name: str, text: str) -> str:
         if name == "also":
@@ -160,6 +188,11 @@ class AnswerTexts:
 
     def _headed(self, words: str, text: str) -> str:
         return f"{words}{'：' if self.language == 'zh' else ': '}{text}"
+
+
+def _is_read(plan: QueryPlan, audit: Audit | None, at: int) -> bool:
+    """Whether the query reads a row that may be a sum: all rows, or it was counted."""
+    return reads_all_rows(plan) or (audit is not None and at < len(audit.sums) and audit.sums[at])
 
 
 def unsourced(text: str, *, source: str = "") -> str:

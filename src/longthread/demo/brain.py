@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longthread.demo.answer import AnswerTexts
+from longthread.demo.doubts import reads_all_rows, sum_rows
 from longthread.demo.near import near
 from longthread.demo.phrases import PHRASES
 from longthread.demo.probe import found_in, is_probe, probe_sql, probed_words, variants
+from longthread.demo.query.audit import Audit, audit_sql, is_audit
 from longthread.demo.query.joins import path
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.query.render import Unreachable, sql_of
@@ -232,19 +234,25 @@ class _Mind:
             )
         try:
             sql = sql_of(read.plan, self.schema)
+            sums = [] if reads_all_rows(read.plan) else sum_rows(read.plan, self.schema)
+            audit = audit_sql(read.plan, self.schema, sums)
         except Unreachable as reason:
             if self._unseen():
                 return self._describe(self._unseen())
             return self._finish("Two tables are not connected.", self.answer.unreachable(*reason.args[0]))
-        return self._run(read, sql)
+        return self._run(read, sql, audit)
 
-    def _run(self, read: Understanding, sql: str) -> NextStep:
-        runs = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]
+    def _run(self, read: Understanding, sql: str, audit: str) -> NextStep:
+        queries = [e for e in self.turn.exchanges if e.call.name == "run_sql" and not is_probe(e.call)]
+        runs = [exchange for exchange in queries if not is_audit(exchange.call)]
         for exchange in runs:
             if exchange.data:
-                return self._finish("The rows answer the question.", self.answer.result(read, exchange))
+                counted = next((Audit.read(e) for e in queries if e.call.args.get("sql") == audit), None)
+                answer = self.answer.result(read, exchange, counted, audited=bool(audit))
+                return self._finish("The rows answer the question.", answer)
         if not runs:
-            return NextStep(self.answer.say("running", ""), (DemoCall("run_sql", {"sql": sql}),))
+            calls = tuple(DemoCall("run_sql", {"sql": text}) for text in (audit, sql) if text)
+            return NextStep(self.answer.say("running", ""), calls)
         if runs[-1].is_cut:
             return self._finish("The rows do not fit into the window.", self.answer.cut())
         stale = self._stale(read, runs[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from longthread.demo.query.audit import SumRow
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable
 from longthread.tools.analysis.schema_linking import atoms
@@ -13,16 +14,24 @@ _SUM_ROW = re.compile(r'Its last row begins with "(.*)": it may be a sum of the 
 _AS_TEXT = re.compile(r'kept as text(?!: (?:"[^"]*" may be a code|values such as "[^"]*" begin with zeros))')
 
 
-def doubts_of(plan: QueryPlan, schema: DemoSchema) -> list[tuple[str, str]]:
-    """The phrases to say of what a plan uses, each with its table or column."""
-    summed = (("sum_row", name) for name in plan.tables() if _holds_a_sum(plan, schema.tables[name]))
+def texts_used(plan: QueryPlan, schema: DemoSchema) -> list[str]:
+    """The columns of a plan that are kept as text, though they hold numbers or dates."""
     used = dict.fromkeys(field.ref for field in plan.fields() if field.ref.column)
-    texts = (
-        ("as_text", f"{ref.table}.{ref.column}")
-        for ref in used
-        if _is_kept_as_text(schema.tables[ref.table], schema.column(ref))
-    )
-    return [*summed, *texts]
+    return [
+        f"{ref.table}.{ref.column}" for ref in used if _is_kept_as_text(schema.tables[ref.table], schema.column(ref))
+    ]
+
+
+def sum_rows(plan: QueryPlan, schema: DemoSchema) -> list[SumRow]:
+    """The rows that may be sums of the others, in the tables of a plan, unless a condition wants other labels."""
+    found = ((table, _sum_label(table)) for table in (schema.tables[name] for name in plan.tables()))
+    return [SumRow(table.name, label) for table, label in found if label and _may_be_wanted(plan, table, label)]
+
+
+def reads_all_rows(plan: QueryPlan) -> bool:
+    """Whether a plan surely reads every row of its table, so that nothing need be counted."""
+    dated = any(dimension.grain for dimension in plan.dimensions)
+    return len(plan.tables()) == 1 and not (plan.conditions or plan.part or plan.limit is not None or dated)
 
 
 def texts_named(said: str, tables: Iterable[str], schema: DemoSchema) -> list[str]:
@@ -36,10 +45,12 @@ def texts_named(said: str, tables: Iterable[str], schema: DemoSchema) -> list[st
     ]
 
 
-def _holds_a_sum(plan: QueryPlan, table: DemoTable) -> bool:
-    """Whether a table's last row may be a sum of the others, and no condition on its label leaves it out."""
-    labels = [found[1] for note in table.notes if (found := _SUM_ROW.search(note))]
-    return bool(labels) and not any(labels[0] not in values for values in _wanted_labels(plan, table))
+def _sum_label(table: DemoTable) -> str:
+    return next((found[1] for note in table.notes if (found := _SUM_ROW.search(note))), "")
+
+
+def _may_be_wanted(plan: QueryPlan, table: DemoTable, label: str) -> bool:
+    return all(label in values for values in _wanted_labels(plan, table))
 
 
 def _wanted_labels(plan: QueryPlan, table: DemoTable) -> Iterator[tuple[object, ...]]:

@@ -52,8 +52,8 @@ PHRASES: dict[str, dict[str, str]] = {
     },
     "nothing": {"en": "{text}: no rows match.", "zh": "{text}：没有符合条件的数据。"},
     "null_result": {
-        "en": "{text}: there is no value (no matching rows).",
-        "zh": "{text}：没有值（没有符合条件的数据）。",
+        "en": "{text}: there is no value. No row matches, or none of those that do has one.",
+        "zh": "{text}：没有值。没有符合条件的行，或者这些行都没有值。",
     },
     "cut": {
         "en": "I cannot see what I looked up: it does not fit into the context window. Raise MEMORY_CONTEXT_WINDOW (0: "
@@ -78,8 +78,21 @@ PHRASES: dict[str, dict[str, str]] = {
     },
     "note_also": {"en": "{text}", "zh": "{text}"},
     "note_sum_row": {
-        "en": "The last row of `{text}` may be a sum of the others; I did not leave it out.",
-        "zh": "`{text}` 的最后一行可能是其他各行的合计，我没有把它排除。",
+        "en": "The last row of `{text}` may be a sum of the others, and this query reads it too.",
+        "zh": "`{text}` 的最后一行可能是其他各行的合计，这次查询也读取了它。",
+    },
+    "left_out": {
+        "en": "Not in this result: {number} of {all} rows of {base}, which have no {missing}{total} {cite}.",
+        "zh": "未计入结果：{base} 的 {all} 行中有 {number} 行没有对应的 {missing}{total} {cite}。",
+    },
+    "left_out_total": {"en": " (total of {text})", "zh": "（合计 {text}）"},
+    "in_several": {
+        "en": "{number} of {all} rows of {base} are in several groups, so these add up to more than all {cite}.",
+        "zh": "{base} 的 {all} 行中有 {number} 行属于多个分组：各组相加会多于总数 {cite}。",
+    },
+    "not_counted": {
+        "en": "I could not count the rows that the join leaves out.",
+        "zh": "我没能统计连接时遗漏了多少行。",
     },
     "note_as_text": {
         "en": "`{text}` is kept as text, since its numbers or dates can be read in several ways or are not all such.",

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from longthread.demo.glossary import glossary
-from longthread.demo.query.dialect import literal, quote
+from longthread.demo.query.dialect import literal, quote_table
 from longthread.demo.schema import DemoColumn, DemoSchema, DemoTable, Ref
 from longthread.demo.talk import DemoCall, Exchange
 from longthread.demo.words.vocabulary import ProbedValue
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema_linking import atoms, is_cjk
 
 _COLUMNS = ("found_in_table", "found_in_column", "found_value")
@@ -79,13 +80,13 @@ def _searchable(table: DemoTable, column: DemoColumn) -> bool:
 
 
 def _part(table: DemoTable, column: DemoColumn, words: Sequence[str], dialect: str, number: int) -> str:
-    name = quote(column.name, dialect)
+    name = quoted(column.name, dialect)
     text = name if column.kind == "text" else f"CAST({name} AS {'CHAR' if dialect == 'mysql' else 'TEXT'})"
     tests = " OR ".join(f"LOWER({text}) LIKE {literal(f'%{word}%', dialect)}" for word in words)
     inner = (
         f"SELECT DISTINCT {literal(table.name, dialect)} AS {_COLUMNS[0]}, "
         f"{literal(column.name, dialect)} AS {_COLUMNS[1]}, "
         f"{text} AS {_COLUMNS[2]}, LENGTH({text}) AS size "
-        f"FROM {quote(table.name, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
+        f"FROM {quote_table(table, dialect)} WHERE {tests} ORDER BY size LIMIT {_ENOUGH}"
     )
     return f"SELECT {', '.join(_COLUMNS)} FROM ({inner}) AS p{number}"

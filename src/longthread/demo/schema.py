@@ -148,6 +148,10 @@ class DemoTable:
     links: tuple[Link, ...] = ()
     kind: Literal["table", "view"] = "table"
     notes: tuple[str, ...] = ()
+    sql_name: str = ""
+    """How the name is written in SQL, where the database says so."""
+    counted: bool = True
+    """Whether its rows and different values were counted, and are no estimate."""
 
     def column(self, name: str) -> DemoColumn:
         """The column of that name. Raises KeyError."""
@@ -243,6 +247,8 @@ def _table(name: str, description: str) -> DemoTable:
         links=links,
         kind=kind,
         notes=tuple(str(note) for note in full.get("notes") or ()),
+        sql_name=str(full.get("sql_name") or ""),
+        counted=not full.get("approximate"),
     )
 
 
@@ -422,12 +428,15 @@ def _key(table: DemoTable) -> str | None:
         return primary[0]
     for column in table.columns[:2]:
         base = _base(column)
-        if base is not None and (not base or _names(table, base) >= 1.0):
+        if base is not None and (not base or _names(table, base) >= 1.0) and not _repeats(table, column):
             return column.name
     first = table.columns[0] if table.columns else None
-    if first is None or _base(first) is None:
-        return None
-    return first.name if first.distinct is None or first.distinct == table.rows else None
+    return first.name if first is not None and _base(first) is not None and not _repeats(table, first) else None
+
+
+def _repeats(table: DemoTable, column: DemoColumn) -> bool:
+    """Whether a column, whatever it is called, holds a value twice or lacks one: an order's number on each line."""
+    return table.counted and None not in (column.distinct, table.rows) and column.distinct != table.rows
 
 
 def _base(column: DemoColumn) -> tuple[str, ...] | None:

@@ -2,119 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from longthread.demo.schema import DemoTable
 from longthread.tools.analysis import quoting
 from longthread.tools.analysis.quoting import quoted
 
-_RESERVED = frozenset(
-    [
-        "all",
-        "and",
-        "any",
-        "as",
-        "asc",
-        "between",
-        "by",
-        "case",
-        "cast",
-        "check",
-        "column",
-        "constraint",
-        "create",
-        "cross",
-        "current_date",
-        "default",
-        "delete",
-        "desc",
-        "distinct",
-        "drop",
-        "else",
-        "end",
-        "except",
-        "exists",
-        "false",
-        "for",
-        "foreign",
-        "from",
-        "full",
-        "group",
-        "having",
-        "in",
-        "index",
-        "inner",
-        "insert",
-        "intersect",
-        "into",
-        "is",
-        "join",
-        "key",
-        "left",
-        "like",
-        "limit",
-        "match",
-        "natural",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "or",
-        "order",
-        "outer",
-        "primary",
-        "references",
-        "right",
-        "select",
-        "set",
-        "some",
-        "table",
-        "then",
-        "to",
-        "transaction",
-        "true",
-        "union",
-        "unique",
-        "update",
-        "user",
-        "using",
-        "values",
-        "view",
-        "when",
-        "where",
-        "with",
-        "window",
-        "session_user",
-        "analyze",
-        "do",
-        "end",
-        "grant",
-        "only",
-        "pivot",
-        "qualify",
-        "sample",
-        "show",
-        "summarize",
-        "symmetric",
-        "both",
-        "cycle",
-        "leading",
-        "trailing",
-    ]
-)
 
-
-def quote(name: str, dialect: str, *, whole: bool = False) -> str:
-    """An identifier, quoted where the dialect needs it. A dot in a PostgreSQL or DuckDB name parts schema and table,
-    unless it is `whole`."""
-    if dialect == "mysql":  # MySQL and MariaDB have hundreds of reserved words, and not the same
-        return quoted(name, dialect)
-    if "." in name and dialect != "sqlite" and not whole:
-        return ".".join(quote(part, dialect) for part in name.split("."))
-    simple = re.fullmatch(r"[a-z_][a-z0-9_]*" if dialect == "postgresql" else r"[A-Za-z_][A-Za-z0-9_]*", name)
-    if simple and name.lower() not in _RESERVED:
-        return name
-    return quoted(name)
+def quote_table(table: DemoTable, dialect: str) -> str:
+    """A table's name, quoted. In PostgreSQL and DuckDB a dot parts schema and table, unless its description says how
+    the name is written."""
+    if table.sql_name or dialect in ("sqlite", "mysql"):
+        return table.sql_name or quoted(table.name, dialect)
+    return ".".join(quoted(part) for part in table.name.split("."))
 
 
 def literal(value: Any, dialect: str = "") -> str:

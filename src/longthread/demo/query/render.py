@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from longthread.demo.query.dialect import date_part, literal, quote
+from longthread.demo.query.dialect import date_part, literal, quote_table
 from longthread.demo.query.joins import Hop, Joined, path
 from longthread.demo.query.plan import Condition, Dimension, Field, Having, PlannedMeasure, QueryPlan, field_of
 from longthread.demo.schema import DemoColumn, DemoSchema, key_of, yes_no
+from longthread.tools.analysis.quoting import quoted
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -18,10 +19,12 @@ class Unreachable(Exception):  # told apart from errors of the product
 
 def sql_of(plan: QueryPlan, schema: DemoSchema) -> str:
     """The query of a plan. Raises Unreachable."""
-    return _Query(plan, schema).text()
+    return PlanSql(plan, schema).text()
 
 
-class _Query:
+class PlanSql:
+    """The SQL of one plan and its parts, with its tables joined from the plan's own."""
+
     def __init__(self, plan: QueryPlan, schema: DemoSchema) -> None:
         self.plan, self.schema, self.dialect = plan, schema, schema.dialect
         self.base = plan.table
@@ -58,14 +61,11 @@ class _Query:
 
     # Names.
 
-    def _name(self, name: str) -> str:
-        return quote(name, self.dialect)
-
     def _literal(self, value: object) -> str:
         return literal(value, self.dialect)
 
     def _alias(self, alias: str) -> str:
-        return quote(alias, self.dialect, whole=True)
+        return quoted(alias, self.dialect)
 
     def _field(self, field: Field) -> str:
         if not self.joined.hops:
@@ -74,31 +74,35 @@ class _Query:
         return f"{self._alias(alias)}.{self._column(field.ref.column)}"
 
     def _column(self, name: str) -> str:
-        return quote(name, self.dialect, whole=True)
+        return quoted(name, self.dialect)
 
     def _from(self) -> str:
         lines = ["FROM " + self._table(self.joined.base, self.joined.aliases[self.joined.base, None])]
         for start, hop, alias in self.joined.hops:
-            kind = "LEFT JOIN" if self.left or self.plan.share or self._optional(alias) else "JOIN"
+            kind = "LEFT JOIN" if self._optional(alias) else "JOIN"
             lines.append(f"{kind} {self._table(hop.end, alias)} ON {self._on(start, hop, alias)}")
         return "\n".join(lines)
 
     def _optional(self, alias: str) -> bool:
-        """A joined table that is only shown beside a list must not remove rows from it."""
-        if self.plan.measures or self.plan.dimensions:
-            return False
-        needed = {self.joined.aliases.get((item.field.ref.table, item.field.via)) for item in self.plain}
-        if isinstance(self.plan.order, Field):
-            needed.add(self.joined.aliases.get((self.plan.order.ref.table, self.plan.order.via)))
+        """Whether rows without a partner stay: for a percentage or a group without rows, and in a list that a joined
+        table is only shown beside, or sorts."""
+        if self.left or self.plan.share:
+            return True
+        listed = not (self.plan.measures or self.plan.dimensions or self.plan.distinct)
+        return listed and alias not in self.filtered()
+
+    def filtered(self) -> set[str]:
+        """The joined tables that a condition needs, and those between."""
+        needed = {self.joined.aliases[item.field.ref.table, item.field.via] for item in self.plain}
         way = {end: start for start, _, end in self.joined.hops}
         for name in list(needed):
             while name in way:
                 name = way[name]
                 needed.add(name)
-        return alias not in needed and not self.plan.distinct
+        return needed
 
     def _table(self, table: str, alias: str) -> str:
-        shown = self._name(table)
+        shown = quote_table(self.schema.tables[table], self.dialect)
         return shown if alias == table else f"{shown} AS {self._alias(alias)}"
 
     def _on(self, start: str, hop: Hop, end: str) -> str:
@@ -118,16 +122,26 @@ class _Query:
             several = any(alias != name for name in self.joined.many) if measure.table == self.joined.base else True
             if (several and self.joined.many) or self.left or (measure.table != self.joined.base):
                 if key is None:
-                    return "COUNT(*)"
+                    return self._rows_found(alias)
                 return f"COUNT(DISTINCT {self._field(field_of(measure.table, key))})"
             return "COUNT(*)"
-        assert measure.field is not None
-        text = self._field(measure.field)
-        if measure.factor is not None:
-            text = f"{text} * {self._field(measure.factor)}"
+        text = self._value(measure)
         if measure.function == "distinct":
             return f"COUNT(DISTINCT {text})"
         return f"{measure.function.upper()}({text})"
+
+    def _value(self, measure: PlannedMeasure) -> str:
+        assert measure.field is not None
+        value = self._field(measure.field)
+        return f"{value} * {self._field(measure.factor)}" if measure.factor is not None else value
+
+    def _rows_found(self, alias: str) -> str:
+        """The rows of a table without a key, that no join repeats: those that were found for a row of the base."""
+        way = next((hop for _, hop, end in self.joined.hops if end == alias), None)
+        if self.joined.many - {alias} or way is None:
+            raise Unreachable((self.base, sorted(self.joined.many - {alias} or {alias})[0]))
+        found = way.link.references if way.up else way.link.columns
+        return f"COUNT({self._alias(alias)}.{self._column(found[0])})"
 
     def _share(self, measure: PlannedMeasure) -> str:
         """A percentage: of the rows that pass the tests of `part`, else of each group."""
@@ -205,7 +219,8 @@ class _Query:
         grain, back = condition.values
         ref = condition.field.ref
         column = self.schema.column(ref)
-        source = f"SELECT MAX({self._column(ref.column)}) FROM {self._name(ref.table)}"
+        table = quote_table(self.schema.tables[ref.table], self.dialect)
+        source = f"SELECT MAX({self._column(ref.column)}) FROM {table}"
         if column.yearish:
             return f"{text} = ({source}){f' - {back}' if back else ''}"
         newest = f"({source})"
@@ -239,12 +254,16 @@ class _Query:
     def text(self) -> str:
         plan = self.plan
         if plan.together:
-            counts = (f"(SELECT COUNT(*) FROM {self._name(m.table)}) AS " for m in plan.measures)
+            names = (quote_table(self.schema.tables[m.table], self.dialect) for m in plan.measures)
+            counts = (f"(SELECT COUNT(*) FROM {name}) AS " for name in names)
             return "SELECT " + ",\n  ".join(
                 count + self._alias(label) for count, label in zip(counts, self._labels(), strict=True)
             )
         if not plan.measures and not plan.dimensions:
             return self._list()
+        other = next((m.table for m in self._measures() if m.function in ("sum", "avg") and m.table != self.base), None)
+        if other is not None:
+            raise Unreachable((self.base, other))  # its rows would count once for each of the base
         if self.joined.many and any(m.function in ("sum", "avg") for m in self._measures()) and self._multiplied():
             return self._deduplicated()
         return self._grouped()
@@ -263,7 +282,8 @@ class _Query:
     def _list(self) -> str:
         plan = self.plan
         shown = [self._field(field) for field in plan.shown] or ["*"]
-        distinct = plan.distinct or bool(self.joined.many)
+        once = self._each_once()
+        distinct = plan.distinct or (bool(self.joined.many) and not once)
         extra: list[str] = []
         order = ""
         if isinstance(plan.order, Field):
@@ -271,12 +291,22 @@ class _Query:
             if plan.limit is not None:
                 extra.append(f"{by} IS NOT NULL")
             order = f"\nORDER BY {by}{' DESC' if plan.descending else ''}"
-            if distinct and by not in shown:
+            if (distinct or once) and by not in shown:
                 shown.append(by)
-        elif distinct and len(shown) == 1:
+        elif (distinct or once) and len(shown) == 1:
             order = f"\nORDER BY {shown[0]}"
         selected = ("DISTINCT " if distinct else "") + ", ".join(dict.fromkeys(shown))
-        return f"SELECT {selected}\n{self._from()}{self._where(extra)}{order}{self._limit()}"
+        group = self._group([*once, *shown] if once else [])
+        return f"SELECT {selected}\n{self._from()}{self._where(extra)}{group}{order}{self._limit()}"
+
+    def _each_once(self) -> list[str]:
+        """The key of the rows listed, where a join repeats them: two of one name stay two."""
+        key = key_of(self.schema.tables[self.base])
+        wanted = self.joined.many and not self.plan.distinct and self.plan.shown
+        return [self._field(field_of(self.base, key))] if wanted and key is not None else []
+
+    def _group(self, by: list[str]) -> str:
+        return f"\nGROUP BY {', '.join(dict.fromkeys(by))}" if by else ""
 
     def _limit(self) -> str:
         if self.plan.limit is None:
@@ -299,8 +329,7 @@ class _Query:
         selected += [f"{measured(m)} AS {self._alias(label)}" for m, label in zip(plan.measures, labels, strict=True)]
         keys = [self._field(d.key) for d in plan.dimensions if d.key is not None and self._field(d.key) not in dims]
         text = f"SELECT {', '.join(selected)}\n{self._from()}{self._where(self._not_empty())}"
-        if dims:
-            text += f"\nGROUP BY {', '.join([*keys, *dims])}"
+        text += self._group([*keys, *dims])
         if plan.having:
             text += "\nHAVING " + " AND ".join(self._having(item) for item in plan.having)
         if plan.wrap:
@@ -372,8 +401,7 @@ class _Query:
             if measure.field is None:
                 text = "COUNT(*)"
             else:
-                value = self._field(measure.field) + (f" * {self._field(measure.factor)}" if measure.factor else "")
-                inner.append(f"{value} AS value_{number}")
+                inner.append(f"{self._value(measure)} AS value_{number}")
                 counted = (
                     "COUNT(DISTINCT value_{})"
                     if measure.function == "distinct"

@@ -96,6 +96,7 @@ def _lettered(r: QuestionReading, at: int, place: int, text: str) -> tuple[Ref, 
 def read_values(r: QuestionReading) -> None:
     """Every known value, with the column it belongs to; several of one column become `in`."""
     found: list[tuple[int, Ref, object, bool, Ref | None]] = []
+    spelled: list[tuple[int, Ref, object, bool, Ref | None]] = []
     for at in range(len(r)):
         senses = _values_at(r, at)
         if not senses:
@@ -105,10 +106,28 @@ def read_values(r: QuestionReading) -> None:
             continue
         found.append((at, sense.ref, sense.value, _negated(r, at), _role(r, at, sense.ref)))
         r.use("value", at)
+        spelled += [(at, sense.ref, value, *found[-1][3:]) for value in _spellings(r, at, sense)]
         _also(r, sense, senses)
         _consume_noun(r, at, sense.ref)
     _joined(r, [(at, (ref, via)) for at, ref, _, _, via in found])
-    _conditions(r, found)
+    _conditions(r, [*found, *spelled])
+
+
+def _spellings(r: QuestionReading, at: int, taken: Sense) -> list[object]:
+    """What else a column holds that is the same value: in other case, with spaces, `M` beside `Male`."""
+    gender = bool({"gender", "sex", "性"} & set(r.schema.column(taken.ref).words))
+    exact = _plain(taken.value) == _plain(r.chunks[at].text)
+    return [
+        sense.value
+        for sense in r.chunks[at].of("value")
+        if sense.ref == taken.ref
+        and sense.value != taken.value
+        and (
+            str(sense.value).strip().casefold() == str(taken.value).strip().casefold()
+            or (gender and sense.score >= 0.85)
+            or (not exact and not r.chunks[at].text.isascii() and sense.score == taken.score)
+        )
+    ]
 
 
 def _values_at(r: QuestionReading, at: int) -> tuple[Sense, ...]:

@@ -98,10 +98,16 @@ def _english_target(r: QuestionReading, at: int) -> int | None:
         if not r.free(place) or r.chunks[place].sign:
             break
         if r.is_noun(place) and not _describes(r, place):
-            return place
+            return place if not _before_table(r, place) else place + 1
         if r.chunks[place].op("each", "by"):
             break
     return r.previous_noun(at, 2) if at + 1 >= len(r) or r.chunks[at].text.lower() == "count" else None
+
+
+def _before_table(r: QuestionReading, at: int) -> bool:
+    """Whether a column's name only describes the table behind it: 男性 in 男性患者, where rows are counted."""
+    named = r.free(at + 1) and r.is_noun(at + 1) and r.table_at(at + 1) is not None
+    return named and r.table_at(at) is None and not r.chunks[at + 1].of("column")
 
 
 def _describes(r: QuestionReading, at: int) -> bool:
@@ -138,7 +144,7 @@ def _chinese_target(r: QuestionReading, at: int) -> int | None:
         if place is not None and before is not None and r.free(before) and r.table_at(before) and _persons(r, place):
             return before  # 女业主有多少人
         if place is not None:
-            return place
+            return place if not _before_table(r, place) else place + 1
     if before is not None and r.free(before) and r.is_noun(before) and not _grouped(r, before):
         return before
     return r.previous_noun(at, 4) if before is not None and not _grouped(r, before) else None

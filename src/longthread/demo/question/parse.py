@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from longthread.demo.query.joins import choices, path
+from longthread.demo.query.localize import localized
 from longthread.demo.query.plan import QueryPlan
 from longthread.demo.question.absence import read_absences, read_presence
 from longthread.demo.question.asked import read_rates, read_units
@@ -29,6 +30,7 @@ from longthread.demo.question.reading import QuestionReading
 from longthread.demo.question.selling import read_takings
 from longthread.demo.question.several import read_several
 from longthread.demo.question.shares import read_shares, whole_of
+from longthread.demo.question.substitution import refuse_substitutes
 from longthread.demo.question.times import read_dates
 from longthread.demo.schema import DemoSchema
 from longthread.demo.words.chunks import chunks_of
@@ -112,15 +114,17 @@ def understand(question: str, schema: DemoSchema, words: Vocabulary, previous: Q
     _several_questions(r)
     if follows and r.share:
         r.refuse("unsupported", question)  # of which rows is not said
-    if plan is not None:
-        _choices(r, plan)
+    home = localized(plan, schema) if plan is not None else None
+    if plan is not None and home is not None:
+        _choices(r, home)
         readings = two_readings(r, plan) or nearer_money(r, plan) or two_tables(r)
         if readings:
             r.refuse("two_readings", readings)
-        _views(r, plan)
-        _far(r, plan)
+        refuse_substitutes(r, plan)
+        _views(r, home)
+        _far(r, home)
     return Understanding(
-        plan=plan,
+        plan=home,
         unknown=_lost(r, plan),
         domain=tuple(chunk.text for at, chunk in enumerate(r.chunks) if says_domain(r, at)),
         left=Coverage(r, whole_of(plan), fragment, follows=follows).left() if plan is not None else _known(r),

@@ -152,12 +152,11 @@ def _compared(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Query
         if plan.measures and plan.dimensions and any(m.field == field for m in plan.measures):
             return _having(r, plan, c, next(m for m in plan.measures if m.field == field))
         hops = path(r.schema, plan.table, field.ref.table) or []
-        if (
-            any(not hop.up for hop in hops)
-            and not plan.measures
-            and r.chunks[c.noun if c.noun is not None else c.index].op("soft")
-        ):
+        spends = not plan.measures and r.chunks[c.noun if c.noun is not None else c.index].op("soft")
+        if any(not hop.up for hop in hops) and (spends or _says_total(r, c, field)):
             return _having(r, plan, c, PlannedMeasure("sum", field.ref.table, field))
+        if r.schema.column(field.ref).kind == "text" and c.operator not in ("=", "!="):
+            r.refuse("no_amount", field.ref.column)  # as texts 9 comes behind 10
         if any(not hop.up for hop in hops) and c.noun is not None and r.chunks[c.noun].text.lower() == "rated":
             r.refuse("two_readings", f"{r.text(c.noun, c.index)} {as_number(c.value)}")  # by one, or on average
         return replace(plan, conditions=(*plan.conditions, *_tests(r, field, c)))
@@ -168,6 +167,12 @@ def _compared(r: QuestionReading, plan: QueryPlan, c: NumberComparison) -> Query
         return _having(r, plan, c, plan.measures[0])
     r.refuse("no_comparison", f"{r.text(c.index)} {as_number(c.value)}")
     return plan
+
+
+def _says_total(r: QuestionReading, c: NumberComparison, field: Field) -> bool:
+    """Whether the total of many rows is compared, and not a column that is called so: `a total amount over 15`."""
+    said = r.text(*range(max(0, (c.noun or 0) - 1), (c.noun or 0) + 1)).lower() if c.noun is not None else ""
+    return any(word in said and word not in field.ref.column.lower() for word in ("total", "sum", "总", "合计", "累计"))
 
 
 def _other_focus(r: QuestionReading) -> bool:

@@ -14,6 +14,7 @@ from longthread.errors import ColumnNotFound
 from longthread.tools.analysis.cell import cut
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.profile import Profile
+from longthread.tools.analysis.quoting import quoted
 from longthread.tools.analysis.schema import Column, Schema, Table, close_names
 
 BESIDE = 1_000
@@ -70,6 +71,8 @@ def description(
     """Describes a table's `columns` from place `begin` on: shorter if they do not fit, and then fewer."""
     named = "table_name" if begin == 0 else "table"
     head: dict[str, Any] = {named: table.label, "kind": table.kind, "rows": found.rows}
+    if "." in table.label and table.sql in (quoted(table.label), quoted(table.label, "mysql")):
+        head["sql_name"] = table.sql  # a dot that parts no schema and table
     keys = _keys(schema, table, limits) if begin == 0 else {}
     comment = _comment(table.comment, 0, limits) if begin == 0 else {}
     whole = [_column(column, found, limits) for column in columns]
