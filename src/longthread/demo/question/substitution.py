@@ -37,8 +37,8 @@ def refuse_substitutes(r: QuestionReading, plan: QueryPlan) -> None:
 def _rivals(r: QuestionReading, plan: QueryPlan, sense: Sense, taken: Sense) -> bool:
     """Whether a column is meant as well as the one taken, or better: called exactly so, or alike and of its kind."""
     if sense.ref.table != taken.ref.table:
-        other = any(field.ref.column and field.ref != taken.ref for field in plan.fields())  # which says the table
-        alone = not (r.anchors() or other) and r.schema.tables[sense.ref.table].kind == "table"
+        says_table = any(field.ref.column and field.ref != taken.ref for field in plan.fields())
+        alone = not (r.anchors() or says_table) and r.schema.tables[sense.ref.table].kind == "table"
         same = sense.score == taken.score >= _EXACT and not r.foreign(taken.ref)
         return alone and same and not _linked(r, sense, taken)
     if sense.score > taken.score:
