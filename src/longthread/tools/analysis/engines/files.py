@@ -124,6 +124,7 @@ class FilesEngine(DuckdbEngine):
             raise SourceEmpty(source=self._source)
         label = self._named(names, stem_of(path), path.name)
         self._made(root, label, written, notes)
+        self._children(root, label, written, names, path)
         return [written.reads] if written.reads is not None else []
 
     def _of_text(
@@ -166,6 +167,15 @@ class FilesEngine(DuckdbEngine):
             raise SourceUnreadable(source=self._source, reason=f"{path.name} has no sheet with a table.")
         self.notes = [*self.notes, *(f"{path.name}: {one}" for one in own_notes)]
         return []
+
+    def _children(
+        self, root: duckdb.DuckDBPyConnection, label: str, written: DelimitedTable, names: UniqueNames, path: Path
+    ) -> None:
+        """Creates the tables of lists in a table's rows, named as the table and the list."""
+        for name, child in written.children:
+            own = self._named(names, f"{label}_{name}", f'{path.name}, list "{name}"')
+            self._made(root, own, child, [])
+            self._children(root, own, child, names, path)
 
     def _named(self, names: UniqueNames, wanted: str, what: str) -> str:
         name = names.take(wanted)

@@ -18,6 +18,7 @@ from longthread.tools.analysis.files.readings import (
     readings_of,
     text_of,
     unit_of,
+    units_of,
 )
 from longthread.tools.analysis.quoting import literal, quoted
 
@@ -36,6 +37,8 @@ _EXACT_DIGITS = 15
 """Digits that a double keeps of any number. Behind the point the first six count."""
 _DECIMALS_THAT_COUNT = 6
 _DIGITS_OF_A_DECIMAL = 38
+_DIGITS_OF_A_CODE = 11
+"""Digits of a whole number that a spreadsheet shows as 1.38E+10."""
 
 
 @dataclass
@@ -205,15 +208,35 @@ def _choice(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> tup
     fitting = [reading for reading in one.readings if not one.misses(reading)]
     code = next((reading for reading in fitting if reading.family == "code"), None)
     fitting = [reading for reading in fitting if reading.family != "code"]
+    units = sorted(units_of(one.sample) - {""}) if one.family == "number" else []
+    if not fitting and len(units) > 1:
+        return None, [f"kept as text: its amounts are in {', '.join(units)}, which do not add up"]
     if not fitting:
         return None, [] if code is None and not _worth_telling(one) else [_why_text(one, code)]
     if one.family == "date" and len(fitting) > 1:
         return _of_dates(root, relation, one, fitting)
+    if one.counted.exponents and (shortened := _shortened(root, relation, one)):
+        return None, [shortened]
     if one.family == "number" and (mark := _doubtful(one, {reading.name for reading in fitting})):
         decimals = "comma" if mark == "," else "point"
         written = f"with thousands or with a decimal {decimals}"
         return None, [f'kept as text: "{_example(one, mark)}" may be written {written}']
     return fitting[0], []
+
+
+def _shortened(root: duckdb.DuckDBPyConnection, relation: str, one: _Column) -> str:
+    """A note on long whole numbers beside a few such as 8.26E+17, which a spreadsheet has written in short: as numbers
+    all of them would lose digits. Empty where there are none, or other fractions."""
+    text = text_of(quoted(one.raw))
+    row = root.execute(
+        f"SELECT any_value(v) FILTER (WHERE regexp_full_match(v, '[+-]?\\d{{{_DIGITS_OF_A_CODE},}}')), "
+        f"any_value(v) FILTER (WHERE regexp_full_match(v, '\\d([.,]\\d+)?[eE][+]?\\d{{2}}')), "
+        f"count(*) FILTER (WHERE contains(v, '.') AND NOT regexp_matches(v, '[eE]')) "
+        f"FROM (SELECT {text} AS v FROM {relation})"
+    ).fetchone()
+    if row is None or row[0] is None or row[1] is None or row[2]:
+        return ""
+    return f'kept as text: "{row[0]}" may be a code, and "{row[1]}" one that a spreadsheet has shortened for good'
 
 
 def _doubtful(one: _Column, names: Set[str]) -> str:

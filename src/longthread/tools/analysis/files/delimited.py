@@ -16,6 +16,7 @@ from longthread.errors import SourceUnreadable
 from longthread.tools.analysis.files.columns import typed
 from longthread.tools.analysis.files.form import RowForm, form_of, sampled
 from longthread.tools.analysis.files.layout import footer, layout_of
+from longthread.tools.analysis.files.openquotes import open_quotes
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 
@@ -49,6 +50,8 @@ class DelimitedTable:
     relation: str
     notes: list[tuple[str | None, str]]
     reads: Path | None = None
+    children: tuple[tuple[str, DelimitedTable], ...] = ()
+    """Tables of the lists in its rows, by the list's name."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ def delimited(
     elif trailing:
         notes.append((None, "Notes under the table are left out."))
     plan = _Plan(form, layout.names, skip, trailing)
+    if load:
+        notes += [(None, note) for note in open_quotes(path, form, len(layout.names))]
     multiline = bool(ends) and any(end != at + 1 + form.skipped for at, end in enumerate(ends[: layout.start]))
     relation = None if trailing or multiline else _readable(root, path, plan, limits, load=load)
     used = path

@@ -91,8 +91,13 @@ def readings_of(family: str, values: Sequence[str], text: str) -> list[ColumnRea
 
 def unit_of(values: Sequence[str]) -> str:
     """The currency or percent sign that all values but zeros have; else empty."""
-    found = {_unit(value) for value in values if value.strip(_BLANK + "0.,-")}
+    found = units_of(values)
     return found.pop() if len(found) == 1 else ""
+
+
+def units_of(values: Sequence[str]) -> set[str]:
+    """The currencies and percent signs of all values but zeros; an empty one for those that have none."""
+    return {_unit(value) for value in values if value.strip(_BLANK + "0.,-")}
 
 
 def _unit(value: str) -> str:

@@ -1,0 +1,104 @@
+"""What a file might lose is told: rows in an open quote, digits of long numbers, currencies; nested JSON opens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longthread.tools.analysis.open import open_source
+from longthread.tools.analysis.toolbox import analysis_tools
+
+HEAD = "id,name,note\n" + "".join(f"{at},n{at},ok\n" for at in range(15))
+MORE = "".join(f"{at},n{at},ok\n" for at in range(16, 40))
+
+
+async def _opened(tmp_path: Path, name: str, text: str) -> dict[str, dict[str, Any]]:
+    """The description of each table of a file, with its rows."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    source = await open_source(str(tmp_path / name))
+    tools = {tool.name: tool for tool in analysis_tools(source)}
+    try:
+        found = {}
+        for table in (await tools["list_tables"].call({}))["data"]["tables"]:
+            about = (await tools["describe_table"].call({"table": table}))["data"]
+            rows = (await tools["run_sql"].call({"sql": f'SELECT * FROM "{table}"'}))["data"]["rows"]
+            found[table] = {**about, "values": rows}
+        return found
+    finally:
+        await source.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "rows", "said"),
+    [
+        ("", 40, "Line 17: a quote is opened and never closed"),
+        ('40,"closed",ok\n', 41, "Line 17: a quote is opened and never closed"),
+        ('40,he said "hi",ok\n41,x,y\n', 17, "closed only in line 42, so 26 lines are in one cell"),
+    ],
+)
+async def test_an_open_quote_is_told_with_its_line(tmp_path: Path, end: str, rows: int, said: str) -> None:
+    table = (await _opened(tmp_path, "notes.csv", f'{HEAD}15,"open,ok\n{MORE}{end}'))["notes"]
+    assert table["rows"] == rows
+    assert any(said in note for note in table["notes"])
+
+
+async def test_a_quote_over_several_lines_of_text_is_none(tmp_path: Path) -> None:
+    table = (await _opened(tmp_path, "letters.csv", 'id,text,x\n1,"Dear Ann,\nhello\n\nBen",2\n3,plain,4\n'))["letters"]
+    assert table["rows"] == 2 and not table.get("notes")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["826000000000000123", "826000000000000124", "8.26E+17"], ["6222020202020202020", "6.22E+18"],
+     ["13800138000", "13800138001", "1.38E+10"]],
+)  # fmt: skip
+async def test_long_numbers_beside_a_shortened_one_stay_as_they_are(tmp_path: Path, values: list[str]) -> None:
+    rows = "".join(f"{value},1\n" for value in values)
+    table = (await _opened(tmp_path, "orders.csv", f"order_no,n\n{rows}"))["orders"]
+    assert [row[0] for row in table["values"]] == values
+    assert any(f'"{values[-1]}" one that a spreadsheet has shortened' in note for note in table["notes"])
+
+
+async def test_numbers_of_science_stay_numbers(tmp_path: Path) -> None:
+    table = (await _opened(tmp_path, "stars.csv", "mass,n\n1.99E+30,1\n123456789012.5,2\n12345678901234,3\n"))["stars"]
+    assert table["columns"][0]["type"] == "DOUBLE"
+
+
+async def test_currencies_and_percent_are_told_and_never_mixed(tmp_path: Path) -> None:
+    text = (
+        "a,b,c,d,e,f\n"
+        '"$1,234.50","€ 1.234,50",12.5%,￥100,"1,234 元",$5\n"$2,000.00","€ 2.000,00",3%,￥200,"2,000 元",€6\n'
+    )
+    table = (await _opened(tmp_path, "money.csv", text))["money"]
+    assert table["values"][0] == [1234.5, 1234.5, 12.5, 100, 1234, "$5"]
+    for column, said in {"a": "in $", "b": "in €", "c": "in percent", "d": "in ￥", "e": "in 元"}.items():
+        assert any(note.startswith(f'Column "{column}": {said}') for note in table["notes"]), column
+    assert any('Column "f": kept as text: its amounts are in $, €' in note for note in table["notes"])
+
+
+async def test_objects_are_columns_and_their_lists_tables(tmp_path: Path) -> None:
+    orders = [
+        {"id": 7, "user": {"name": "Ann", "place": {"city": "York"}}, "items": [{"sku": "a", "n": 1}, {"sku": "b"}]},
+        {"id": 9, "user": {"name": "Ben", "place": {"city": "Hull"}}, "items": [], "user_name": "other"},
+    ]
+    tables = await _opened(tmp_path, "orders.json", json.dumps(orders))
+    assert [column["name"] for column in tables["orders"]["columns"]][:3] == ["id", "user_name", "user_place_city"]
+    assert tables["orders"]["values"][0][:3] == [7, "Ann", "York"]
+    assert tables["orders_items"]["values"] == [[7, "a", 1], [7, "b", None]]
+    assert any('"items" are a table' in note and "parent_id is id" in note for note in tables["orders"]["notes"])
+
+
+async def test_lists_in_lists_keep_their_way_up(tmp_path: Path) -> None:
+    teams = [
+        {"team": t, "people": [{"name": n, "pets": [{"pet": f"{n}{p}"} for p in range(2)]}]} for t, n in ("rA", "bB")
+    ]
+    tables = await _opened(tmp_path, "teams.json", json.dumps(teams))
+    assert sorted(tables) == ["teams", "teams_people", "teams_people_pets"]
+    people = {row[0]: row for row in tables["teams_people"]["values"]}
+    by_name = {str(column["name"]): at for at, column in enumerate(tables["teams_people"]["columns"])}
+    for row in tables["teams_people_pets"]["values"]:
+        assert people[row[0]][by_name["name"]] == row[1][0]
+    assert len(tables["teams_people_pets"]["values"]) == 4
