@@ -17,9 +17,10 @@ from longthread.errors import ModelUnavailable
 from longthread.llm import providers
 from longthread.llm.anthropic import AnthropicModel
 from longthread.llm.chat import CallOptions, ChatModel, reply_of
-from longthread.llm.failures import AuthenticationFailed, ProviderError, RateLimited, TimedOut
+from longthread.llm.failures import AuthenticationFailed, ConnectionBroken, ProviderError, RateLimited, TimedOut
 from longthread.llm.json_protocol import Malformed, check_calls
 from longthread.llm.langchain import LangChainModel, translated
+from longthread.llm.model_cache import ModelCache
 from longthread.llm.models import (
     DEFAULT_WINDOW,
     context_window,
@@ -427,6 +428,28 @@ async def test_a_refusal_keeps_the_providers_words_and_adds_what_to_do(status: i
 
 async def test_a_timeout_names_the_limit() -> None:
     assert "within 0.2 s" in failure_reason(*await _error([Slow("late", seconds=30)], timeout=0.2))
+
+
+async def test_a_timeout_names_what_the_agent_sets() -> None:
+    cache = ModelCache(_settings(timeout=60), lambda *_: ScriptedModel([]))
+    plain, own = cache.models("test:x", {}), cache.models("test:x", {"timeout_seconds": 1.5, "max_tokens": 300})
+    assert failure_reason(TimedOut(""), plain.settings, plain.own).startswith(
+        "No answer within 60 s. Raise LLM_TIMEOUT,"
+    )
+    reason = failure_reason(TimedOut(""), own.settings, own.own)
+    assert reason.startswith("No answer within 1.5 s. Raise `timeout_seconds` of the agent,")
+    assert (own.settings.max_tokens, own.own["max_tokens"]) == (300, "max_tokens")
+    assert "timeout" not in plain.own
+
+
+async def test_a_broken_connection_names_the_address_that_was_asked() -> None:
+    settings = _settings(base_url="http://localhost:9/v1", anthropic_base_url="http://localhost:8")
+    broken = ConnectionBroken("", address="http://localhost:8/v1/messages")
+    assert failure_reason(broken, settings).endswith("Is the server running, and ANTHROPIC_BASE_URL right?")
+    ollama = ConnectionBroken("", address="http://127.0.0.1:11434/v1/chat/completions")
+    reason = failure_reason(ollama, settings)
+    assert "127.0.0.1:11434" in reason
+    assert "BASE_URL" not in reason
 
 
 async def test_a_broken_connection_names_the_address() -> None:

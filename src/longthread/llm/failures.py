@@ -71,7 +71,11 @@ class Overloaded(ServerFailed):
 
 
 class ConnectionBroken(ProviderError):
-    """The provider cannot be reached, or the connection to it broke."""
+    """The provider cannot be reached, or the connection to it broke. `address` is the one that was asked, if known."""
+
+    def __init__(self, message: str, *, address: str = "", **about: Any) -> None:
+        super().__init__(message, **about)
+        self.address = address
 
 
 class TimedOut(ConnectionBroken):

@@ -115,7 +115,7 @@ class Endpoint:
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise without_secrets(_broken(error, began=began), self._secrets) from error
+            raise without_secrets(_broken(error, self.address, began=began), self._secrets) from error
 
     async def answer(self, body: Mapping[str, Any]) -> Any:
         """Return the JSON of a reply that is not streamed. Raises ProviderError as `events` does.
@@ -134,7 +134,7 @@ class Endpoint:
         except ProviderError as error:
             raise without_secrets(error, self._secrets) from error.__cause__
         except httpx.HTTPError as error:
-            raise without_secrets(_broken(error, began=False), self._secrets) from error
+            raise without_secrets(_broken(error, self.address, began=False), self._secrets) from error
 
     async def close(self) -> None:
         """Close the connections. A later call opens others."""
@@ -324,8 +324,9 @@ def _status_in(error: Any) -> int | None:
     return _STATUSES.get(str(told.get("type"))) or _STATUSES.get(str(told.get("code")))
 
 
-def _broken(error: httpx.HTTPError, *, began: bool) -> ProviderError:
+def _broken(error: httpx.HTTPError, address: str, *, began: bool) -> ProviderError:
     said = str(error) or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
         return TimedOut(said)
-    return StreamTruncated(f"The reply broke off: {said}") if began else ConnectionBroken(f"Connection error: {said}")
+    kind, what = (StreamTruncated, "The reply broke off") if began else (ConnectionBroken, "Connection error")
+    return kind(f"{what}: {said}", address=address)

@@ -35,10 +35,14 @@ class ModelCache:
         provider. Raises ModelUnavailable."""
         chosen = model_name(name or config.get("model"), self._settings)
         fallback = config.get("fallback_model") or self._settings.fallback_model
+        fallback = fallback if fallback != chosen else None
         return RunModels(
             name=chosen,
             model=self._model(chosen, config, keys),
-            fallback=self._model(fallback, config, keys) if fallback and fallback != chosen else None,
+            settings=self._settings.model_copy(update=_own(config)),
+            own={ours: theirs for theirs, ours in _SETTINGS.items() if theirs in config},
+            fallback=self._model(fallback, config, keys) if fallback else None,
+            fallback_name=fallback or "",
             retries=config.get("retry_attempts", self._settings.retry_attempts),
         )
 
@@ -48,7 +52,7 @@ class ModelCache:
                 stack.push_async_callback(model.close)
 
     def _model(self, name: str, config: Mapping[str, Any], keys: Mapping[str, SecretStr]) -> ChatModel:
-        own = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
+        own = _own(config)
         settings = with_key(name, self._settings, keys)
         key = json.dumps([name, own]), settings
         if key not in self._made:
@@ -56,6 +60,11 @@ class ModelCache:
                 del self._made[next(iter(self._made))]
             self._made[key] = _as_ours(self._factory(name, settings.model_copy(update=own) if own else settings))
         return self._made[key]
+
+
+def _own(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that an agent's config overrides."""
+    return {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
 
 
 def _as_ours(made: Any) -> ChatModel:

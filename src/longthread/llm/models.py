@@ -6,6 +6,7 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -34,6 +35,7 @@ _HINTS = {
     404: "Check the model's name, and that LLM_BASE_URL ends as the server wants it (mostly `/v1`).",
     429: "The provider's limit is reached: wait, or use another model.",
 }
+NOT_OWN: Mapping[str, str] = MappingProxyType({})
 _TRANSIENT = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which the same request may succeed."""
 _TOOLS_REFUSED = re.compile(
@@ -45,11 +47,15 @@ _TOOLS_REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """The model of a run, its fallback, and how often to retry each."""
+    """The model of a run, its fallback, and how often to retry each. `settings` are those that they were made with;
+    `own` names the fields of the agent's config that override some of them."""
 
     name: str
     model: ChatModel
+    settings: Settings
+    own: Mapping[str, str]
     fallback: ChatModel | None = None
+    fallback_name: str = ""
     retries: int = 0
 
     @property
@@ -189,17 +195,32 @@ def retryable(error: BaseException) -> bool:
     return not isinstance(error, BadRequest)
 
 
-def failure_reason(error: BaseException, settings: Settings) -> str:
-    """Explain a provider's error in a sentence or two: what it said, and what to do."""
-    if isinstance(error, TimedOut):
-        return f"No answer within {settings.timeout:g} s. Raise LLM_TIMEOUT, or use a faster model."
-    if isinstance(error, ConnectionBroken):
-        from longthread.llm.http import Endpoint
+def failure_reason(error: BaseException, settings: Settings, own: Mapping[str, str] = NOT_OWN) -> str:
+    """Explain a provider's error in a sentence or two: what it said, and what to do.
 
-        where = Endpoint(settings.base_url).address if settings.base_url else "the provider"
-        return f"The connection to {where} failed or broke. Is the server running, and LLM_BASE_URL right?"
+    `settings` are those of the call, and `own` the fields of its agent's config that override some of them.
+    """
+    if isinstance(error, TimedOut):
+        raised = setting_name("timeout", "LLM_TIMEOUT", own)
+        return f"No answer within {settings.timeout:g} s. Raise {raised}, or use a faster model."
+    if isinstance(error, ConnectionBroken):
+        named = f", and {variable} right" if (variable := _base_url_of(error.address, settings)) else ""
+        return f"The connection to {error.address or 'the provider'} failed or broke. Is the server running{named}?"
     hint = _HINTS.get(status_of(error) or 0, "")
     return f"{_said(error)} {hint}".strip()
+
+
+def _base_url_of(address: str, settings: Settings) -> str:
+    """The variable that an address comes from; empty for an address of ours."""
+    from longthread.llm.http import Endpoint
+
+    urls = {"LLM_BASE_URL": settings.base_url, "ANTHROPIC_BASE_URL": settings.anthropic_base_url}
+    return next((name for name, url in urls.items() if url and address.startswith(Endpoint(url).address)), "")
+
+
+def setting_name(setting: str, variable: str, own: Mapping[str, str]) -> str:
+    """Say where the value of a setting comes from: the agent's config, else a variable."""
+    return f"`{own[setting]}` of the agent" if setting in own else variable
 
 
 def _said(error: BaseException) -> str:

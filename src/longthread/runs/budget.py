@@ -91,7 +91,9 @@ class Budget:
         try:
             return str(storable(await asked_in_room(ask, cut_middle(digest, _NOTES_LIMIT)))).strip()
         except Exception as error:  # noqa: BLE001 - whatever fails, the run ends paused, with the digest instead
-            _log.warning("The progress summary failed: %s", failure_reason(error, context.settings))
+            _log.warning(
+                "The progress summary failed: %s", failure_reason(error, context.settings, context.own_settings)
+            )
             return ""
 
 

@@ -166,6 +166,6 @@ async def _work(context: RunContext, models: RunModels) -> tuple[RunStatus, dict
     except LongthreadError as error:
         return "failed", {"error": error.described()}
     except Exception as error:  # noqa: BLE001 - a run's boundary: any failure is stored, and the thread stays usable
-        reason = failure_reason(error, context.settings)
-        problem = ModelFailed(model=models.name, reason=reason, thread=context.lease.thread_id)
+        reason = failure_reason(error, context.settings, context.own_settings)
+        problem = ModelFailed(model=context.model, reason=reason, thread=context.lease.thread_id)
         return "failed", {"error": {**problem.described(), "cause": type(error).__name__}}

@@ -21,7 +21,7 @@ from longthread.llm.json_protocol import (
     parse_reply,
     render,
 )
-from longthread.llm.models import failure_reason, refuses_tools, supports_tools
+from longthread.llm.models import failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
 from longthread.llm.sql_reply import plain, was_tried
 from longthread.messages.message import Message, tool_call
@@ -50,7 +50,7 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
     except ProviderError as error:
         # The caller decides about retries and the fallback, and reports what becomes of a request that was too long.
         if overflow_of(error) is None:
-            reason = failure_reason(error, context.settings)
+            reason = failure_reason(error, context.settings, context.own_settings)
             await context.stream.publish("warning", message=f"The model call failed: {reason}")
         raise
 
@@ -74,12 +74,21 @@ async def _natively(context: RunContext, request: ChatRequest) -> Message:
     if message.tool_calls:
         return _with_own_ids(_without_thinking(message), context.call_ids())
     if cut_off(message):
-        await context.stream.publish("warning", message="The answer reached LLM_MAX_TOKENS and was cut off.")
+        await context.stream.publish("warning", message=_cut_note(context, request))
     text = str(message.text)
     reply = _parsed(context, message, strict=False)
     if context.protocol == "native" and isinstance(reply, Finish) and reply.text == text.strip():
         reply = replace(reply, text=text)
     return _read(context, message, reply)
+
+
+def _cut_note(context: RunContext, request: ChatRequest) -> str:
+    """Say how long an answer could be that was cut off, and what sets that."""
+    most = reply_limit(request.model, context.settings)
+    if (room := request.options.max_tokens) is not None and room < most:
+        return f"The answer was cut off: the context window left room for {room:,} tokens."
+    place = setting_name("max_tokens", "LLM_MAX_TOKENS", context.own_settings)
+    return f"The answer reached {most:,} tokens and was cut off: {place} allows no more."
 
 
 def _parsed(context: RunContext, message: Message, *, strict: bool) -> ParsedReply:

@@ -42,6 +42,9 @@ Spoken = Literal["native", "json"]
 class RunContext:
     """One run in execution.
 
+    `settings` are those of its models, and `own_settings` the fields of the agent's config that override some of them;
+    `model` is the one that was asked last.
+
     `window` holds its messages. `tokens` is the size of the model's context window, which `windows` reads and learns;
     `output` is the most tokens of a reply. `earlier` holds, by call id, the tool steps of this run in a process that
     died; `approvals` the decisions about its calls, `asked` the calls that it now waits for. `queries` is the number of
@@ -72,6 +75,8 @@ class RunContext:
     windows: ContextWindows
     window: Window
     protocol: Protocol
+    own_settings: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
     queries: int = 0
     earlier: Mapping[str, Step] = field(default_factory=dict)
     approvals: Mapping[str, Approval] = field(default_factory=dict)

@@ -52,11 +52,13 @@ async def call_model(context: RunContext, models: RunModels) -> None:
 
 async def _answered(context: RunContext, models: RunModels, request: ChatRequest) -> tuple[Message, bool]:
     """Return the reply, and whether it is the fallback's."""
+    context.model = models.name
     try:
         return await reply_in_window(context, request, models.retries), False
     except (ProviderError, WindowTooSmall):
         if models.fallback is None:
             raise
+        context.model = models.fallback_name
         return await reply_in_window(context, replace(request, model=models.fallback), models.retries), True
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ag_ui import core as agui
 
 from longthread.model.event import Event
+from longthread.server.wording import error_for_http
 
 WARNING = "longthread.warning"
 """Custom event, value `{"message"}`: something was cut, retried or not parsed."""
@@ -225,12 +226,13 @@ class Encoder:
         return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
 
     def _failed(self, event: Event) -> list[agui.BaseEvent]:
-        error = event.data.get("error") or {}
+        data = error_for_http(event.data)
+        error = data.get("error") or {}
         failed = agui.RunErrorEvent(
             message=str(error.get("message", "")),
             code=error.get("type"),
             usage=self._usage(event.data),
-            metadata={NOTE: {"status": "failed", **event.data}},
+            metadata={NOTE: {"status": "failed", **data}},
         )
         return [*self._close_steps(), *self._withdraw(), failed]
 

@@ -29,6 +29,7 @@ from longthread.server.forks import Forks, forks_of
 from longthread.server.lineage import delegated, lineage, ran
 from longthread.server.observation import cut
 from longthread.server.paths import segment
+from longthread.server.wording import error_for_http
 from longthread.store import approvals, attributes, branches, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import queue
@@ -180,7 +181,9 @@ async def _run_view(
         "continues": run.continues,
         "started_at": run.started_at.isoformat(),
         "ended_at": run.ended_at.isoformat() if run.ended_at else None,
-        "outcome": {"calls": [call.request() for call in calls]} if status == "waiting" else dict(run.outcome),
+        "outcome": {"calls": [call.request() for call in calls]}
+        if status == "waiting"
+        else error_for_http(run.outcome),
         "unfinished": run.outcome.get("unfinished", ""),
         "edited_by": run.outcome.get("edited_by"),
         "approvals": [decided_call(call) for call in asked],

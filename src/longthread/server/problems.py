@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from longthread import errors
 from longthread.errors import CatalogInvalid, InvalidInput, LongthreadError
 from longthread.server.requests import route_of
+from longthread.server.wording import for_http
 from longthread.tools.catalog.fields import FieldKind, FieldProblem
 
 MEDIA_TYPE = "application/problem+json"
@@ -167,7 +168,7 @@ async def _known(request: Request, error: Exception) -> Problem:
         members["errors"] = [
             Wrong(at=f"body.definition.{each.field}", message=each.reason, kind=each.kind) for each in placed
         ]
-    return Problem(status, error.code, str(error), path=request.url.path, params=params, **members)
+    return Problem(status, error.code, for_http(str(error)), path=request.url.path, params=params, **members)
 
 
 async def _invalid(request: Request, error: Exception) -> Problem:

@@ -21,7 +21,7 @@ from longthread.server.mcp.recall_tool import RecallTool
 from longthread.server.mcp.thread_tools import ThreadTools
 from longthread.server.mcp.transcripts import MEDIA_TYPE, TEMPLATE, Transcripts, uri_of
 from longthread.server.mcp.view_tool import ViewTool
-from longthread.server.mcp.wording import for_clients
+from longthread.server.wording import for_clients
 from longthread.tools.arguments import Arguments
 
 T = TypeVar("T")
