@@ -10,13 +10,14 @@ from longthread.errors import RunRepeated
 from longthread.messages.sanitize import storable
 from longthread.model.entry import Draft, Entry
 from longthread.model.fold import CONTINUES
+from longthread.model.interrupted import INTERRUPTED
 from longthread.model.thread import Thread
 from longthread.store import branches, log
 from longthread.store.driver import Transaction
 
 _CHUNK = 500
 """Entries that are read at a time."""
-_SHOWN = frozenset({"question", "answer", "summary"})
+_SHOWN = frozenset({"question", "answer", "summary", INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)

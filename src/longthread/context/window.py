@@ -23,6 +23,7 @@ from longthread.model.entry import Draft, Entry, ToolCall
 from longthread.model.facts import Facts
 from longthread.model.fold import observation_of
 from longthread.model.ids import new_id
+from longthread.model.interrupted import INTERRUPTED, with_mark
 from longthread.model.manifest import TEXTS, How, Segment, Why
 from longthread.view.attachments import attachment_tokens
 from longthread.view.compose import PreviousView, View, ViewConfig, compose
@@ -87,6 +88,9 @@ class WindowMessage:
 
 
 def spot_of(entry: Entry) -> WindowMessage:
+    """The message of an entry; an interrupted one says in the view that it was."""
+    if entry.kind == INTERRUPTED:
+        entry = replace(entry, text=with_mark(entry.text), payload=None)
     return WindowMessage(entry, message_of(entry))
 
 

@@ -18,6 +18,12 @@ _POLITE = re.compile(
     r"那|就|再|还|還|先|要|想|能|帮|吧|呗|啦|了|啊|呀|哈|嘛|吗|嗎|呢"
 )
 """Polite words, agreement and pronouns around the request."""
+_AGREEMENT = re.compile(
+    r"(?:yes|yeah|yep|yup|y|sure|ok|okay|k|fine|all right|alright|of course|absolutely|definitely|agreed|"
+    r"是的|是|好的|好|可以|行|没问题|沒問題|当然|當然|同意|确认|確認|嗯|恩|对|對)"
+    r"(?: |please|do|thanks|thank you|thx|请|請|谢谢|謝謝|吧|啊|呀|哦|啦|的|yes|ok|是|好|嗯|行|对|對)*"
+)
+"""An answer to the question whether to go on: yes and no more than that."""
 _REQUEST = re.compile(
     r"(?:(?:continue|go on|go ahead|keep (?:going|working|on|at it)|carry on|proceed|resume|press on)"
     r"(?: on| going)?"
@@ -37,6 +43,15 @@ def asks_to_continue(message: str) -> bool:
     """Whether `message` only asks to continue. A message with other content is a question of its own."""
     if len(message) > _LONGEST:
         return False
-    text = _MARKS.sub(" ", unicodedata.normalize("NFKC", message).casefold())
-    words = " ".join(_POLITE.sub(" ", text).split())
+    words = " ".join(_POLITE.sub(" ", _plain(message)).split())
     return bool(words) and _REQUEST.fullmatch(words) is not None
+
+
+def agrees(message: str) -> bool:
+    """Whether `message` only says yes: right after a pause, which asks whether to go on, it goes on. Elsewhere it is an
+    ordinary message."""
+    return len(message) <= _LONGEST and _AGREEMENT.fullmatch(_plain(message)) is not None
+
+
+def _plain(message: str) -> str:
+    return " ".join(_MARKS.sub(" ", unicodedata.normalize("NFKC", message).casefold()).split())

@@ -73,7 +73,7 @@ class Entry(Draft):
     `seq` counts the thread's entries from 1, over all branches. `parent_seq` is the entry before it on its branch, or
     0. `replaces` is the entry whose place this later version of a message takes, or 0. A branch shows the newest
     version under the `seq` and `parent_seq` of that place. `metadata["kind"]` is `"question"`, `"answer"`, `"summary"`,
-    `"chunk"`, `"malformed"` or absent.
+    `"interrupted"`, `"chunk"`, `"malformed"` or absent.
     """
 
     thread_id: str = ""

@@ -81,8 +81,9 @@ class Mark:
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def unfinished_text(events: Iterable[Event]) -> str:
-    """Return what a run writes: its text behind the last step, no entry yet. `events` are all of it, in order."""
+def unfinished_reply(events: Iterable[Event]) -> tuple[str, str]:
+    """Return what a run writes, no entry yet: its text behind the last step, and the reply's id. `events` are all of
+    it, in order."""
     pieces: list[str] = []
     message_id: str | None = None
     for event in events:
@@ -92,4 +93,4 @@ def unfinished_text(events: Iterable[Event]) -> str:
             pieces.append(event.data["delta"])
         elif event.type != "warning":
             pieces, message_id = [], None
-    return "".join(pieces)
+    return "".join(pieces), message_id or ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.facts import Facts
+from longthread.model.interrupted import INTERRUPTED
 
 PARSE_ERROR = "json_parse_error"
 """The action of a malformed reply, which gets an observation like a tool call."""
@@ -106,9 +107,9 @@ class StateFold:
             self._open_calls[call.id] = (call, "" if entry.kind == "malformed" else entry.text, entry.seq)
         # Text beside calls is the thought behind them.
         is_message = entry.kind is None and entry.text and not entry.tool_calls
-        if is_message or entry.kind in {"answer", "summary"}:
+        if is_message or entry.kind in {"answer", "summary", INTERRUPTED}:
             self._add_message(entry)
-        if is_message or entry.kind == "answer":
+        if is_message or entry.kind in {"answer", INTERRUPTED}:
             self.last_error = None
         if entry.kind == "answer":
             self.answer = {"ok": True, "data": entry.text}

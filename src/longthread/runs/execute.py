@@ -16,6 +16,7 @@ from longthread.llm.models import RunModels, failure_reason
 from longthread.metrics import RUNS
 from longthread.model.fold import facts_of
 from longthread.model.run import RunStatus
+from longthread.runs.interrupted import interrupted_draft
 from longthread.runs.loop import drive
 from longthread.runs.outcome import is_over, outcome_of
 from longthread.runs.progress import stopped_outcome
@@ -123,8 +124,10 @@ async def _end(
 ) -> None:
     """Store the run's end. If its outcome cannot be stored, the run fails: a run without an end blocks its thread."""
     last = context.window.spots[-1].entry
-    if unfinished := context.stream.text_of(context.message_id):
-        outcome = {**outcome, "unfinished": unfinished}
+    text, message_id = context.stream.unfinished
+    left = interrupted_draft(text, context.run.id, message_id)
+    if left is not None:
+        outcome = {**outcome, "unfinished": text, "message_id": left.id}
     said = last if last.id == outcome.get("message_id") else None
 
     async def also(tx: Transaction) -> None:
@@ -133,7 +136,7 @@ async def _end(
             await stop_answers(tx, context.run, by=stopped_by)
 
     try:
-        await context.stream.end(status, outcome, said=said, also=also)
+        await context.stream.end(status, outcome, said=said, left=left, also=also)
     except (LeaseLost, StoreDisconnected):
         raise
     except (StoreError, ValueError, TypeError) as error:

@@ -16,7 +16,7 @@ from longthread.messages.entries import draft_of
 from longthread.messages.message import Message
 from longthread.model.approval import Approval
 from longthread.model.builtin import BUILTIN
-from longthread.model.continue_request import asks_to_continue
+from longthread.model.continue_request import agrees, asks_to_continue
 from longthread.model.entry import Draft, Entry
 from longthread.model.fold import CONTINUES
 from longthread.model.ids import new_id, new_id_after
@@ -27,6 +27,7 @@ from longthread.model.thread import Thread, title_of
 from longthread.runs.approvals import superseded
 from longthread.runs.close_calls import closing_of
 from longthread.runs.delegation_scope import DelegatingCall
+from longthread.runs.interrupted import interrupted_of
 from longthread.runs.process import may_be_alive
 from longthread.runs.views import past_of
 from longthread.runs.workers.worker import Hold, RunWorker
@@ -46,7 +47,7 @@ class RunRequest:
     agent has none. `caller` is the agent's call that asks, if any. `place` is where the question goes, if not to the
     conversation's end: where a client that holds the conversation itself puts it, or a fork. `key` is a client's, under
     which it may send the question again. `rolls_back` is a run that the question replaces, if that is still the
-    thread's last one."""
+    thread's last one. `continues` says whether the message goes on with an unfinished run; None: its wording does."""
 
     thread_id: str
     user_id: str
@@ -61,6 +62,7 @@ class RunRequest:
     place: ClientBranch | Fork | None = None
     key: QuestionKey | None = None
     rolls_back: str | None = None
+    continues: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,8 @@ async def begin_on(tx: Transaction, thread: Thread, ask: RunRequest, cache: Wind
     window = [spot.entry for spot in found.spots]
     here = await _run_here(tx, before, window, moved=thread.tip != left)
     closing = await closing_of(tx, window, before, run_id, by=ask.user_id, why=superseded())
+    if before is not None and here is not None and here.id == before.id and before.status == "running" and not again:
+        closing += [reply] if (reply := await interrupted_of(tx, before)) is not None else []
     asked = again.seq if again else thread.entry_count + len(closing) + 1
     continued = await _continued_before(tx, again) if again else _continued(here, ask)
     plan = _plan(ask, run_id, continued, asked)
@@ -290,9 +294,13 @@ def _plan(ask: RunRequest, run_id: str, continued: Run | None, asked: int) -> Ne
 
 
 def _continued(before: Run | None, ask: RunRequest) -> Run | None:
-    """Return the run that "continue" continues: only an unfinished one can be."""
-    goes_on = before is not None and before.status != "finished" and asks_to_continue(ask.question)
-    return before if goes_on else None
+    """Return the run that the message continues: an unfinished one, or with a mere "yes" one whose pause has asked
+    whether to go on. A client's own word (`continues`) is before the wording."""
+    if before is None or before.status == "finished":
+        return None
+    asked = before.status == "paused" and before.outcome.get("reason") == "max_steps"
+    says_so = asks_to_continue(ask.question) or (asked and agrees(ask.question))
+    return before if (says_so if ask.continues is None else ask.continues) else None
 
 
 async def _continued_before(tx: Transaction, again: Entry) -> Run | None:

@@ -144,6 +144,13 @@ class Encoder:
         end = self._close()
         return [*end, agui.CustomEvent(name=WITHDRAWN, value={"messageId": withdrawn})] if end else []
 
+    def _leave(self, data: Mapping[str, Any]) -> list[agui.BaseEvent]:
+        """End the text of a run that ended early. It stays where it is part of the conversation."""
+        if self._text_id is None or self._text_id != data.get("message_id") or not data.get("unfinished"):
+            return self._withdraw()
+        closed, self._text_id = self._text_id, None
+        return [agui.TextMessageEndEvent(message_id=closed, metadata={NOTE: {"interrupted": True}})]
+
     def _whole(self, message_id: str, text: str) -> list[agui.BaseEvent]:
         """The complete answer, without what was streamed of it already."""
         if not text:
@@ -219,8 +226,12 @@ class Encoder:
         reason = str(event.data.get("reason", ""))
         summary = str(event.data.get("summary", ""))
         if reason != "max_steps":
-            # Stopped from outside: there is no interrupt, and unfinished text is withdrawn.
-            return [*self._close_steps(), *self._withdraw(), self._end(event, agui.RunFinishedCancelledOutcome())]
+            # Stopped from outside: there is no interrupt.
+            return [
+                *self._close_steps(),
+                *self._leave(event.data),
+                self._end(event, agui.RunFinishedCancelledOutcome()),
+            ]
         asks = agui.Interrupt(id=event.run_id, reason="longthread:max_steps", message=event.data.get("hint"))
         outcome = agui.RunFinishedInterruptOutcome(interrupts=[asks])
         return [*self._close_steps(), *self._whole(_message_id(event), summary), self._end(event, outcome)]
@@ -234,7 +245,7 @@ class Encoder:
             usage=self._usage(event.data),
             metadata={NOTE: {"status": "failed", **data}},
         )
-        return [*self._close_steps(), *self._withdraw(), failed]
+        return [*self._close_steps(), *self._leave(event.data), failed]
 
     def _end(self, event: Event, outcome: Any) -> agui.RunFinishedEvent:
         return agui.RunFinishedEvent(

@@ -10,6 +10,7 @@ from longthread.context.forks import ended_with, last_run_of
 from longthread.model.approval import Approval
 from longthread.model.entry import Entry, ToolCall
 from longthread.model.fold import PARSE_ERROR, observation_of
+from longthread.model.interrupted import INTERRUPTED
 from longthread.model.run import Run, Step
 from longthread.model.thread import Thread
 from longthread.runs.process import may_be_alive
@@ -38,7 +39,7 @@ from longthread.store.run_end import RunContent, ended_runs
 
 _CHUNK = 100
 """Entries that are read at a time."""
-_SHOWN = frozenset({"question", "answer", "summary"})
+_SHOWN = frozenset({"question", "answer", "summary", INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True)

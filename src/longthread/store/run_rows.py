@@ -16,7 +16,7 @@ from longthread.store.decoding import decoder
 from longthread.store.driver import Row
 from longthread.store.encoding import dump
 
-SAID = ("answer", "summary")
+SAID = ("answer", "summary", "unfinished")
 """Outcome keys that hold the final entry's text. They are stored as None, as is the entry's id, `message_id`."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from longthread.errors import LeaseLost, RunInProgress, RunNotFound, ThreadNotFound
 from longthread.model.entry import Entry
-from longthread.model.event import Event, EventType, Mark, unfinished_text
+from longthread.model.event import Event, EventType, Mark, unfinished_reply
 from longthread.model.run import AgentRun, Answers, Protocol, Run, RunStatus, ShownStatus, Step, StepKind, StepStatus
 from longthread.store import leases, log
 from longthread.store.decoding import Decoding
@@ -175,11 +175,12 @@ async def end(
     return await end_run(tx, about, outcome, held.marks, said=said, event=event)
 
 
-async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any]) -> None:
-    """End a run as paused that nobody executes. The caller has locked the thread and seen that."""
+async def call_off(tx: Transaction, run: Run, outcome: Mapping[str, Any], said: Entry | None = None) -> None:
+    """End a run as paused that nobody executes. The caller has locked the thread and seen that; `said` is the entry of
+    what it was writing."""
     live = await one(tx, "select_live_run", thread_id=run.thread_id)
     assert live is not None and live["id"] == run.id
-    await _pause(tx, live, outcome)
+    await _pause(tx, live, outcome, said)
 
 
 async def find_run(tx: Transaction, thread_id: str, run_id: str) -> Run | None:
@@ -474,13 +475,14 @@ async def _clear(tx: Transaction, thread_id: str, alive: IsAlive) -> None:
     await _pause(tx, live, {"reason": "superseded" if run.status == "waiting" else "interrupted"})
 
 
-async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any]) -> None:
+async def _pause(tx: Transaction, live: Row, outcome: Mapping[str, Any], said: Entry | None = None) -> None:
     run = run_of({**live, "asked": None})
     events = await events_after(tx, run.thread_id, run.id, 0, limit=_ENDLESS)
-    if unfinished := unfinished_text(events):  # its process had no time to say so
-        outcome = {**outcome, "unfinished": unfinished}
+    unfinished, message_id = unfinished_reply(events)
+    if unfinished:  # its process had no time to say so
+        outcome = {**outcome, "unfinished": unfinished, "message_id": message_id}
     last = await last_event(tx, run.thread_id, run.id)
-    await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), event=last + 1)
+    await end_run(tx, replace(run, status="paused"), outcome, marks_of(live), said=said, event=last + 1)
 
 
 async def _live_steps(

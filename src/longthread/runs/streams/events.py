@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from longthread.model.approval import Approval
-from longthread.model.entry import Entry
+from longthread.model.entry import Draft, Entry
 from longthread.model.event import Event, EventType, Mark
 from longthread.model.run import Run, RunStatus
 from longthread.runs.streams.hub import Hub, RunPlace
 from longthread.runs.streams.teller import Teller
-from longthread.store import approvals, runs
+from longthread.store import approvals, log, runs
 from longthread.store.driver import Driver, Transaction
 from longthread.store.event_view import BEGUN, events_of_run
 from longthread.store.runs import Lease, LeaseCheck
@@ -108,9 +108,11 @@ class EventStream:
         self._unsaved.append(piece)
         self._teller.want(self)
 
-    def text_of(self, message_id: str) -> str:
-        """Return what was published of a reply that has not come, without what was withdrawn."""
-        return "".join(piece.text for piece in self._pieces) if message_id == self._message_id else ""
+    @property
+    def unfinished(self) -> tuple[str, str]:
+        """Return what was published of a reply that has not come, without what was withdrawn, and the reply's id. Of
+        several attempts it is the last that said something."""
+        return "".join(piece.text for piece in self._pieces), self._message_id or ""
 
     async def withdraw_text(self, message_id: str) -> None:
         """Withdraw the published text of a reply: it was thinking. The event of the reply corrects it."""
@@ -200,12 +202,15 @@ class EventStream:
         outcome: Mapping[str, Any],
         *,
         said: Entry | None = None,
+        left: Draft | None = None,
         also: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> None:
         """End the run and its stream in one transaction, with `also`. `said` is the entry with the answer or the
-        summary."""
+        summary, `left` what was interrupted."""
         async with self.writing() as (tx, held):
             await self.flush_with(tx)
+            if left is not None:
+                [said] = await log.append(tx, self.lease.thread_id, [left], tip=held.tip, size=held.size, goes_on=True)
             self.add(await runs.end(tx, self.lease, status, outcome, said=said, event=self.number(), held=held))
             if also is not None:
                 await also(tx)

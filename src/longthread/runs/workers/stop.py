@@ -13,6 +13,7 @@ from longthread.model.run import Run, start_of
 from longthread.model.thread import Thread
 from longthread.runs.approvals import called_off
 from longthread.runs.close_calls import closing_of
+from longthread.runs.interrupted import interrupted_of
 from longthread.runs.process import may_be_alive
 from longthread.runs.progress import stopped_outcome
 from longthread.store import log, runs
@@ -52,10 +53,12 @@ async def end_stopped(tx: Transaction, run: Run, window: Sequence[Entry], *, tip
     """End a stopped run that nobody executes, with a result for each open call. The caller has locked its thread, which
     has this `tip` and `size`; `window` are the thread's entries from the run's question on, or more."""
     drafts = await closing_of(tx, window, run, run.id, by=by, why=called_off())
+    left = await interrupted_of(tx, run) if run.status == "running" else None
+    drafts += [left] if left is not None else []
     added = await log.append(tx, run.thread_id, drafts, tip=tip, size=size)
     first = start_of(window, run) or 0
     own = [spot.message for spot in spots_of([*window[first:], *added])]
-    await runs.call_off(tx, run, stopped_outcome(run.question, own))
+    await runs.call_off(tx, run, stopped_outcome(run.question, own), added[-1] if left is not None else None)
     await stop_answers(tx, run, by=by)
 
 
@@ -72,4 +75,8 @@ async def fail_run(store: Driver, lease: Lease, outcome: Mapping[str, Any]) -> N
     async with store.writing() as tx:
         held = await runs.check(tx, lease)
         last = await runs.last_event(tx, lease.thread_id, lease.run_id)
-        await runs.end(tx, lease, "failed", outcome, event=last + 1, held=held)
+        run, said = await runs.find_run(tx, lease.thread_id, lease.run_id), None
+        if run is not None and (left := await interrupted_of(tx, run)) is not None:
+            [said] = await log.append(tx, lease.thread_id, [left], tip=held.tip, size=held.size, goes_on=True)
+            outcome = {**outcome, "unfinished": left.text, "message_id": left.id}
+        await runs.end(tx, lease, "failed", outcome, said=said, event=last + 1, held=held)

@@ -244,7 +244,7 @@ class RunContract(Contract):
         async with store.reading() as tx:
             run = await runs.find_run(tx, "t", "r1")
         assert run is not None
-        assert (run.status, run.outcome) == ("paused", {"reason": "stopped", "unfinished": "第1第2"})
+        assert (run.status, run.outcome) == ("paused", {"reason": "stopped", "unfinished": "第1第2", "message_id": "m"})
 
     async def test_text_of_many_runs_is_stored_together_where_its_lease_is_held(self, store: Driver) -> None:
         first = await begun(store)

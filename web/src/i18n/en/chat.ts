@@ -76,7 +76,7 @@ export const chat = {
   "chat.interrupted": "Interrupted: the process that worked on this ended. Finished steps are kept, and do not run again.",
   "chat.paused": "{n, plural, one {Paused after # step.} other {Paused after # steps.}} What was found so far is above.",
   "chat.stopped": "Stopped. What was done is kept.",
-  "chat.unfinished": "Not finished. It is not part of the conversation: the model does not see this text.",
+  "chat.unfinished": "Not finished. The model sees this text, and that it was interrupted; Continue goes on from it.",
   "chat.superseded": "Not approved: another question was asked instead.",
   "chat.queueLabel": "Questions that wait",
   "chat.nextBegins": "Stopped. The question that waited is next.",

@@ -76,7 +76,7 @@ export const chat: Record<keyof typeof en, string> = {
   "chat.interrupted": "已中断：执行它的进程不在了。已完成的部分会保留，不会重复执行。",
   "chat.paused": "在 {n} 步后暂停，目前的发现见上文。",
   "chat.stopped": "已停止，已完成的部分会保留。",
-  "chat.unfinished": "没有写完。它不属于对话：模型看不到这段文字。",
+  "chat.unfinished": "没有写完。模型能看到这段文字，也知道它中断了；点“继续”会从这里接着写。",
   "chat.superseded": "未批准：已提出了别的问题。",
   "chat.queueLabel": "排队的问题",
   "chat.nextBegins": "已停止，接下来回答排队的问题。",

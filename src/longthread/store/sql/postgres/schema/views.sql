@@ -83,7 +83,7 @@ SELECT t.id AS thread_id, t.user_id, t.title, CAST(t.created_at AS TIMESTAMPTZ) 
     told AS (
         SELECT seq, role, text, kind FROM line
         WHERE role = 'user' OR role = 'assistant' AND (
-            kind IN ('answer', 'summary')
+            kind IN ('answer', 'summary', 'interrupted')
             -- An assistant's text beside calls is the thought that led to them.
             OR kind IS NULL AND text <> '' AND coalesce(json_array_length(tool_calls), 0) = 0)
     ),

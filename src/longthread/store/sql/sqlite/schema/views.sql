@@ -45,7 +45,7 @@ SELECT t.id AS thread_id, t.user_id, t.title, t.created_at, t.updated_at, t.tool
                NULL AS action, NULL AS args, NULL AS thought,
                -- An assistant's text beside calls is the thought that led to them.
                role = 'user' OR role = 'assistant' AND (
-                   coalesce(json_extract(note, '$.kind') IN ('answer', 'summary'), FALSE)
+                   coalesce(json_extract(note, '$.kind') IN ('answer', 'summary', 'interrupted'), FALSE)
                    OR json_extract(note, '$.kind') IS NULL AND text <> '' AND json_array_length(tool_calls) = 0) AS told
         FROM line
         UNION ALL
