@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longthread.model.continue_request import asks_to_continue
+from longthread.model.continue_request import agrees, asks_to_continue
 
 WISHES = """
 继续|请继续|继续吧|继续执行|好的，继续|接着来|接着|好的，请继续执行。|继续！|嗯，继续吧|可以，继续
@@ -45,3 +45,23 @@ def test_a_wish_to_go_on(text: str) -> None:
 @pytest.mark.parametrize("text", ["", " ", *each(QUESTIONS), "continue " * 99])
 def test_a_question_of_its_own(text: str) -> None:
     assert not asks_to_continue(text)
+
+
+YES = """
+yes|Yes!|yes please|ok|OK.|okay, thanks|sure|ｏｋ
+是|是的|好的|好的。|好|嗯|可以|行|当然|好的，谢谢|好吧|没问题
+"""
+NOT_YES = """
+no|不|不是|不行|不好|是否|好多|行业|yes, by country|好的，按国家
+ok computer|how|请|谢谢|please|1|是什么
+"""
+
+
+@pytest.mark.parametrize("text", each(YES))
+def test_a_mere_yes(text: str) -> None:
+    assert agrees(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", *each(NOT_YES)])
+def test_what_is_more_or_less_than_yes(text: str) -> None:
+    assert not agrees(text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from longthread.model.continue_request import asks_to_continue
+from longthread.model.continue_request import agrees, asks_to_continue
 from longthread.view.items import BARE_ARGS
 
 _KNOWLEDGE = re.compile(r"```json longthread-knowledge\s*\n(.*?)\n```", re.DOTALL)
@@ -75,7 +75,7 @@ def turns_of(messages: Sequence[Utterance]) -> list[DemoTurn]:
     waiting: dict[str, DemoCall] = {}
     order: list[str] = []
     for message in messages:
-        if message.role == "user" and not (turns and asks_to_continue(message.text)):
+        if message.role == "user" and not (turns and (asks_to_continue(message.text) or agrees(message.text))):
             turns.append(DemoTurn(message.text))
         elif message.role == "assistant" and turns:
             turns[-1].answer = "" if message.calls else message.text

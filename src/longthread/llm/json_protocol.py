@@ -16,6 +16,7 @@ from longthread.llm.sql_reply import plain, sql_of
 from longthread.llm.text_calls import as_calls, final_answer, is_marked, label_free, sign_of_call, written_calls
 from longthread.messages.json_objects import decode, scan
 from longthread.messages.message import Message
+from longthread.model.fold import PARSE_ERROR
 from longthread.model.thinking import split_thinking
 from longthread.tools.tool import Observation, Tool
 
@@ -232,8 +233,9 @@ def parse_error_observation(raw: str, reason: str, tools: Sequence[Tool]) -> Obs
         raw = f"{raw[:RAW_LIMIT]}… ({len(raw):,} characters)"
     return {
         "ok": False,
+        "error_type": PARSE_ERROR,  # its name in document 001
         "error": {
-            "type": "json_parse_error",
+            "type": PARSE_ERROR,
             "message": f"The reply was neither a call nor an answer, so nothing was done. {reason}",
             "raw_response": raw,
             "expected": _expected(tools),

@@ -35,7 +35,7 @@ def outcome_of(context: RunContext) -> tuple[RunStatus, dict[str, Any]]:
             return "paused", {"reason": "max_steps", "summary": text, "hint": hint, **shared}
     count = malformed_in_a_row(context.window.own)
     error = JsonParseFailed(count=count, other="native" if context.protocol == "json" else "json")
-    return "failed", {"error": error.described(), **shared}
+    return "failed", {"error": error.described(), "error_type": error.code, **shared}
 
 
 def _queries(spots: Sequence[WindowMessage]) -> Iterator[CitedQuery]:

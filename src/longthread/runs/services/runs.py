@@ -75,6 +75,7 @@ class _Put:
     place: ClientBranch | Fork | None
     key: QuestionKey | None
     when_busy: WhenBusy | None = None
+    continues: bool | None = None
 
 
 class Runs:
@@ -149,6 +150,7 @@ class Runs:
         max_steps: int | None = None,
         agent: str | None = None,
         key: QuestionKey | None = None,
+        continues: bool | None = None,
     ) -> RunHandle | QueuedQuestion:
         """As `ask`, but a question that cannot begin now waits in the queue until a server begins it: the user or this
         process has as many runs as they may, or the thread is busy.
@@ -157,6 +159,8 @@ class Runs:
             when_busy: what becomes of a question while the thread's run is under way. `reject`: it is refused.
                 `enqueue`: it waits for its turn. `interrupt`: it stops the run, and is the next one. `rollback`: the
                 same, and the run with its question is left as another branch.
+            continues: whether the message goes on with the thread's unfinished run; None: its wording says so, as does
+                that of a question that waits.
 
         Raises:
             QueueFull: the user's queue is.
@@ -164,7 +168,7 @@ class Runs:
             RunInProgress: `reject`, and the thread's run is being executed.
             and what `ask` raises.
         """
-        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, None, None, key, when_busy)
+        put = _Put(thread_id, user_id, source, model, protocol, max_steps, agent, None, None, key, when_busy, continues)
         begun = await self._put(question, put)
         if isinstance(begun, QueuedQuestion):
             self.slots.queued = True
@@ -382,6 +386,7 @@ class Runs:
                 caller=caller,
                 place=put.place,
                 key=put.key,
+                continues=put.continues,
             )
             cache, worker = self._services.window_cache, self._services.worker
             if put.when_busy is None:

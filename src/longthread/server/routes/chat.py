@@ -81,13 +81,18 @@ class Options(BaseModel):
 
 
 class QuestionBody(Options):
-    """A question. Without a `thread_id` it begins a conversation."""
+    """A question. Without a `thread_id` it begins a conversation; with one it always sees what was said there.
+
+    `continue_conversation` (document 001): whether it goes on with the conversation's unfinished run. By default its
+    wording says so, such as "continue" or "继续".
+    """
 
     question: Words
     thread_id: PlainText | None = Field(default=None, min_length=1, max_length=1000)
     protocol: Protocol = "auto"
     agent: PlainText | None = Field(default=None, min_length=1, max_length=100)
     when_busy: WhenBusy = "reject"
+    continue_conversation: bool | None = None
 
 
 @router.post(
@@ -221,6 +226,7 @@ async def _begin(
             agent=body.agent,
             user_id=user,
             key=key,
+            continues=body.continue_conversation,
         )
 
 
