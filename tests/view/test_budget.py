@@ -37,3 +37,10 @@ def test_known_facts_get_a_part_of_what_is_left() -> None:
     assert extra_budget(8_000, 1_600) == 800
     assert extra_budget(8_000, 2 * LEAST) == LEAST
     assert extra_budget(8_000, 2 * LEAST - 1) == extra_budget(8_000, -900) == 0
+
+
+def test_a_large_window_leaves_more_room_for_the_reply() -> None:
+    reserves = [reply_reserve(window, output=2_000, fixed=1_000) for window in (16_000, 32_000, 64_000, 128_000, 10**6)]
+    assert reserves == [2_000, 2_000, 8_000, 16_000, 16_000]
+    assert message_budget(128_000, output=2_000, fixed=4_200) == 95_000, "document 004 §4.1"
+    assert reply_reserve(128_000, output=30_000, fixed=1_000) == 30_000, "LLM_MAX_TOKENS may ask for more"

@@ -8,6 +8,8 @@ SAFETY = 0.10
 """Share of the window left free for estimation errors (document 004 §4.1)."""
 LEAST = 256
 """The least tokens for messages: a question and one result."""
+LARGE_WINDOW, LARGE_REPLY = 64_000, 16_000
+"""Tokens of a window from which on more is reserved for the reply, and the most of that (document 004 §4.1)."""
 LEAST_REPLY = 256
 """The least tokens for the reply."""
 EXTRA_SHARE = 0.3
@@ -20,9 +22,10 @@ def message_budget(window: int, *, output: int, fixed: int, least: int = LEAST) 
 
 
 def reply_reserve(window: int, *, output: int, fixed: int, least: int = LEAST) -> int:
-    """Tokens for the reply: `output`, at most a quarter of the window; less, down to `LEAST_REPLY`, if the messages
-    would have less than `least`."""
-    usual = min(output, window // 4)
+    """Tokens for the reply: `output`, or in a large window an eighth of it, up to `LARGE_REPLY`, if that is more; at
+    most a quarter of the window. Less, down to `LEAST_REPLY`, if the messages would have less than `least`."""
+    large = min(LARGE_REPLY, window // 8) if window >= LARGE_WINDOW else 0
+    usual = min(max(output, large), window // 4)
     return max(min(usual, _free(window) - fixed - least), min(usual, LEAST_REPLY))
 
 
