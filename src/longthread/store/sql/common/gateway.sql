@@ -114,10 +114,10 @@ UPDATE thread_clients SET owner = :owner WHERE thread_id = :thread_id;
 DELETE FROM gateway_nodes WHERE thread = (SELECT number FROM threads WHERE id = :thread_id);
 
 -- name: select_gateway_salt
-SELECT salt FROM gateway_salt WHERE id = 1;
+SELECT salt FROM gateway_salt WHERE id = 'owners';
 
 -- name: insert_gateway_salt
-INSERT INTO gateway_salt (id, salt) VALUES (1, :salt) ON CONFLICT (id) DO NOTHING;
+INSERT INTO gateway_salt (id, salt) VALUES ('owners', :salt) ON CONFLICT (id) DO NOTHING;
 
 -- name: select_gateway_client
 SELECT t.client, count(*) AS calls FROM thread_clients t JOIN gateway_calls c ON c.thread_id = t.thread_id

@@ -579,9 +579,9 @@ CREATE TABLE thread_clients (
 
 CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
 
--- What owners are hashed with: random, in hexadecimal.
+-- What owners are hashed with: random, in hexadecimal. `id` is `owners`.
 CREATE TABLE gateway_salt (
-    id   BIGINT PRIMARY KEY CHECK (id = 1),
+    id   TEXT PRIMARY KEY NOT NULL,
     salt TEXT NOT NULL
 );
 

@@ -61,6 +61,6 @@ CREATE TRIGGER memories_outlive BEFORE DELETE ON threads FOR EACH ROW EXECUTE FU
 ALTER TABLE thread_clients ADD COLUMN owner TEXT COLLATE "C";
 CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
 CREATE TABLE gateway_salt (
-    id   BIGINT PRIMARY KEY CHECK (id = 1),
+    id   TEXT COLLATE "C" PRIMARY KEY NOT NULL,
     salt TEXT COLLATE "C" NOT NULL
 );

@@ -117,6 +117,6 @@ END;
 ALTER TABLE thread_clients ADD COLUMN owner TEXT;
 CREATE INDEX thread_clients_unowned ON thread_clients (thread_id) WHERE owner IS NULL;
 CREATE TABLE gateway_salt (
-    id   INTEGER PRIMARY KEY CHECK (id = 1),
+    id   TEXT PRIMARY KEY NOT NULL,
     salt TEXT NOT NULL
 );
