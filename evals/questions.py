@@ -179,7 +179,8 @@ async def ask_all(args: argparse.Namespace) -> tuple[list[Outcome], dict[str, st
     skipped: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), args.data.resolve())
-        settings = Settings.load(data_dir=Path(folder), database=Path(folder) / "conversations.db")
+        home = Path(folder) / "home"  # what lies beside the conversations is never a source
+        settings = Settings.load(data_dir=home, database=home / "conversations.db")
         async with Analyst.open(settings) as analyst:
             for name in args.sets or SETS:
                 path = Path(name) if name.endswith(".jsonl") else HERE / "questions" / f"{name}.jsonl"

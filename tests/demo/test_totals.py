@@ -163,6 +163,13 @@ async def test_a_name_that_two_tables_have_alike_is_asked_back(ask_book: Talk, q
     assert question == "target by region" or ("`Sales.Region`" in answer and "`Targets.Region`" in answer)
 
 
+async def test_a_follow_up_stays_with_its_table(ask_book: Talk) -> None:
+    conversation = await ask_book(["North", "South", "East"])
+    await conversation.ask("total revenue")
+    answer = await conversation.ask("and by region?")
+    assert sorted(conversation.rows) == _ALL, answer
+
+
 @pytest.mark.parametrize(
     ("question", "is_said"),
     [("total amount", True), ("total amount of products with amount over 15", True),

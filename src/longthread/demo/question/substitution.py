@@ -38,6 +38,7 @@ def _rivals(r: QuestionReading, plan: QueryPlan, sense: Sense, taken: Sense) -> 
     """Whether a column is meant as well as the one taken, or better: called exactly so, or alike and of its kind."""
     if sense.ref.table != taken.ref.table:
         says_table = any(field.ref.column and field.ref != taken.ref for field in plan.fields())
+        says_table |= r.previous is not None and r.previous.table == plan.table  # `and by city?`
         alone = not (r.anchors() or says_table) and r.schema.tables[sense.ref.table].kind == "table"
         same = sense.score == taken.score >= _EXACT and not r.foreign(taken.ref)
         return alone and same and not _linked(r, sense, taken)
