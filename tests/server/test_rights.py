@@ -31,8 +31,10 @@ OPERATIONS = {
     ("GET", "/api/info"): TELLS,
     ("GET", "/api/agents"): OPEN,
     ("GET", "/api/conversations"): OPEN,
+    ("POST", "/api/conversations"): NAMES,
     ("PATCH", "/api/conversations/{thread_id}"): OPEN,
     ("DELETE", "/api/conversations/{thread_id}"): OPEN,
+    ("POST", "/api/conversations/{thread_id}/messages"): OPEN,
     ("PATCH", "/api/conversations/{thread_id}/messages/{message_id}"): OPEN,
     ("POST", "/api/conversations/{thread_id}/restore"): OPEN,
     ("POST", "/api/conversations/{thread_id}/stop"): OPEN,
@@ -207,6 +209,7 @@ def _asks(**named: str) -> dict[str, Any]:
 FILE, MODEL = {"source": "/etc/passwd.csv"}, {"model": "vllm:any"}
 REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("POST", "/api/chat"): [(_asks(**FILE), "source_not_allowed"), (_asks(**MODEL), "model_not_allowed")],
+    ("POST", "/api/conversations"): [(FILE, "source_not_allowed")],
     ("POST", "/api/conversations/{thread_id}/resume"): [(FILE, "source_not_allowed"), (MODEL, "model_not_allowed")],
     ("POST", "/api/conversations/{thread_id}/messages/{message_id}/edit"): [
         (_asks(**FILE), "source_not_allowed"),

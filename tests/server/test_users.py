@@ -10,6 +10,7 @@ pytestmark = pytest.mark.one_backend
 
 BODIES: dict[str, dict[str, Any]] = {
     "/api/conversations/{thread_id}": {"label": "Mine now"},
+    "/api/conversations/{thread_id}/messages": {"role": "user", "content": "Mine?"},
     "/api/conversations/{thread_id}/messages/{message_id}": {"metadata": {"mine": True}},
     "/api/conversations/{thread_id}/messages/{message_id}/edit": {"question": "Mine?"},
     "/api/conversations/{thread_id}/steps/{index}/edit": {"sql": "SELECT 1"},

@@ -26,6 +26,13 @@ class QuestionTooLong(InvalidInput):
     limit: str
 
 
+class MessageTooLong(InvalidInput):
+    message = """The message has {size} characters with its calls, and the limit is {limit}. Shorten it, or raise
+    LONGTHREAD_MAX_QUESTION."""
+    size: str
+    limit: str
+
+
 class SourceMissing(InvalidInput):
     message = "There is no source to ask. Give one with --source, or try --source demo."
 

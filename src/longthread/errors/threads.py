@@ -27,6 +27,20 @@ class EntryNotFound(LongthreadError, exit_code=2):
     entry: int | str
 
 
+class MessageTaken(LongthreadError, exit_code=2):
+    message = """Thread {thread} has another message with the id {entry}, and a message does not change. Give another
+    id, or none. To say something else in its place, append it behind the same parent."""
+    thread: str
+    entry: str
+
+
+class CallNotOpen(LongthreadError, exit_code=2):
+    message = """Thread {thread} has no call {call} that waits for its result at this place. Append the assistant's
+    message with its tool_calls first, and the results right behind it, each once."""
+    thread: str
+    call: str
+
+
 class NotAQuestion(LongthreadError, exit_code=2):
     message = """Entry {entry} of thread {thread} is no question, and answers none. Only questions can be edited, or
     answered again."""

@@ -16,6 +16,10 @@ Archived = Literal["exclude", "include", "only"]
 ARCHIVED: tuple[Archived, ...] = get_args(Archived)
 
 
+SessionStatus = Literal["active", "paused", "completed", "failed"]
+"""Document 002's status of a thread."""
+
+
 @dataclass(frozen=True, slots=True)
 class Thread:
     """A thread's metadata. `tip` is the seq of the active branch's last entry, or 0; `first_seq` the first that

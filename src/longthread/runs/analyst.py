@@ -47,7 +47,7 @@ class Analyst:
     """The services on one store. Safe to share between tasks; close it when done.
 
     Attributes:
-        threads: finds, reads and deletes threads.
+        threads: begins, finds, reads, changes and deletes threads, and adds messages to them without a run.
         deletions: deletes threads so that it can be undone for a while.
         runs: asks, resumes and stops.
         queue: questions that wait for their turn.
@@ -86,8 +86,8 @@ class Analyst:
             self.worker,
             jobs,
         )
-        self.threads = Threads(store, cache, self.worker)
-        self.sources = Sources(store, settings, self.threads)
+        self.sources = Sources(store, settings)
+        self.threads = Threads(services, self.sources)
         self.keys = ProviderKeys(store, settings)
         self.runs = Runs(services, self.threads, self.sources, models, self.keys)
         self.deletions = ThreadDeletions(services, self.threads, self.runs)

@@ -11,6 +11,7 @@ from longthread.model.approval import Outcome
 from longthread.model.entry import Role
 from longthread.model.manifest import How, Why
 from longthread.model.run import Protocol, ShownStatus, StepStatus
+from longthread.model.thread import SessionStatus
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 JsonObject = dict[str, Any]
@@ -61,9 +62,9 @@ class Match(TypedDict):
 
 
 class ConversationView(Attributes):
-    """A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are
-    the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place
-    that a search found."""
+    """A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `sessionStatus` that
+    of document 002, which can be set. `waitingBelow` are the conversations below it with calls that wait, `queued` is
+    how many questions wait in it, `match` is the place that a search found."""
 
     id: str
     label: str
@@ -74,6 +75,7 @@ class ConversationView(Attributes):
     parentId: str | None
     messageCount: int
     status: ShownStatus | None
+    sessionStatus: SessionStatus
     waitingBelow: list[str]
     queued: int
     match: NotRequired[Match]

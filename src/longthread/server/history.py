@@ -109,6 +109,13 @@ async def history_of(tx: Transaction, thread: Thread, last: Run | None, *, limit
     }
 
 
+async def message_json(tx: Transaction, thread: Thread, entry: Entry) -> MessageView:
+    """One message of a thread's active branch, as its history has it."""
+    forks = await forks_of(tx, thread, [entry], {entry.seq: entry}, await last_run_of(tx, thread))
+    noted = await attributes.message_metadata(tx, thread.id, first=entry.seq, last=entry.seq)
+    return _message(entry, noted.get(entry.seq, {}), forks)
+
+
 def attributes_json(thread: Thread) -> Attributes:
     """A thread's tags, metadata, expiry and archive."""
     return {

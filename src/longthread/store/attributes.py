@@ -1,15 +1,15 @@
-"""Tags, metadata, expiry and archive of threads (documents 000, 002, 003). Changing them is no activity, and changes no
-entry."""
+"""Tags, metadata, expiry, archive and status of threads (documents 000, 002, 003). Changing them is no activity, and
+changes no entry."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from longthread.errors import InvalidInput
-from longthread.model.thread import Thread
+from longthread.model.thread import SessionStatus, Thread
 from longthread.store import log
 from longthread.store.decoding import Decoding
 from longthread.store.driver import Transaction
@@ -88,6 +88,19 @@ async def set_archived(tx: Transaction, thread_id: str, archived: bool, *, user_
     if archived == (thread.archived_at is not None):
         return thread
     return await _set(tx, thread_id, user_id, "archive_thread", archived_at=log.now() if archived else None)
+
+
+async def set_status(tx: Transaction, thread_id: str, status: SessionStatus, *, user_id: str) -> None:
+    """Set a user's thread's status, as an `UPDATE` of the documented `sessions` does: it holds until the last run
+    stands otherwise, or another one begins. Raises `ThreadNotFound`."""
+    await _owned(tx, thread_id, user_id)
+    await tx.run("update_session_status", id=thread_id, user_id=user_id, status=status)
+
+
+async def statuses(tx: Transaction, thread_ids: Sequence[str]) -> dict[str, SessionStatus]:
+    """Return document 002's status of each thread, by thread. The caller checks access."""
+    rows = await tx.fetch("select_session_statuses", threads=dump(list(thread_ids)))
+    return {row["id"]: row["status"] for row in rows}
 
 
 async def _owned(tx: Transaction, thread_id: str, user_id: str) -> Thread:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound
+from longthread.errors import EntryNotFound, ThreadConflict, ThreadNotFound, ThreadTaken
 from longthread.model.entry import Draft, Entry
 from longthread.model.payload import SENT_ID
 from longthread.model.thread import ARCHIVED, Archived, Thread
@@ -63,6 +63,14 @@ async def create_thread(
     if parent is not None:
         await tx.later("set_parent", id=thread_id, parent=parent)
     return await find_thread(tx, thread_id, user_id=user_id)
+
+
+async def begin_thread(tx: Transaction, thread_id: str, *, user_id: str, title: str | None, source: str | None) -> None:
+    """Create a thread and lock it until the transaction ends. Raises `ThreadTaken` if there is one with this id, also
+    of another user."""
+    if not await tx.run("insert_thread", id=thread_id, user_id=user_id, title=title, source=source, now=now()):
+        raise ThreadTaken(thread=thread_id)
+    await position(tx, thread_id)
 
 
 async def find_thread(tx: Transaction, thread_id: str, *, user_id: str) -> Thread:

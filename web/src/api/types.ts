@@ -50,7 +50,7 @@ export interface Match {
   message: string | null;
 }
 
-/** A conversation of the list. `agent` is null for the analyst, `status` that of the last run. `waitingBelow` are the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place that a search found. */
+/** A conversation of the list. `agent` is null for the analyst, `status` that of the last run, `sessionStatus` that of document 002, which can be set. `waitingBelow` are the conversations below it with calls that wait, `queued` is how many questions wait in it, `match` is the place that a search found. */
 export interface ConversationView extends Attributes {
   id: string;
   label: string;
@@ -61,6 +61,7 @@ export interface ConversationView extends Attributes {
   parentId: string | null;
   messageCount: number;
   status: ShownStatus | null;
+  sessionStatus: "active" | "paused" | "completed" | "failed";
   waitingBelow: string[];
   queued: number;
   match?: Match;

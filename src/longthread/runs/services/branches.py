@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from longthread.context.forks import Fork, question_of
-from longthread.errors import NotSupported, RunInProgress, RunWaiting
+from longthread.errors import NotSupported
 from longthread.model.entry import Entry
 from longthread.model.thread import Thread
 from longthread.runs.handle import RunHandle
 from longthread.runs.services.runs import Runs
-from longthread.runs.services.shared import RunServices
+from longthread.runs.services.shared import RunServices, expect_idle
 from longthread.runs.services.sources import Sources
 from longthread.store import branches, checkpoints, log, runs
 from longthread.store.driver import Transaction
@@ -85,7 +85,7 @@ class ThreadBranches:
             await log.position(tx, thread_id)
             thread = await log.find_thread(tx, thread_id, user_id=user_id)
             entry = await log.find_entry(tx, thread_id, entry_id)
-            await _expect_idle(tx, thread_id)
+            await expect_idle(tx, thread_id)
             if await checkpoints.namespaces(tx, thread_id):
                 raise NotSupported(what="Another branch", reason="the application chooses it, by its checkpoints.")
             tip = await branches.choose(tx, thread, entry.seq)
@@ -121,11 +121,3 @@ async def _source_of(tx: Transaction, thread: Thread, entry: Entry) -> str | Non
         return None
     run = await runs.find_run(tx, thread.id, entry.run_id)
     return None if run is None or run.source == thread.source else run.source
-
-
-async def _expect_idle(tx: Transaction, thread_id: str) -> None:
-    """Raise RunInProgress if the thread's last run has not ended: what it writes goes to the active branch."""
-    last = await runs.last_run(tx, thread_id)
-    if last is not None and last.status in {"running", "waiting"}:
-        kind = RunWaiting if last.status == "waiting" else RunInProgress
-        raise kind(thread=thread_id, run=last.id)

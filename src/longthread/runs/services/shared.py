@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from longthread.context.window_cache import WindowCache
+from longthread.errors import RunInProgress, RunWaiting
 from longthread.llm.context_windows import ContextWindows
 from longthread.memory.memories import Memories
 from longthread.memory.pruner import Pruner
@@ -13,7 +14,8 @@ from longthread.runs.streams.hub import Hub
 from longthread.runs.streams.teller import Teller
 from longthread.runs.workers.worker import RunWorker
 from longthread.settings import Settings
-from longthread.store.driver import Driver
+from longthread.store import runs
+from longthread.store.driver import Driver, Transaction
 from longthread.store.maintenance.jobs import JobClaims
 
 
@@ -33,3 +35,12 @@ class RunServices:
     worker: RunWorker
     jobs: JobClaims
     factors: dict[str, float] = field(default_factory=dict)
+
+
+async def expect_idle(tx: Transaction, thread_id: str) -> None:
+    """Raise RunInProgress if the thread's last run has not ended, RunWaiting if it waits for decisions: what it writes
+    goes to the active branch. The caller has locked the thread."""
+    last = await runs.last_run(tx, thread_id)
+    if last is not None and last.status in {"running", "waiting"}:
+        kind = RunWaiting if last.status == "waiting" else RunInProgress
+        raise kind(thread=thread_id, run=last.id)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from longthread.errors import InvalidInput, SourceMissing
+from longthread.errors import InvalidInput, SourceMissing, ThreadNotFound
 from longthread.model.thread import Thread
 from longthread.runs.delegation_scope import DelegationScope
-from longthread.runs.services.threads import Threads
 from longthread.settings import Settings
+from longthread.store import log
 from longthread.store.driver import Driver
 from longthread.tools.analysis.address import same_source
 from longthread.tools.analysis.source import Source
@@ -22,10 +22,9 @@ from longthread.tools.sources import Opener, RunSources
 class Sources:
     """Opens the sources of threads and runs."""
 
-    def __init__(self, store: Driver, settings: Settings, threads: Threads) -> None:
+    def __init__(self, store: Driver, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._threads = threads
         self._opener = Opener(settings)
         self._addresses: dict[str, str] = {}
         """Addresses with their passwords, as callers gave them."""
@@ -51,6 +50,17 @@ class Sources:
         if given is not None and address == given.strip():
             self._addresses[opened.spec] = address
         return opened
+
+    async def spec_of(self, role: AgentRole, spec: str, *, user_id: str) -> str:
+        """Open a source that a user gives an agent, and return it as a thread stores it: without its password.
+
+        Raises:
+            InvalidInput: the agent asks no source of its own.
+            SourceError: it cannot be opened.
+        """
+        _expect_uses_sources(role)
+        async with await self.open(spec, None, user_id=user_id) as source:
+            return source.spec
 
     async def fingerprint(self, spec: str, *, user_id: str) -> str:
         """Return the present fingerprint of a source that was opened before, by its `spec`. Raises SourceError."""
@@ -82,10 +92,9 @@ class Sources:
         self, role: AgentRole, spec: str | None, thread: Thread | str | None, user_id: str, scope: DelegationScope
     ) -> Source | None:
         """Return the given source, else the agent's, the calling agent's, the thread's or the settings'."""
-        uses_sources = role.asks_data or bool(role.sub_agents)
-        if spec is not None and not uses_sources:
-            raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")
-        if spec is None and uses_sources:
+        if spec is not None:
+            _expect_uses_sources(role)
+        elif _uses_sources(role):
             if role.source is not None:
                 return await self._opener.open(filled(role.source.address), user_id)
             if scope.source is not None:
@@ -99,9 +108,13 @@ class Sources:
         await self._opener.close()
 
     async def _find(self, thread_id: str, user_id: str) -> Thread | None:
-        if self._settings.source:
-            return await self._threads.find_existing(thread_id, user_id=user_id)
-        return await self._threads.find(thread_id, user_id=user_id)
+        try:
+            async with self._store.reading() as tx:
+                return await log.find_thread(tx, thread_id, user_id=user_id)
+        except ThreadNotFound:
+            if self._settings.source:
+                return None
+            raise
 
     async def with_password(self, spec: str) -> str:
         """Return a thread's source with the password that is given here, in the settings or in the catalog: no
@@ -110,3 +123,12 @@ class Sources:
         if configured is not None and same_source(spec, configured):
             return configured
         return self._addresses.get(spec) or await address_again(self._store, spec)
+
+
+def _uses_sources(role: AgentRole) -> bool:
+    return role.asks_data or bool(role.sub_agents)
+
+
+def _expect_uses_sources(role: AgentRole) -> None:
+    if not _uses_sources(role):
+        raise InvalidInput(reason=f"The agent {role.agent.name} asks no source of its own. Leave --source out.")

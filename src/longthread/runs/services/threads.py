@@ -1,34 +1,172 @@
-"""The threads of a store: find one, read its state, delete it."""
+"""The threads of a store: begin one, add to it, find it, read its state, change and delete it."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
-from longthread.context.window_cache import WindowCache
 from longthread.errors import ThreadNotFound
 from longthread.memory.background import Background
 from longthread.memory.forget import Forgotten, delete_thread, end_deletion
+from longthread.model.entry import Entry, Role, ToolCall
 from longthread.model.fold import state_of
 from longthread.model.ids import new_id
-from longthread.model.thread import Thread
-from longthread.runs.workers.worker import RunWorker
-from longthread.store import log, summaries
-from longthread.store.driver import Driver
+from longthread.model.thread import SessionStatus, Thread, title_of
+from longthread.runs.services.shared import RunServices, expect_idle
+from longthread.runs.services.sources import Sources
+from longthread.runs.thread_agent import role_for
+from longthread.runs.written import WrittenMessage, draft_of_written, result_of, stored_before
+from longthread.store import attributes, branches, log, summaries
+from longthread.store.index.recall import Scope
 from longthread.store.maintenance.scrub import scrub
 
 _logger = logging.getLogger(__name__)
 
 
 class Threads:
-    """Finds, reads and deletes threads."""
+    """Begins, finds, reads, changes and deletes threads, and adds messages to them without a run."""
 
-    def __init__(self, store: Driver, window_cache: WindowCache, worker: RunWorker) -> None:
-        self._store = store
-        self._worker = worker
-        self._window_cache = window_cache
+    def __init__(self, services: RunServices, sources: Sources) -> None:
+        self._store = services.store
+        self._services = services
+        self._sources = sources
         self._background = Background()
+
+    async def create(
+        self,
+        thread_id: str | None = None,
+        *,
+        user_id: str,
+        title: str | None = None,
+        agent: str | None = None,
+        source: str | None = None,
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Thread:
+        """Begin a thread before its first question.
+
+        Args:
+            thread_id: a new one by default.
+            agent: an agent of the catalog, by its name or id; by default the analyst.
+            source: what its questions ask, as `open_source` takes it, or the name of one in the catalog. It is opened.
+
+        Raises:
+            ThreadTaken: there is a thread with this id.
+            DefinitionNotFound: there is no such agent; AgentOff: it is switched off.
+            SourceError: the source cannot be opened.
+            InvalidInput: the agent asks no source, or the tags or the metadata are none.
+        """
+        role = await role_for(self._store, agent, None)
+        spec = await self._sources.spec_of(role, source, user_id=user_id) if source is not None else None
+        new = thread_id or new_id()
+        async with self._store.writing() as tx:
+            await log.begin_thread(tx, new, user_id=user_id, title=title, source=spec)
+            if not role.is_analyst:
+                await log.set_agent(tx, new, role.agent.id)
+            await attributes.set_tags(tx, new, tags, user_id=user_id)
+            thread = await attributes.set_metadata(tx, new, metadata or {}, user_id=user_id)
+        self._services.hub.list_changed(user_id)
+        return thread
+
+    async def append(
+        self,
+        thread_id: str,
+        role: Role,
+        text: str,
+        *,
+        user_id: str,
+        message_id: str | None = None,
+        parent_id: str | None = None,
+        tool_calls: Sequence[ToolCall] = (),
+        tool_call_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Add a message to a thread, and start no run. The next question sees it, and recall finds it. A first message
+        of a user gives an untitled thread its title.
+
+        Args:
+            message_id: a new one by default. A message that is there under it, and says the same, is returned.
+            parent_id: what it follows, by default the last message. Behind another one it begins a branch, which is
+                then the active one.
+            tool_calls: of an assistant.
+            tool_call_id: the call that a tool's message answers, of the assistant's message right before.
+            metadata: a note, which may change later.
+
+        Raises:
+            InvalidInput: the message is none, or too long (MessageTooLong).
+            MessageTaken: another message has the id.
+            CallNotOpen: it is a tool's result, and no call there waits for it.
+            RunInProgress: the thread's run has not ended; RunWaiting: it waits for decisions.
+            EntryNotFound: there is no such parent.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        message = WrittenMessage(role, text, message_id, tool_calls, tool_call_id)
+        draft = draft_of_written(message, most=self._services.settings.max_question)
+        async with self._store.writing() as tx:
+            await log.position(tx, thread_id)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+            before = None if parent_id is None else await log.find_entry(tx, thread_id, parent_id)
+            if (there := await stored_before(tx, thread, draft, before)) is not None:
+                return there
+            await expect_idle(tx, thread_id)
+            parent = thread.tip if before is None else before.seq
+            if draft.tool_call_id is not None:
+                draft = await result_of(tx, thread, draft, parent)
+            if parent != thread.tip:
+                await branches.leave(tx, thread, parent)
+            [entry] = await log.extend(tx, thread_id, [draft], parent=parent)
+            if metadata:
+                await attributes.set_message_metadata(tx, thread_id, entry.id, metadata, user_id=user_id)
+            if entry.role == "user" and thread.title is None:
+                await log.rename_thread(tx, thread_id, title_of(entry.text), user_id=user_id)
+        self._services.hub.list_changed(user_id)
+        self._services.recaller.keep_up(Scope(user_id, thread_id))
+        return entry
+
+    async def update(
+        self,
+        thread_id: str,
+        *,
+        user_id: str,
+        title: str | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        status: SessionStatus | None = None,
+        expires_at: datetime | Literal["never"] | None = None,
+        archived: bool | None = None,
+    ) -> Thread:
+        """Change what is noted about a thread, all or nothing; None: it stays. This is no activity.
+
+        Args:
+            tags: in the place of those there.
+            metadata: merged by key; None removes a key.
+            status: document 002's; it holds until the last run stands otherwise, or another one begins.
+
+        Raises:
+            InvalidInput: the tags, the metadata or the time are none.
+            ThreadNotFound: there is no such thread, or it is another user's.
+        """
+        async with self._store.writing() as tx:
+            await log.position(tx, thread_id)
+            if title is not None:
+                await log.rename_thread(tx, thread_id, title, user_id=user_id)
+            if tags is not None:
+                await attributes.set_tags(tx, thread_id, tags, user_id=user_id)
+            if metadata is not None:
+                await attributes.set_metadata(tx, thread_id, metadata, user_id=user_id)
+            if expires_at is not None:
+                until = None if expires_at == "never" else expires_at
+                await attributes.set_expiry(tx, thread_id, until, user_id=user_id)
+            if archived is not None:
+                await attributes.set_archived(tx, thread_id, archived, user_id=user_id)
+            if status is not None:
+                await attributes.set_status(tx, thread_id, status, user_id=user_id)
+            thread = await log.find_thread(tx, thread_id, user_id=user_id)
+        self._services.hub.list_changed(user_id)
+        return thread
 
     async def find(self, thread_id: str, *, user_id: str) -> Thread:
         """Return a thread's metadata.
@@ -77,8 +215,8 @@ class Threads:
 
     def _cleared(self, gone: Forgotten) -> Forgotten:
         for each in gone.ids:
-            self._worker.lose_thread(each)
-            self._window_cache.forget(each)
+            self._services.worker.lose_thread(each)
+            self._services.window_cache.forget(each)
 
         async def clear() -> None:
             for problem in await scrub(self._store, gone.tables):

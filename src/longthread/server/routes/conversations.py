@@ -1,4 +1,4 @@
-"""Conversations: listed, changed, stopped and deleted."""
+"""Conversations: begun, listed, changed, stopped and deleted."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from longthread.errors import (
+    AgentOff,
     CursorUnknown,
+    DefinitionNotFound,
     EntryNotFound,
     NothingToStop,
     RowDamaged,
+    SourceError,
     ThreadNotFound,
+    ThreadTaken,
 )
 from longthread.model.markdown import plain
 from longthread.model.memory import ANALYST
 from longthread.model.run import ShownStatus
-from longthread.model.thread import Archived, Thread
+from longthread.model.thread import Archived, SessionStatus, Thread
 from longthread.runs.process import may_be_alive
 from longthread.server.answers import (
     ConversationList,
@@ -30,7 +34,6 @@ from longthread.server.answers import (
     DeletionView,
     History,
     JsonObject,
-    MessageMetadata,
     StateView,
     Stopped,
 )
@@ -39,7 +42,7 @@ from longthread.server.fields import WHOLE, Flag, Name, PlainText, Time
 from longthread.server.history import attributes_json, history, run_json
 from longthread.server.openapi import problems
 from longthread.server.paths import PathSegment
-from longthread.server.state import Caller, Served, ServedDep
+from longthread.server.state import Caller, Rights, Served, ServedDep
 from longthread.store import approvals, attributes, catalog, listing, log, runs
 from longthread.store.driver import Transaction
 from longthread.store.questions import queue
@@ -54,6 +57,21 @@ _NEAR = 1_000
 
 
 Tag = Annotated[Name, Field(max_length=attributes.TAG_LENGTH)]
+Tags = Annotated[list[Tag], Field(max_length=attributes.MOST_TAGS)]
+Label = Annotated[Name, StringConstraints(strip_whitespace=True, max_length=200)]
+
+
+class NewConversation(BaseModel):
+    """A conversation before its first question. Without an `id` it gets one, without an `agent` it is the analyst's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Annotated[PlainText, Field(min_length=1, max_length=1000)] | None = None
+    title: Label | None = None
+    agent: Annotated[PlainText, Field(min_length=1, max_length=100)] | None = None
+    source: Annotated[PlainText, Field(min_length=1, max_length=4096)] | None = None
+    tags: Tags = []
+    metadata: JsonObject = {}
 
 
 class Changes(BaseModel):
@@ -65,9 +83,10 @@ class Changes(BaseModel):
         json_schema_extra={"minProperties": 1, "not": {"required": ["expires_at", "ttl_seconds"]}},
     )
 
-    label: Annotated[Name, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
-    tags: Annotated[list[Tag], Field(max_length=attributes.MOST_TAGS)] | None = None
+    label: Label | None = None
+    tags: Tags | None = None
     metadata: JsonObject | None = None
+    status: SessionStatus | None = None
     expires_at: Time | None = None
     ttl_seconds: Annotated[int, Field(ge=1, le=10**10), WHOLE] | None = None
     archived: Flag | None = None
@@ -75,18 +94,10 @@ class Changes(BaseModel):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("give at least one of label, tags, metadata, expires_at, ttl_seconds, archived")
+            raise ValueError("give at least one of label, tags, metadata, status, expires_at, ttl_seconds, archived")
         if {"expires_at", "ttl_seconds"} <= self.model_fields_set:
             raise ValueError("give expires_at or ttl_seconds, not both")
         return self
-
-
-class MessageChanges(BaseModel):
-    """Changes of a message's metadata; a null key is removed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    metadata: JsonObject
 
 
 @router.get("/conversations", responses=problems(ThreadNotFound, CursorUnknown, reads=True))
@@ -126,39 +137,46 @@ async def list_conversations(
     return {"conversations": items, "next_cursor": more, "damaged": list(damaged)}
 
 
+@router.post(
+    "/conversations",
+    status_code=201,
+    responses=problems(AgentOff, DefinitionNotFound, SourceError, ThreadTaken, body=True),
+)
+async def create(served: ServedDep, user: Caller, rights: Rights, body: NewConversation) -> ConversationView:
+    """Begin a conversation before its first question. An `id` makes this safe to send again: the second time it is
+    taken (409)."""
+    thread = await served.analyst.threads.create(
+        body.id,
+        user_id=user,
+        title=body.title,
+        agent=body.agent,
+        source=rights.source(body.source),
+        tags=body.tags,
+        metadata=body.metadata,
+    )
+    return await _view(served, thread, user)
+
+
 @router.patch("/conversations/{thread_id}", responses=problems(ThreadNotFound, body=True))
 async def change(served: ServedDep, user: Caller, thread_id: PathSegment, body: Changes) -> ConversationView:
-    """Give a conversation another label, tags, metadata, or a time when it expires; archive it, or bring it back."""
-    async with served.analyst.store.writing() as tx:
-        if body.label is not None:
-            await log.rename_thread(tx, thread_id, body.label, user_id=user)
-        if body.tags is not None:
-            await attributes.set_tags(tx, thread_id, body.tags, user_id=user)
-        if body.metadata is not None:
-            await attributes.set_metadata(tx, thread_id, body.metadata, user_id=user)
-        if body.ttl_seconds is not None:
-            until = datetime.now(UTC) + timedelta(seconds=body.ttl_seconds)
-            await attributes.set_expiry(tx, thread_id, until, user_id=user)
-        elif "expires_at" in body.model_fields_set:
-            await attributes.set_expiry(tx, thread_id, body.expires_at, user_id=user)
-        if body.archived is not None:
-            await attributes.set_archived(tx, thread_id, body.archived, user_id=user)
-        thread = await log.find_thread(tx, thread_id, user_id=user)
-        [item] = await _items(tx, [thread], user)
-    served.analyst.hub.list_changed(user)
-    return item
-
-
-@router.patch(
-    "/conversations/{thread_id}/messages/{message_id}", responses=problems(ThreadNotFound, EntryNotFound, body=True)
-)
-async def change_message(
-    served: ServedDep, user: Caller, thread_id: PathSegment, message_id: PathSegment, body: MessageChanges
-) -> MessageMetadata:
-    """Set metadata of a message; the message itself does not change."""
-    async with served.analyst.store.writing() as tx:
-        changed = await attributes.set_message_metadata(tx, thread_id, message_id, body.metadata, user_id=user)
-    return {"id": message_id, "thread_id": thread_id, "metadata": dict(changed)}
+    """Give a conversation another label, tags, metadata, status, or a time when it expires; archive it, or bring it
+    back. A status holds until the last run stands otherwise, or another one begins."""
+    expires: datetime | Literal["never"] | None = body.expires_at
+    if body.ttl_seconds is not None:
+        expires = datetime.now(UTC) + timedelta(seconds=body.ttl_seconds)
+    elif "expires_at" in body.model_fields_set and body.expires_at is None:
+        expires = "never"
+    thread = await served.analyst.threads.update(
+        thread_id,
+        user_id=user,
+        title=body.label,
+        tags=body.tags,
+        metadata=body.metadata,
+        status=body.status,
+        expires_at=expires,
+        archived=body.archived,
+    )
+    return await _view(served, thread, user)
 
 
 @router.delete(
@@ -239,20 +257,40 @@ async def _stop(served: Served, user: str, thread_id: str, run_id: str | None = 
         await served.analyst.runs.stop(thread_id, user_id=user, run_id=run_id)
 
 
+async def _view(served: Served, thread: Thread, user: str) -> ConversationView:
+    async with served.analyst.store.reading() as tx:
+        [item] = await _items(tx, [thread], user)
+        return item
+
+
 async def _items(tx: Transaction, threads: Sequence[Thread], user: str) -> list[ConversationView]:
     statuses = await listing.latest_runs(tx, threads, user_id=user, alive=may_be_alive)
     below = await approvals.below(tx, user_id=user)
-    queued = await queue.counts(tx, [thread.id for thread in threads])
+    ids = [thread.id for thread in threads]
+    queued, sessions = await queue.counts(tx, ids), await attributes.statuses(tx, ids)
     others = {thread.agent_id for thread in threads if thread.agent_id not in {None, ANALYST}}
     named = {each.definition.id: each.definition.name for each in await catalog.some(tx, "agent", ids=others)}
     return [
-        _item(thread, statuses.get(thread.id), below.get(thread.id, ()), queued.get(thread.id, 0), named)
+        _item(
+            thread,
+            named,
+            statuses.get(thread.id),
+            sessions.get(thread.id, "active"),
+            waiting_below=below.get(thread.id, ()),
+            queued=queued.get(thread.id, 0),
+        )
         for thread in threads
     ]
 
 
 def _item(
-    thread: Thread, status: ShownStatus | None, waiting_below: Sequence[str], queued: int, agents: Mapping[str, str]
+    thread: Thread,
+    agents: Mapping[str, str],
+    status: ShownStatus | None,
+    session_status: SessionStatus,
+    *,
+    waiting_below: Sequence[str],
+    queued: int,
 ) -> ConversationView:
     agent, noted = thread.agent_id, attributes_json(thread)
     return {
@@ -269,6 +307,7 @@ def _item(
         "expiresAt": noted["expiresAt"],
         "archivedAt": noted["archivedAt"],
         "status": status,
+        "sessionStatus": session_status,
         "waitingBelow": list(waiting_below),
         "queued": queued,
     }

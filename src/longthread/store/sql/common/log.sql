@@ -90,6 +90,12 @@ UPDATE threads SET expires_at = :expires_at WHERE id = :id AND user_id = :user_i
 -- name: archive_thread
 UPDATE threads SET archived_at = :archived_at WHERE id = :id AND user_id = :user_id;
 
+-- name: update_session_status
+UPDATE sessions SET status = :status WHERE id = :id AND user_id = :user_id;
+
+-- name: select_session_statuses
+SELECT id, status FROM sessions WHERE id AMONG_TEXTS[:threads];
+
 -- name: save_message_metadata
 INSERT INTO message_metadata (thread_id, seq, data) VALUES (:thread_id, :seq, :data)
 ON CONFLICT (thread_id, seq) DO UPDATE SET data = excluded.data;
