@@ -34,6 +34,8 @@ DOTENV = Path(".env")
 
 DEFAULT_USER = "default"
 """Who asks and decides where no user is named: nobody's name."""
+DATABASE, POSTGRES = "conversations.db", "postgres"
+"""What is in the data folder by default: the SQLite store, and the folder of the embedded server."""
 EMBEDDED = "embedded"
 """In the place of a store's address: a PostgreSQL that starts with Longthread."""
 POSTGRES_URLS = frozenset({"postgres", "postgresql", "postgresql+psycopg"})
@@ -59,7 +61,7 @@ def store_address(text: str, data_dir: Path) -> str:
         ValueError: `text` names no store.
     """
     if text == EMBEDDED:
-        return f"{EMBEDDED}:{data_dir / 'postgres'}"
+        return f"{EMBEDDED}:{data_dir / POSTGRES}"
     scheme, separator, rest = text.partition("://")
     if separator and scheme in _SQLITE_URLS:
         text = rest.removeprefix("/")
@@ -155,7 +157,7 @@ class Settings(BaseModel):
         lambda: platformdirs.user_data_path("longthread"), "LONGTHREAD_DATA_DIR", allowed="a folder"
     )
     database: StoreAddress = _setting(
-        lambda known: str(known["data_dir"] / "conversations.db"),
+        lambda known: str(known["data_dir"] / DATABASE),
         "LONGTHREAD_DATABASE_URL",
         "LONGTHREAD_DATABASE",
         "DATABASE_URL",

@@ -76,7 +76,7 @@ SPELLINGS: dict[str, Callable[[Path], str]] = {
     "a relative URL": lambda data: "sqlite:///../data/conversations.db",
     "a URL with options": lambda data: f"sqlite:///{data / 'conversations.db'}?mode=ro",
     "a URL of DuckDB": lambda data: f"duckdb:///{data / 'conversations.db'}",
-    "an encoding": lambda data: f"{data / 'mine.csv'}?encoding=utf-8",
+    "an encoding": lambda data: f"{data / 'conversations.db'}?encoding=utf-8",
     "a link": linked(Path.symlink_to, "conversations.db", "link.db"),
     "a link to the folder": lambda data: f"{_link(data)}/conversations.db",
     "another name of the file": linked(Path.hardlink_to, "conversations.db", "other.db"),
@@ -87,7 +87,7 @@ SPELLINGS: dict[str, Callable[[Path], str]] = {
     "the log": lambda data: str(data / "conversations.db-wal"),
     "the folder": str,
     "a folder in it": lambda data: str(data / "postgres" / "base"),
-    "a file in it": lambda data: str(data / "mine.csv"),
+    "the key": lambda data: str(data / "secret.key"),
     "a folder with a link": lambda data: str(Path(linked(Path.symlink_to, "secret.key", "f/k.csv")(data)).parent),
     "a folder with its file": lambda data: str(Path(linked(Path.hardlink_to, "secret.key", "f/k.csv")(data)).parent),
 }
@@ -125,7 +125,7 @@ async def test_a_store_elsewhere_is_none_either(data: Path, tmp_path: Path, end:
 async def test_what_users_have_is_asked(data: Path) -> None:
     Path("shop.csv").write_text(CSV)
     Path("twice.csv").hardlink_to("shop.csv")
-    for spec in (f"{data}/uploads/sources/1/sales.csv", "shop.csv", "twice.csv", ".", "demo"):
+    for spec in (f"{data}/uploads/sources/1/sales.csv", f"{data}/mine.csv", "shop.csv", "twice.csv", ".", "demo"):
         await opens(spec, settings_of(data))
     with closing(sqlite3.connect("shop.db")) as made:
         made.execute("CREATE TABLE t (a)")

@@ -32,7 +32,7 @@ _COUNTED = re.compile(r"(?:^|[\W_])\d{0,5}$|^[A-Za-z_.\-]*\d{0,5}$")
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class ReplyMaker:
     """Whose replies a request can take: an upstream's, of a model."""
 
     upstream: str
@@ -99,7 +99,7 @@ def _id_nodes(root: bytes, upstream: str, kin: str, visible: Iterable[Part]) -> 
     return [name_node(root, f"call\n{upstream}\n{kin}", each) for each in ids if not _COUNTED.search(each)]
 
 
-async def restored_by_call(tx: Transaction, asked: Asked, begin: int, asker: Asker, own: str) -> Asked | None:
+async def restored_by_call(tx: Transaction, asked: Asked, begin: int, asker: ReplyMaker, own: str) -> Asked | None:
     """Return a request with the hidden parts of each turn from visible part `begin` on that is in the log; None if that
     changes nothing. Of equal replies the `own` thread's comes first, and then the newest."""
     runs = _runs(asked, begin, asker)
@@ -124,7 +124,7 @@ async def restored_by_call(tx: Transaction, asked: Asked, begin: int, asker: Ask
     return with_hidden(asked, puts, drops) if puts else None
 
 
-def _runs(asked: Asked, begin: int, asker: Asker) -> list[list[_Turn]]:
+def _runs(asked: Asked, begin: int, asker: ReplyMaker) -> list[list[_Turn]]:
     """Return the turns of the model's. A run of several messages or items is one first, and then each of them."""
     indexed = asked.indexed
     numbered = ((at, indexed.parts[indexed.places[at]]) for at in range(begin, len(indexed.places)))
@@ -137,7 +137,7 @@ def _runs(asked: Asked, begin: int, asker: Asker) -> list[list[_Turn]]:
     return found
 
 
-def _turn(asked: Asked, asker: Asker, numbered: Sequence[tuple[int, Part]]) -> _Turn:
+def _turn(asked: Asked, asker: ReplyMaker, numbered: Sequence[tuple[int, Part]]) -> _Turn:
     parts = [part for _, part in numbered]
     root, upstream = asked.root, asker.upstream
     whole = frozenset(_whole_node(root, upstream, kin, parts) for kin in asker.kin)

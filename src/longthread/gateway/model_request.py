@@ -16,7 +16,7 @@ import aiohttp
 from longthread.errors import LongthreadError
 from longthread.gateway.asked import Asked
 from longthread.gateway.binding import binding_of
-from longthread.gateway.by_call import Asker, restored_by_call
+from longthread.gateway.by_call import ReplyMaker, restored_by_call
 from longthread.gateway.clients import client_of, named_thread
 from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
 from longthread.gateway.expand import expanded, names_state
@@ -180,7 +180,7 @@ class GatewayRequest:
         sent = self._sent
         if binding_of(sent.model) == "prefix" or not (always or self._takes_hidden):
             return
-        asker = Asker(sent.upstream, sent.family, sent.model)
+        asker = ReplyMaker(sent.upstream, sent.family, sent.model)
         asked = await restored_by_call(tx, sent.asked, begin, asker, place.thread_id)
         if asked is not None:
             put, gone = _changes(sent.asked.hidden, asked.hidden)

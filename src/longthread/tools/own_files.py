@@ -1,4 +1,4 @@
-"""The files of Longthread itself, to which no source leads: its store, and all that is in the data folder."""
+"""The files of Longthread itself, to which no source leads: its store, its key, and the data folder as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from longthread.settings import EMBEDDED, Settings
+from longthread.settings import DATABASE, EMBEDDED, POSTGRES, Settings
+from longthread.store.access.sealing import KEY_FILE
 
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """The ends of the names of a SQLite database's files."""
@@ -17,41 +18,40 @@ _Identity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """Folders and files, by what they are and not by their names, except for the folders `given` to users."""
+    """Folders and files, by what they are and not by their names.
+
+    All that is in one of the `folders` is Longthread's. A `place` is no source itself, but people keep files of their
+    own in it: what they upload, or a database beside the store.
+    """
 
     folders: tuple[Path, ...]
     files: tuple[Path, ...] = ()
-    given: tuple[Path, ...] = ()
+    places: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> OwnFiles:
-        """Those of these settings. What users upload lies in the data folder, and is theirs."""
+        """Return those of these settings."""
         kind, _, folder = settings.database.partition(":")
-        folders = [settings.data_dir, *([Path(folder)] if kind == EMBEDDED else [])]
-        files = [] if "://" in settings.database or kind == EMBEDDED else [Path(settings.database)]
-        beside = tuple(file.with_name(file.name + end) for file in files for end in _BESIDE)
-        return cls(tuple(folders), beside, (settings.data_dir / "uploads",))
+        data = settings.data_dir
+        stores = [data / DATABASE] if "://" in settings.database or kind == EMBEDDED else [Path(settings.database)]
+        beside = [file.with_name(file.name + end) for file in (*stores, data / DATABASE) for end in _BESIDE]
+        folders = [data / POSTGRES, *([Path(folder)] if kind == EMBEDDED else [])]
+        return cls(tuple(folders), (*beside, data / KEY_FILE), (data,))
 
     def holds(self, path: Path) -> bool:
         """Whether a path leads to one of them, by whatever name or link. Raises OSError: it leads nowhere."""
         found = path.stat()
-        if _identity(found) in _identities(self.files):
+        if _identity(found) in _identities((*self.files, *self.places)):
             return True
-        own, given = _identities(self.folders), _identities(self.given)
-        real = path.resolve()
-        for above in _identities((real, *real.parents)):
-            if above in given:
-                return False
-            if above in own:
-                return True
+        own, real = _identities(self.folders), path.resolve()
+        if any(above in own for above in _identities((real, *real.parents))):
+            return True
         # A file of several names may have one of them among ours.
         return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and self._has_link(_identity(found))
 
     def _has_link(self, wanted: _Identity) -> bool:
-        given = _identities(self.given)
         for top in self.folders:
-            for folder, below, names in os.walk(top):
-                below[:] = [each for each in below if not {*_identities([Path(folder, each)])} & {*given}]
+            for folder, _, names in os.walk(top):
                 if wanted in _identities(Path(folder, name) for name in names):
                     return True
         return False

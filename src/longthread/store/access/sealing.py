@@ -18,7 +18,7 @@ from longthread.settings import Settings
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-_FILE = "secret.key"
+KEY_FILE = "secret.key"
 _NONCE = 12
 """Bytes. AES-GCM wants each only once under a key: random ones do for four billion secrets."""
 _OTHERS = 0o077
@@ -35,7 +35,7 @@ class Sealer:
 
     def __init__(self, settings: Settings) -> None:
         self._given = settings.secret_key
-        self._path = settings.data_dir / _FILE
+        self._path = settings.data_dir / KEY_FILE
         self._key: bytes | None = None
 
     def seal(self, text: str, purpose: str) -> bytes:
@@ -86,7 +86,7 @@ class Sealer:
         if self._path.exists():
             return
         self._path.parent.mkdir(0o700, parents=True, exist_ok=True)
-        draft, secret = self._path.with_name(f"{_FILE}.{secrets.token_hex(4)}"), secrets.token_urlsafe(32)
+        draft, secret = self._path.with_name(f"{KEY_FILE}.{secrets.token_hex(4)}"), secrets.token_urlsafe(32)
         _exclusively(draft, secret)
         try:
             os.link(draft, self._path)

@@ -28,7 +28,7 @@ class PendingDeletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredThread:
     """A thread that was given back to its user. `with_memories`: what was remembered from it was to be deleted too."""
 
     user_id: str
@@ -58,7 +58,7 @@ async def begin(
     return PendingDeletion(thread_id, nobody, datetime.now(UTC) + timedelta(seconds=seconds))
 
 
-async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -> Restored:
+async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -> RestoredThread:
     """Give a thread back, with those below it. If the one above it is to be deleted itself, this one stands on its own
     from now on. Raises `ThreadNotFound` if it is not to be deleted, or another one's than `user_id`."""
     await log.lock(tx, thread_id)
@@ -72,7 +72,7 @@ async def undo(tx: Transaction, thread_id: str, *, user_id: str | None = None) -
     await tx.run("detach_from_deleted", id=thread_id)
     await tx.run("delete_pending_deletion", root=thread_id)
     await Job("deletion", thread_id).call_off(tx)
-    return Restored(owners.pop(), bool(found[0]["with_memories"]))
+    return RestoredThread(owners.pop(), bool(found[0]["with_memories"]))
 
 
 async def of_user(tx: Transaction, user_id: str) -> list[str]:

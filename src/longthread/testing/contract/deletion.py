@@ -15,7 +15,7 @@ from longthread.store.driver import Driver
 from longthread.store.index import recall
 from longthread.store.index.recall import Scope
 from longthread.store.maintenance import deletions, jobs
-from longthread.store.maintenance.deletions import Restored
+from longthread.store.maintenance.deletions import RestoredThread
 from longthread.store.maintenance.jobs import Job
 from longthread.store.queries import Sql
 from longthread.testing.contract.base import USER, Contract, position, rows_of, thread_with
@@ -77,7 +77,7 @@ class DeletionContract(Contract):
                 with pytest.raises(ThreadNotFound):
                     await deletions.undo(tx, thread_id, user_id=user)
         async with store.writing() as tx:
-            assert await deletions.undo(tx, "t", user_id=USER) == Restored(USER, with_memories=False)
+            assert await deletions.undo(tx, "t", user_id=USER) == RestoredThread(USER, with_memories=False)
             with pytest.raises(ThreadNotFound):
                 await deletions.undo(tx, "t", user_id=USER)
         assert (await found(store), await rows_of(store)) == (before, there)
@@ -120,7 +120,7 @@ class DeletionContract(Contract):
                     await deletions.begin(tx, thread_id, user_id=USER, seconds=60, with_memories=chosen)
                 if chosen != choice:
                     async with store.writing() as tx:
-                        assert await deletions.undo(tx, thread_id, user_id=USER) == Restored(USER, chosen)
+                        assert await deletions.undo(tx, thread_id, user_id=USER) == RestoredThread(USER, chosen)
             assert (await end_deletion(store, thread_id)).kept == (not choice)
         assert await contents(store) == ["it stays"]
 
