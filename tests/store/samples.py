@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from longthread.model.builtin import BUILTIN
 from longthread.model.entry import Draft, ToolCall
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
@@ -63,6 +64,9 @@ def value_of(table: StoreTable, column: StoreColumn, thread_id: str) -> Any:
     return {"text": words, "integer": 1, "real": 0.1, "bytes": f"\0{words}".encode()}[column.kind]
 
 
+_BUILTIN = {id_ for _, id_ in BUILTIN}
+
+
 async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
     """Make a thread that has a row in every table there is."""
     async with store.writing() as tx:
@@ -71,7 +75,7 @@ async def fill(store: Driver, thread_id: str, *, user_id: str = "u") -> None:
         await log.extend(tx, thread_id, drafts(["edited"], start=99), parent=3)
         tables = await read_tables(tx)
         for table in tables.all:
-            has_rows = [row async for row in read_rows(tx, table, thread_id)]
+            has_rows = [row async for row in read_rows(tx, table, thread_id) if row.get("id") not in _BUILTIN]
             if not has_rows:
                 await write_rows(tx, table, [sample_of(table, thread_id)])
 

@@ -169,14 +169,14 @@ def test_triggers_that_fire_for_their_own_changes_come_to_an_end(plain: Plain, s
         plain("PRAGMA recursive_triggers = ON")
     insert(plain, "skills", name="s", updated_at="2020-01-01T00:00:00+00:00")
     plain("UPDATE skills SET description = 'd'")
-    [(value,)] = plain("SELECT updated_at FROM skills")
+    [(value,)] = plain("SELECT updated_at FROM skills WHERE name = 's'")
     assert str(value) > "2021"
 
 
 def test_an_id_that_is_not_given_is_a_random_uuid(plain: Plain) -> None:
     for number in range(50):
         insert(plain, "skills", name=str(number))
-    ids = {uuid.UUID(str(value)) for (value,) in plain("SELECT id FROM skills")}
+    ids = {uuid.UUID(str(value)) for (value,) in plain("SELECT id FROM skills WHERE NOT is_builtin")}
     assert {(one.version, one.variant) for one in ids} == {(4, uuid.RFC_4122)}
     assert len(ids) == 50
 

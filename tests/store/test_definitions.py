@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from tests.store.conftest import Plain
 
-from longthread.model.builtin import ASSISTANT, BUILTIN
 from longthread.model.catalog import Body, Definition, Kind, Version
 from longthread.model.ids import new_id
-from longthread.model.memory import ANALYST
-from longthread.store import catalog, memories
+from longthread.store import catalog
 from longthread.store.driver import Driver
 
 BODIES: dict[Kind, Body] = {
@@ -110,39 +108,6 @@ async def test_versions_stay_when_a_definition_goes(store: Driver) -> None:
         assert await catalog.version(tx, "tool", made.id, 3) is None
         assert await catalog.deleted(tx) == [last]
     assert (first.body, first.by, last.body, last.at) == (made.body, "ada", None, at)
-
-
-async def test_built_in_ones_have_rows_only_where_other_rows_need_them(store: Driver, plain: Plain) -> None:
-    async with store.reading() as tx:
-        known = {(each.definition.kind, each.definition.id) for each in await catalog.definitions(tx)}
-    assert known == BUILTIN.keys()
-    assert plain("SELECT count(*) FROM agents") == [(0,)]
-    async with store.writing() as tx:
-        await memories.make_agent(tx, ANALYST)
-    assert plain("SELECT name FROM agents") == [("analyst",)]
-    assert plain("SELECT name, is_builtin FROM skills ORDER BY name") == [("data", True), ("memory", True)]
-    async with store.writing() as tx:
-        await catalog.put_builtins(tx)
-        await catalog.put_builtins(tx)
-    assert plain("SELECT name FROM agents ORDER BY name") == [("analyst",), ("assistant",)]
-
-
-async def test_rows_of_built_in_ones_say_what_the_code_says(store: Driver) -> None:
-    async with store.writing() as tx:
-        await catalog.put_builtins(tx)
-        rows = [
-            catalog._stored(row).definition
-            for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")
-        ]
-    assert {row.id for row in rows} >= {ANALYST, ASSISTANT}
-    for row in rows:
-        wanted = BUILTIN[row.kind, row.id]
-        assert (row.name, row.body, row.created_at, row.updated_at) == (
-            wanted.name,
-            wanted.body,
-            wanted.created_at,
-            wanted.updated_at,
-        )
 
 
 async def test_who_changed_what_is_forgotten_with_the_user(store: Driver) -> None:

@@ -1,6 +1,7 @@
 """The built-in definitions of every catalog: two agents, two skills, and their tools.
 
-To change one, increase its version and add a migration of its rows: all stores have equal ones.
+Agents and skills have rows, which are equal in all stores. To change one, increase `SCHEMA_VERSION`: the upgrade writes
+its row again.
 """
 
 from __future__ import annotations

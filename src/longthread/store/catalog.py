@@ -111,21 +111,6 @@ async def put(tx: Transaction, definition: Definition) -> None:
     await tx.run(f"put_{definition.kind}", id=definition.id, name=definition.name, now=now(), **columns)
 
 
-async def put_builtin(tx: Transaction, agent_id: str) -> None:
-    """Ensure that a built-in agent and its skills have rows, for foreign keys. They are identical in every store."""
-    agent = BUILTIN["agent", agent_id]
-    if await _insert(tx, agent):
-        for skill_id in agent.body["skills"]:
-            await _insert(tx, BUILTIN["skill", skill_id])
-
-
-async def put_builtins(tx: Transaction) -> None:
-    """Ensure that all built-in agents have rows."""
-    for kind, id_ in BUILTIN:
-        if kind == "agent":
-            await put_builtin(tx, id_)
-
-
 async def delete(tx: Transaction, kind: Kind, id_: str) -> None:
     """Delete a definition; an agent's conversations and memories go with it. `record` stores the deletion."""
     await tx.run(f"delete_{kind}", id=id_)
@@ -178,14 +163,6 @@ async def belongings(tx: Transaction, agent_id: str) -> Belongings:
 async def forget_maker(tx: Transaction, user_id: str) -> int:
     """Remove a user's name from the versions they made, and return how many. The bodies stay."""
     return await tx.run("forget_maker", user_id=user_id)
-
-
-async def _insert(tx: Transaction, definition: Definition) -> bool:
-    columns = _columns(definition.kind, definition.body)
-    assert definition.created_at is not None, "a built-in definition has a fixed time"
-    made = definition.created_at.isoformat(timespec="microseconds")
-    query = f"insert_builtin_{definition.kind}"
-    return await tx.run(query, id=definition.id, name=definition.name, now=made, **columns) > 0
 
 
 def _columns(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:

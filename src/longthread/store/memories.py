@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from longthread.errors import MemoryNotFound
-from longthread.model.builtin import BUILTIN
 from longthread.model.memory import Memory, MemorySource, MemoryType, Origin, Statement, Use, Used
-from longthread.store import catalog, log
+from longthread.store import log
 from longthread.store.decoding import decoder
 from longthread.store.driver import Row, Transaction, one
 
@@ -109,10 +108,7 @@ async def put_said(tx: Transaction, memory_id: str, said: str) -> None:
 
 async def make_agent(tx: Transaction, agent_id: str) -> None:
     """Ensure that this agent exists."""
-    if ("agent", agent_id) in BUILTIN:
-        await catalog.put_builtin(tx, agent_id)
-    else:
-        await tx.run("insert_memory_agent", id=agent_id)
+    await tx.run("insert_memory_agent", id=agent_id)
 
 
 async def any_of(tx: Transaction, user_id: str) -> bool:

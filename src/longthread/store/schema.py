@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
+from longthread.model.builtin import BUILTIN
+from longthread.model.catalog import Definition
 from longthread.model.memory import ANALYST
-from longthread.store.queries import spelled_out
+from longthread.store.encoding import dump
+from longthread.store.queries import queries, spelled_out
 
 _TEXT = re.compile(r"\b(?:TEXT(?:\[\])?|VARCHAR\(\d+\))")
 _VECTOR = re.compile(r"\bVECTOR\b(?:\(\d+\))?")
@@ -79,6 +83,7 @@ _SHORTHAND = {
 }
 """SQL that SQLite's triggers repeat: they have neither variables nor functions of ours."""
 _SHORT = re.compile(rf"\b({'|'.join(_SHORTHAND)})\[([^\[\]]*)\]")
+_PARAMETER = re.compile(r":(\w+)")
 _CHECKS = {
     "BOOLEAN": "{0} IN (FALSE, TRUE)",
     "JSONB": "json_valid({0})",
@@ -96,7 +101,7 @@ def schema(dialect: str, part: str) -> str:
     """
     own = _read(dialect, part)
     if part == "views":
-        return _spelled(own + _read(dialect, "writes"), dialect)
+        return _spelled(own + _read(dialect, "writes"), dialect) + _builtins(dialect)
     if part != "tables":
         return own
     tables = _read("common", part)
@@ -112,6 +117,30 @@ def _spelled(sql: str, dialect: str) -> str:
     while dialect == "sqlite" and _SHORT.search(sql):
         sql = _SHORT.sub(lambda word: _SHORTHAND[word[1]].format(*word[2].split("; ")), sql)
     return spelled_out(sql, dialect)
+
+
+def _builtins(dialect: str) -> str:
+    """Return what writes and keeps the rows of the built-in agents and skills."""
+    kept = [each for each in BUILTIN.values() if each.kind in ("agent", "skill")]
+    ids = ", ".join(_literal(each.id) for each in kept)
+    rows = "\n\n".join(_row(each, dialect) for each in kept)
+    return _read(dialect, "builtins").replace("BUILTIN_IDS", ids).replace("BUILTIN_ROWS;", rows)
+
+
+def _row(definition: Definition, dialect: str) -> str:
+    """Return the query that puts a built-in definition's row, with its values as literals."""
+    assert definition.created_at is not None, "a built-in definition has a fixed time"
+    at = definition.created_at.isoformat(timespec="microseconds")
+    values = {**definition.body, "id": definition.id, "name": definition.name, "at": at}
+    query = queries(dialect)[f"put_builtin_{definition.kind}"]
+    return _PARAMETER.sub(lambda parameter: _literal(values[parameter[1]]), query)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    text = value if isinstance(value, str) else dump(value)
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _column_of_sqlite(found: re.Match[str]) -> str:

@@ -94,7 +94,7 @@ async def test_document_002s_examples_apply_and_twice_is_once(catalog: Catalog, 
     assert research.tools[0].tool_id == (await catalog.tool("search_web")).id
     assert research.tools[0].default_params == {"limit": 5}
     assert (await catalog.tool("search_web")).description == "Search the web for information"
-    assert plain("SELECT count(*) FROM agents") == [(4,)], "with the built-in ones"
+    assert plain("SELECT count(*) FROM agents") == [(2 + 2,)], "with the built-in ones"
 
 
 async def test_the_order_of_definitions_is_free(catalog: Catalog) -> None:
@@ -128,7 +128,7 @@ async def test_a_dry_run_tells_the_same_and_writes_nothing(catalog: Catalog, pla
     told = await catalog.apply([agent(skills=["s"]), skill()], dry_run=True)
     assert said(told) == [("a", "created", 1), ("s", "created", 1)]
     assert await whole(catalog) == []
-    assert plain("SELECT count(*) FROM agents") == [(0,)]
+    assert plain("SELECT count(*) FROM agents") == [(2,)], "the built-in ones"
 
 
 async def test_all_or_nothing(catalog: Catalog) -> None:

@@ -267,8 +267,6 @@ class Catalog:
     async def _write(self, tx: Transaction, known: KnownCatalog, changes: Sequence[Change]) -> None:
         before = {(each.definition.kind, each.definition.id): each for each in known.stored}
         made = [change.definition for change in changes if change.action != "unchanged"]
-        if made:
-            await catalog_store.put_builtins(tx)
         for change in changes:
             definition = change.definition
             await _record_known(tx, before.get((definition.kind, definition.id)))

@@ -106,16 +106,24 @@ ORDER BY name;
 -- name: select_routes quick
 SELECT name, models, upstream, model FROM routes WHERE is_active ORDER BY name;
 
--- name: insert_builtin_agent
+-- name: put_builtin_agent
 INSERT INTO agents (id, name, description, system_prompt, config, skills, sub_agents, is_active, created_at, updated_at)
 VALUES (:id, :name, :description, :system_prompt, JSON[:config],
         TEXTS[:skills],
         TEXTS[:sub_agents],
-        FLAG[:is_active], STAMP[:now], STAMP[:now])
-ON CONFLICT (id) DO NOTHING;
+        FLAG[:is_active], STAMP[:at], STAMP[:at])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, system_prompt = excluded.system_prompt,
+    config = excluded.config, skills = excluded.skills, sub_agents = excluded.sub_agents, is_active = excluded.is_active,
+    created_at = excluded.created_at, updated_at = excluded.updated_at;
 
--- name: insert_builtin_skill
+-- name: put_builtin_skill
+-- Unless another program has a skill of this name, which stays.
 INSERT INTO skills (id, name, description, trigger_keywords, tools, config, is_builtin, created_at, updated_at)
-VALUES (:id, :name, :description, TEXTS[:trigger_keywords],
-        JSON[:tools], JSON[:config], TRUE, STAMP[:now], STAMP[:now])
-ON CONFLICT DO NOTHING;
+SELECT UUID[:id], :name, :description, TEXTS[:trigger_keywords],
+       JSON[:tools], JSON[:config], TRUE, STAMP[:at], STAMP[:at]
+WHERE NOT EXISTS (SELECT 1 FROM skills WHERE name = :name AND id <> UUID[:id])
+ON CONFLICT (id) DO UPDATE
+SET name = excluded.name, description = excluded.description, trigger_keywords = excluded.trigger_keywords,
+    tools = excluded.tools, config = excluded.config, is_builtin = excluded.is_builtin,
+    created_at = excluded.created_at, updated_at = excluded.updated_at;

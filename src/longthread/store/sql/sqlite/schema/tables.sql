@@ -44,18 +44,6 @@ BEGIN
 END;
 
 -- 'now' is one moment within a statement, so that a trigger that sets `updated_at` ends when it fires for its own change.
-CREATE TRIGGER agents_updated_at AFTER UPDATE ON agents
-WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
-BEGIN
-    UPDATE agents SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
-END;
-
-CREATE TRIGGER skills_updated_at AFTER UPDATE ON skills
-WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
-BEGIN
-    UPDATE skills SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now') WHERE id = NEW.id;
-END;
-
 CREATE TRIGGER tools_updated_at AFTER UPDATE ON tools
 WHEN NEW.updated_at IS NOT strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')
 BEGIN

@@ -1,0 +1,185 @@
+"""The built-in agents and skills have rows in every store, the same ones, that only an upgrade changes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.store.backends.test_migrations import rows_of_table
+from tests.store.conftest import Plain
+from tests.store.old import make_version_26
+
+from longthread.model.builtin import ASSISTANT, BUILTIN, DATA
+from longthread.model.memory import ANALYST
+from longthread.store import catalog, memories, schema
+from longthread.store.backends.migrate import SCHEMA_VERSION
+from longthread.store.driver import Driver
+from longthread.store.open import open_store
+from longthread.store.transfer.copy import copy_store
+
+ROWS = {kind: {id_ for of, id_ in BUILTIN if of == kind} for kind in ("agent", "skill")}
+LAST_CHANGE = (48, "219fe2cc1beb4197")
+"""The schema version that wrote today's rows, and their digest."""
+
+
+def expect_rows(address: str) -> None:
+    for kind, wanted in ROWS.items():
+        assert {str(row["id"]) for row in rows_of_table(address, f"{kind}s")} >= wanted
+    builtin = {str(row["id"]) for row in rows_of_table(address, "skills") if row["is_builtin"]}
+    assert builtin >= ROWS["skill"]
+
+
+async def test_a_new_store_has_them_and_they_are_listed_once(store: Driver, store_address: str) -> None:
+    expect_rows(store_address)
+    async with store.reading() as tx:
+        every = [(each.definition.kind, each.definition.id) for each in await catalog.definitions(tx)]
+        named = await catalog.some(tx, "agent", ids=[ANALYST], names=["analyst"])
+    assert sorted(every) == sorted(BUILTIN)
+    assert [(each.definition, each.recorded) for each in named] == [(BUILTIN["agent", ANALYST], True)]
+
+
+async def test_they_say_what_the_code_says(store: Driver) -> None:
+    async with store.reading() as tx:
+        rows = [
+            catalog._stored(row).definition
+            for row in await tx.fetch("select_definitions", kind=None, ids="[]", names="[]")
+        ]
+    assert {row.id for row in rows} == ROWS["agent"] | ROWS["skill"]
+    for row in rows:
+        wanted = BUILTIN[row.kind, row.id]
+        assert (row.name, row.body, row.created_at, row.updated_at) == (
+            wanted.name,
+            wanted.body,
+            wanted.created_at,
+            wanted.updated_at,
+        )
+
+
+@pytest.fixture
+def old_address(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The address of a store at version 26."""
+    path = str(tmp_path / "old.db")
+    return make_version_26(path if backend == "sqlite" else str(request.getfixturevalue("postgres_url")))
+
+
+def change_old(address: str, *statements: str) -> None:
+    if "://" not in address:
+        with closing(sqlite3.connect(address)) as file, file:
+            for sql in statements:
+                file.execute(sql)
+        return
+    with psycopg.connect(address, autocommit=True) as server:
+        for sql in statements:
+            server.execute(sql.encode())
+
+
+async def test_an_upgraded_store_has_them_and_what_another_program_made_of_them_goes(old_address: str) -> None:
+    change_old(
+        old_address,
+        f"DELETE FROM skills WHERE id = '{DATA}'",
+        "INSERT INTO skills (name) VALUES ('mine')",
+        f"DELETE FROM agents WHERE id = '{ASSISTANT}'",
+        f"INSERT INTO agents (id, name, system_prompt) VALUES ('{ASSISTANT}', 'theirs', 'Rhyme.')",
+    )
+    async with open_store(old_address):
+        pass
+    expect_rows(old_address)
+    [row] = [row for row in rows_of_table(old_address, "agents") if str(row["id"]) == ASSISTANT]
+    wanted = BUILTIN["agent", ASSISTANT]
+    assert (row["name"], row["system_prompt"]) == ("assistant", wanted.body["system_prompt"])
+    assert wanted.updated_at is not None
+    assert str(row["updated_at"]).startswith("2026-01-01"), "no trigger dates it"
+
+
+async def test_a_skill_of_another_program_keeps_its_name_in_an_upgrade(old_address: str) -> None:
+    change_old(
+        old_address,
+        f"DELETE FROM skills WHERE id = '{DATA}'",
+        "INSERT INTO skills (name, description) VALUES ('data', 'theirs')",
+    )
+    async with open_store(old_address):
+        pass
+    assert [row["description"] for row in rows_of_table(old_address, "skills") if row["name"] == "data"] == ["theirs"]
+
+
+async def test_a_newer_schema_writes_them_again(
+    store: Driver, store_address: str, plain: Plain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an upgrade runs last, as a Longthread with other definitions has it."""
+    newer = replace(BUILTIN["agent", ANALYST], body={**BUILTIN["agent", ANALYST].body, "description": "It's ; new."})
+    monkeypatch.setattr(schema, "BUILTIN", {**BUILTIN, ("agent", ANALYST): newer})
+    async with store.writing() as tx:
+        await memories.make_agent(tx, ANALYST)
+        plain_rows = plain("SELECT count(*) FROM agents")
+    script = schema._builtins(store.dialect)
+    if store.dialect == "sqlite":
+        with closing(sqlite3.connect(store_address)) as file:
+            file.executescript(script)
+    else:
+        with psycopg.connect(store_address, autocommit=True) as server:
+            server.execute(script.encode())
+    assert plain("SELECT count(*) FROM agents") == plain_rows
+    [(description, updated_at)] = plain("SELECT description, updated_at FROM agents WHERE name = 'analyst'")
+    assert (description, str(updated_at)[:10]) == ("It's ; new.", "2026-01-01")
+    plain("UPDATE agents SET description = 'theirs'")
+    assert plain("SELECT count(*) FROM agents WHERE description = 'theirs'") == [(0,)], "they are kept again"
+
+
+def test_who_changes_one_makes_a_schema_version() -> None:
+    written = "".join(schema._row(each, "sqlite") for each in BUILTIN.values() if each.kind in ROWS)
+    digest = hashlib.sha256(written.encode()).hexdigest()[:16]
+    assert digest == LAST_CHANGE[1], "increase SCHEMA_VERSION, so that every store gets the new row; then say so here"
+    assert LAST_CHANGE[0] <= SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("kind", ["agent", "skill"])
+@pytest.mark.parametrize("statement", ["UPDATE {}s SET description = 'theirs'", "DELETE FROM {}s"])
+async def test_a_statement_leaves_them_and_takes_the_others(plain: Plain, kind: str, statement: str) -> None:
+    prompt = {"agent": ("system_prompt", "'s'"), "skill": ("tools", "'[]'")}[kind]
+    for number in range(3):
+        plain(f"INSERT INTO {kind}s (name, {prompt[0]}) VALUES ('own {number}', {prompt[1]})")
+    builtin = f"SELECT * FROM {kind}s WHERE name NOT LIKE 'own%' ORDER BY name"
+    before = plain(builtin)
+    for where in ("", *(f" WHERE id = '{id_}'" for id_ in ROWS[kind])):
+        plain(statement.format(kind) + where)
+    assert plain(builtin) == before
+    assert len(before) == 2
+    own = plain(f"SELECT description FROM {kind}s WHERE name LIKE 'own%'")
+    assert own == ([] if statement.startswith("DELETE") else [("theirs",)] * 3)
+
+
+async def test_what_belongs_to_a_built_in_agent_stays_with_it(plain: Plain) -> None:
+    plain("INSERT INTO memories (agent_id, content) VALUES (?, 'c')", [ANALYST])
+    plain("DELETE FROM agents")
+    assert plain("SELECT content FROM memories") == [("c",)]
+
+
+@pytest.mark.parametrize("backend", ["postgres"])
+async def test_postgresql_says_what_to_do_instead(store: Driver, store_address: str) -> None:
+    said: list[str | None] = []
+    with psycopg.connect(store_address, autocommit=True) as server:
+        server.add_notice_handler(lambda notice: said.append(notice.message_primary))
+        server.execute("DELETE FROM agents WHERE name = 'analyst'")
+    assert said == ["agents: analyst is built in, and stays as it is; make one of your own"]
+
+
+async def test_a_copy_neither_carries_nor_refuses_them(store: Driver, other_address: str) -> None:
+    async with open_store(other_address) as other:
+        outcome = await copy_store(store, other, lambda *_: None)
+    assert (outcome.rows, outcome.refused) == (0, [])
+
+
+async def test_processes_that_open_a_store_at_once_write_them_once(store_address: str) -> None:
+    async def open_and_close() -> None:
+        async with open_store(store_address):
+            return
+
+    await asyncio.gather(*(open_and_close() for _ in range(3)))
+    for kind, wanted in ROWS.items():
+        assert sorted(str(row["id"]) for row in rows_of_table(store_address, f"{kind}s")) == sorted(wanted)
