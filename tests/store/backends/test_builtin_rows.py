@@ -175,6 +175,20 @@ async def test_a_copy_neither_carries_nor_refuses_them(store: Driver, other_addr
     assert (outcome.rows, outcome.refused) == (0, [])
 
 
+async def test_a_copy_names_a_skill_whose_name_is_taken_and_takes_the_rest(
+    store: Driver, plain: Plain, other_address: str
+) -> None:
+    """A skill of an upgraded store may have a built-in one's name."""
+    for name in ("own", "taken"):
+        plain("INSERT INTO skills (name) VALUES (?)", [name])
+    change_old(other_address, "INSERT INTO skills (name) VALUES ('taken')")
+    async with open_store(other_address) as other:
+        outcome = await copy_store(store, other, lambda *_: None)
+    [refused] = outcome.refused
+    assert "another one there is called taken; rename one of them" in refused.reason
+    assert {row["name"] for row in rows_of_table(other_address, "skills")} == {"data", "memory", "own", "taken"}
+
+
 async def test_processes_that_open_a_store_at_once_write_them_once(store_address: str) -> None:
     async def open_and_close() -> None:
         async with open_store(store_address):

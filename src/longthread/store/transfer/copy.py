@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from longthread.errors import NotStorable, RowDamaged, StoreError, ThreadNotFound, ValueRefused
 from longthread.store import incarnation, log
 from longthread.store.driver import Driver, Row, Transaction, one
+from longthread.store.queries import Sql
 from longthread.store.questions import queue
-from longthread.store.tables import RUNS, THREADS, Tables, read_tables
+from longthread.store.tables import RUNS, THREADS, StoreTable, Tables, read_tables
 from longthread.store.transfer.identity import refuse_same
 from longthread.store.transfer.rows import PAGE_BYTES, count_rows, key_of, read_rows, size_of, write_rows
 from longthread.store.transfer.threads import (
@@ -26,6 +27,8 @@ from longthread.store.transfer.threads import (
 )
 
 _NO_RUN = "its run is not there"
+_NAMED = frozenset({"skills", "tools", "sources", "upstreams", "routes"})
+"""Tables whose names are unique."""
 
 
 async def copy_store(
@@ -172,13 +175,22 @@ class _Copying:
             table, ready, refused = self.theirs[name], list[Row](), list[Refusal]()
             async with self.target.writing() as tx:
                 for row in rows:
-                    if RUNS not in table.needs or await self._has_run(tx, row):
-                        ready.append(row)
+                    if reason := await self._why_not(tx, table, row):
+                        refused.append(Refusal(" ".join([name, *map(str, key_of(table, row))]), reason))
                     else:
-                        refused.append(Refusal(" ".join([name, *map(str, key_of(table, row))]), _NO_RUN))
+                        ready.append(row)
                 await write_rows(tx, table, ready)
             self.outcome.rows += len(ready)
             self.outcome.refused += refused
+
+    async def _why_not(self, tx: Transaction, table: StoreTable, row: Row) -> str | None:
+        """Return why a row of a shared table cannot be written; None: it can."""
+        if RUNS in table.needs and not await self._has_run(tx, row):
+            return _NO_RUN
+        taken = Sql(f'SELECT 1 AS taken FROM "{table.name}" WHERE name = :name')
+        if table.name in _NAMED and await tx.fetch(taken, name=row["name"]):
+            return f"another one there is called {row['name']}; rename one of them, and copy again"
+        return None
 
     async def _has_run(self, tx: Transaction, row: Row) -> bool:
         """Return whether the run that a session's row refers to exists."""
