@@ -150,10 +150,10 @@ def test_openai_itself_gets_its_own_key_before_the_common_one() -> None:
 
 
 async def test_any_other_name_goes_to_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+    made: list[tuple[str, str]] = []
 
-    def fake(name: str) -> Any:
-        made.append(name)
+    def fake(name: str, provider: str) -> Any:
+        made.append((provider, name))
         return DeterministicFakeEmbedding(size=4)
 
     monkeypatch.setattr("longthread.llm.langchain.init_embeddings", fake)
@@ -161,7 +161,55 @@ async def test_any_other_name_goes_to_langchain(monkeypatch: pytest.MonkeyPatch)
     assert model is not None and (model.name, made) == ("huggingface:some/model", [])
     assert (await model.documents(["a", "b"])).shape == (2, 4)
     assert (await model.query("a")).shape == (4,)
-    assert made == ["huggingface:some/model"]
+    assert made == [("huggingface", "some/model")]
+
+
+@pytest.mark.parametrize("name", ["azure_openai:e", "Azure-OpenAI:e"])
+async def test_no_provider_of_langchains_gets_a_key_for_another(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class takes OPENAI_API_KEY from the environment, for whatever server it calls."""
+    with ProviderEmulator(embed=embed()) as azure:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai-only")
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", azure.base_url.removesuffix("/v1"))
+        monkeypatch.setenv("OPENAI_API_VERSION", "1")
+        settings = Settings(memory_embedding_model=name, openai_api_key=SecretStr("sk-for-openai-only"))
+        model = embedder_of(settings)
+        assert model is not None
+        with pytest.raises(EmbedderUnavailable, match="a key that was given for another provider"):
+            await model.query("a")
+        assert azure.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"memory_embedding_api_key": "sk-own"}, "sk-own"),
+        ({"google_api_key": "sk-google"}, "sk-google"),
+        ({"memory_embedding_api_key": "sk-own", "google_api_key": "sk-google"}, "sk-own"),
+        ({"memory_embedding_api_key": "sk-x", "memory_embedding_base_url": "http://x/v1", "google_api_key": "g"}, "g"),
+        ({"memory_embedding_api_key": "sk-x", "memory_embedding_base_url": "http://x/v1"}, None),
+        ({"openai_api_key": "sk-openai"}, None),
+    ],
+)
+async def test_a_provider_of_langchains_gets_its_own_key(
+    given: dict[str, str], sent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys: list[str | None] = []
+
+    def fake(name: str, *, provider: str, api_key: str | None = None) -> Any:
+        keys.append(api_key)
+        return DeterministicFakeEmbedding(size=4)
+
+    monkeypatch.setattr("longthread.llm.langchain.init_embeddings", fake)
+    secret = {name: SecretStr(value) if name.endswith("key") else value for name, value in given.items()}
+    model = embedder_of(Settings(memory_embedding_model="google_genai:e", **secret))  # type: ignore[arg-type]
+    assert model is not None
+    await model.query("a")
+    assert keys == [sent]
+
+
+def test_a_providers_name_may_be_in_capitals() -> None:
+    """Else OpenAI's package would be asked, with whatever address the environment names."""
+    assert isinstance(embedder_of(Settings(memory_embedding_model="OpenAI:e")), OpenAIEmbedder)
 
 
 async def test_a_provider_that_nobody_knows_is_told() -> None:

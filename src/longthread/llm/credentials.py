@@ -46,6 +46,13 @@ def embedding_key(settings: Settings) -> tuple[str, SecretStr | None]:
     return address, settings.memory_embedding_api_key or key_for(address, settings)
 
 
+def provider_embedding_key(provider: str, settings: Settings) -> SecretStr | None:
+    """Return the key for a provider's embedder. The embedder's own is the provider's, unless it was given for
+    MEMORY_EMBEDDING_BASE_URL."""
+    own = None if settings.memory_embedding_base_url else settings.memory_embedding_api_key
+    return own or key_for(address_of(provider, settings), settings)
+
+
 def _credentials(settings: Settings) -> Iterator[Credential]:
     """Yield the keys of the settings, with a base URL its own first, else those of vendors first."""
     common = _common(settings)

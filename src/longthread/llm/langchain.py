@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from langchain.chat_models import init_chat_model
-from langchain.embeddings import init_embeddings as init_embeddings
+from langchain.embeddings import init_embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 from pydantic import SecretStr
 
 from longthread.llm.chat import PLAIN, CallOptions, Chunk, ToolSpec
+from longthread.llm.credentials import keys_for_others
 from longthread.llm.failures import (
+    AuthenticationFailed,
     BadRequest,
     ConnectionBroken,
     ProviderError,
@@ -30,11 +34,13 @@ from longthread.llm.failures import (
     without_secrets,
 )
 from longthread.llm.http import Endpoint, typed
+from longthread.llm.providers import address_of
 from longthread.messages.chat_completions import tool_specs
 from longthread.messages.langchain import all_to_langchain, from_langchain
 from longthread.messages.message import Message
 from longthread.messages.reply import CallPieces, read_calls
 from longthread.messages.tool_calls import as_json
+from longthread.settings import Settings
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 """The fields of chat models for the most tokens of a reply."""
@@ -45,12 +51,44 @@ _ADDRESSES = (
 )
 """The fields of chat models for the address of their server."""
 _SILENT = frozenset({"thinking", "reasoning"})
+_Made = TypeVar("_Made")
 
 
-def langchain_model(model: str, provider: str, options: Mapping[str, Any]) -> LangChainModel:
-    """Return the model of this name from the provider's package. Raises ImportError: it is not installed; or
-    whatever its class raises."""
-    return LangChainModel(init_chat_model(model, model_provider=provider, **options))
+def langchain_model(
+    model: str, provider: str, options: Mapping[str, Any], key: SecretStr | None, settings: Settings
+) -> LangChainModel:
+    """Return the model of this name from the provider's package. Raises as `_with_own_key` does."""
+    make = partial(init_chat_model, model, model_provider=provider, **options)
+    return LangChainModel(_with_own_key(make, provider, key, settings))
+
+
+def langchain_embeddings(model: str, provider: str, key: SecretStr | None, settings: Settings) -> Embeddings:
+    """Return the embedding model of this name from the provider's package. Raises as `_with_own_key` does."""
+    return _with_own_key(partial(init_embeddings, model, provider=provider), provider, key, settings)
+
+
+def _with_own_key(make: Callable[..., _Made], provider: str, key: SecretStr | None, settings: Settings) -> _Made:
+    """Make a provider's model with its key. A class may look for keys in the environment: those of others stay unsent.
+
+    Raises:
+        ImportError: its package is not installed.
+        AuthenticationFailed: it has a key that was given for another provider.
+        Exception: whatever its class raises.
+    """
+    made = make() if key is None else make(api_key=key.get_secret_value())
+    own = set() if key is None else {key.get_secret_value()}
+    if _secrets_of(made) & (keys_for_others(address_of(provider, settings), settings) - own):
+        reason = f"It would send {provider} a key that was given for another provider: set a key of {provider}'s own."
+        raise AuthenticationFailed(reason)
+    return made
+
+
+def _secrets_of(made: object) -> set[str]:
+    """What an object of LangChain's holds as a secret, or as a plain text under the name of one: its key."""
+    held = {name: getattr(made, name, None) for name in getattr(type(made), "model_fields", ())}
+    told = {each.get_secret_value() for each in held.values() if isinstance(each, SecretStr)}
+    told |= {each for name, each in held.items() if isinstance(each, str) and names_secret(name)}
+    return {each.strip() for each in told}
 
 
 class LangChainModel:
@@ -91,11 +129,7 @@ class LangChainModel:
 
     @property
     def secrets(self) -> set[str]:
-        """What its class holds as a secret, or as a plain text under the name of one: its key."""
-        held = {name: getattr(self.langchain, name, None) for name in type(self.langchain).model_fields}
-        told = {each.get_secret_value() for each in held.values() if isinstance(each, SecretStr)}
-        told |= {each for name, each in held.items() if isinstance(each, str) and names_secret(name)}
-        return {each.strip() for each in told}
+        return _secrets_of(self.langchain)
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), options: CallOptions = PLAIN

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from longthread.errors import ModelUnavailable
 from longthread.extras import install_command
 from longthread.llm.chat import ChatModel
-from longthread.llm.credentials import key_for, keys_for_others
+from longthread.llm.credentials import key_for
 from longthread.llm.failures import BadRequest, ConnectionBroken, TimedOut, constructor_errors, first_line, status_of
 from longthread.llm.known import needs_responses, window_of
 from longthread.llm.providers import LOCAL_SERVERS, address_of, split_name
@@ -129,8 +129,6 @@ def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) 
 
 
 def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None, settings: Settings) -> ChatModel:
-    """Return a model of LangChain's. Its class may look for keys in the environment: those of others stay unsent."""
-
     def refused(error: Exception) -> ModelUnavailable:
         reason = _missing_package(provider, error) if isinstance(error, ImportError) else first_line(error)
         return ModelUnavailable(model=name, reason=reason)
@@ -138,11 +136,7 @@ def _langchain_model(name: str, provider: str, model: str, key: SecretStr | None
     with constructor_errors(refused):
         from longthread.llm.langchain import langchain_model
 
-        made = langchain_model(model, provider, _options(provider, key, settings))
-    if made.secrets & keys_for_others(address_of(provider, settings), settings):
-        reason = f"It would send {provider} a key that was given for another provider: set a key of {provider}'s own."
-        raise ModelUnavailable(model=name, reason=reason)
-    return made
+        return langchain_model(model, provider, _options(provider, settings), key, settings)
 
 
 def _missing_package(provider: str, error: ImportError) -> str:
@@ -229,7 +223,7 @@ def _said(error: BaseException) -> str:
     return f"{said.strip().rstrip('.')}." if isinstance(said, str) and said.strip() else first_line(error)
 
 
-def _options(provider: str, key: SecretStr | None, settings: Settings) -> dict[str, Any]:
+def _options(provider: str, settings: Settings) -> dict[str, Any]:
     options: dict[str, Any] = {"max_retries": 0, "timeout": settings.timeout}
     if settings.temperature is not None:
         options["temperature"] = settings.temperature
@@ -239,7 +233,7 @@ def _options(provider: str, key: SecretStr | None, settings: Settings) -> dict[s
     options[_MAX_TOKENS.get(provider, "max_tokens")] = settings.max_tokens
     if provider == "openai":
         options["base_url"] = address_of(provider, settings)  # else its package asks the environment
-    return options | ({"api_key": key.get_secret_value()} if key is not None else {})
+    return options
 
 
 def _key(name: str, provider: str, settings: Settings) -> SecretStr | None:
