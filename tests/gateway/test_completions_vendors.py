@@ -243,7 +243,7 @@ async def test_a_stream_is_kept_when_it_says_that_it_is_whole(
     async with store.reading() as tx:
         found = await calls.find_call(tx, thread_id, 1)
     assert found is not None
-    assert found.reply_seq == (2 if done or finish else None)
+    assert found.broken == ("" if done or finish else "provider")
 
 
 async def test_usage_comes_after_the_end_of_the_first_of_several_choices(

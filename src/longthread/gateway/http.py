@@ -7,6 +7,8 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import aiohttp
+
 Headers = Sequence[tuple[bytes, bytes]]
 """Names in lower case, with their values, in order."""
 
@@ -141,18 +143,37 @@ def _unzstd(body: bytes, most: int) -> bytes | None:
     return found
 
 
-class Decoder:
-    """Decodes a body's content encoding piece by piece. What it cannot decode it leaves as it is."""
+class ReplyTooLarge(aiohttp.ClientError):
+    """A provider's reply has more bytes than the gateway reads, decompressed."""
 
-    def __init__(self, encoding: str | None) -> None:
+    def __init__(self, limit: int) -> None:
+        size = f"{limit / 2**20:g} MB"
+        super().__init__(f"The reply has more than {size}, decompressed. LLM_MAX_REPLY_MB allows more.")
+
+
+class Decoder:
+    """Decodes a body's content encoding piece by piece. What it cannot decode it leaves as it is.
+
+    Calls raise ReplyTooLarge: it has more bytes than `limit`.
+    """
+
+    def __init__(self, encoding: str | None, limit: int) -> None:
+        self._limit = self._left = limit
         name = (encoding or "identity").strip().lower()
         self._inflate = zlib.decompressobj(47) if name in ("gzip", "x-gzip", "deflate") else None
 
     def __call__(self, data: bytes) -> bytes:
+        found = self._decoded(data)
+        self._left -= len(found)
+        if self._left < 0:
+            raise ReplyTooLarge(self._limit)
+        return found
+
+    def _decoded(self, data: bytes) -> bytes:
         if self._inflate is None:
             return data
         try:
-            return self._inflate.decompress(data)
+            return self._inflate.decompress(data, self._left + 1)
         except zlib.error:
             self._inflate = None
             return data

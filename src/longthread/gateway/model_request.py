@@ -20,12 +20,12 @@ from longthread.gateway.by_call import ReplyMaker, restored_by_call
 from longthread.gateway.clients import client_of, named_thread
 from longthread.gateway.dialects.dialect import Dialect, HiddenMissing, HiddenRefused, Reply
 from longthread.gateway.expand import expanded, names_state
-from longthread.gateway.http import Decoder, Incoming, Outgoing, for_client
+from longthread.gateway.http import Decoder, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.keep import Answered, SentRequest, keep
 from longthread.gateway.owners import Owners, threads_named
 from longthread.gateway.parts import Anchored
 from longthread.gateway.restore import edited, restored, with_stand_ins
-from longthread.gateway.sse import FinalEvent
+from longthread.gateway.sse import FinalEvent, whole_events
 from longthread.gateway.state import Expanded, StateUnknown, without_state
 from longthread.gateway.tree import NamedThread, Place, find_place, hidden_until
 from longthread.gateway.upstream import Connections, Upstream, UpstreamResponse, family_of
@@ -38,6 +38,8 @@ from longthread.store.gateway import GatewayCall
 _STREAM = "text/event-stream"
 _REFUSALS = frozenset({400, 404, 413, 422})
 """Statuses of refusals that hidden parts may have caused."""
+_CLIENT_LEFT = 499
+"""The status of a call whose client left before the provider answered."""
 _UNKNOWN = frozenset({400, 404})
 """Refusals of a provider that does not know an id any more."""
 
@@ -71,6 +73,8 @@ class Resources:
     owners: Owners
     strict: bool
     ttl: int | None
+    reply_limit: int
+    """Bytes of a reply, decompressed."""
     refused: set[tuple[str, int, str]] = field(default_factory=set)
     """Replies, by thread and call, whose hidden parts a provider refused behind another prompt or other tools, by them.
     After a restart it is asked once more."""
@@ -103,6 +107,7 @@ class GatewayRequest:
         self._original = self._whole = asked
         self._place: Place | None = None
         self._problem = ""
+        self._is_kept = False
         self._began = time.perf_counter()
         self._sent = SentRequest(
             asked,
@@ -130,6 +135,15 @@ class GatewayRequest:
             is_half = names_state(self._original) and not self._upstream.holds_state
             if self._shared.strict or is_half:
                 raise StoreFailed(str(error)) from error
+        try:
+            return await self._answered()
+        except asyncio.CancelledError:
+            if not self._is_kept:
+                with suppress(StoreFailed):
+                    await to_the_end(self._keep(None, _CLIENT_LEFT, broken="client"))
+            raise
+
+    async def _answered(self) -> Outgoing:
         response, refused = await self._first()
         if refused is None and response.status in _REFUSALS and self._sent.asked.nodes:
             response, refused = await self._again(response)
@@ -139,9 +153,9 @@ class GatewayRequest:
             ping = b"" if response.header("content-encoding") else self._dialect.ping
             headers = [*for_client(response.headers), *self._notes()]
             return Outgoing(response.status, headers, stream=self._streamed(response), ping=ping)
-        body = await response.read() if refused is None else refused
+        body = await self._body(response) if refused is None else refused
         if response.is_success and self._keeps:
-            await to_the_end(self._keep(self._read(body, response, streamed=False), response.status))
+            await to_the_end(self._keep(self._read(body, response), response.status))
         headers = [*for_client(response.headers), *self._notes(is_known=response.is_success)]
         return Outgoing(response.status, headers, body)
 
@@ -280,8 +294,8 @@ class GatewayRequest:
             response = await self._send(self._original)
             if response.status not in _UNKNOWN:
                 return response, None
-            body = await response.read()
-            if not _NOT_FOUND.search(_decoded(body, response)):
+            body = await self._body(response)
+            if not _NOT_FOUND.search(self._decoded(body, response)):
                 return response, body
         self._incoming = replace(self._incoming, headers=without_state(self._incoming.headers))
         return await self._send(self._sent.asked), None
@@ -295,9 +309,9 @@ class GatewayRequest:
 
         Return the answer, and its body if that was read: the first one's, if nothing else helps.
         """
-        body = await first.read()
+        body = await self._body(first)
         sent, gone = self._sent, list[Anchored]()
-        error = _decoded(body, first)
+        error = self._decoded(body, first)
         refusal = self._dialect.refusal(error)
         tries: list[SentRequest] = []
         missing = self._dialect.missing(error)
@@ -357,7 +371,10 @@ class GatewayRequest:
     async def _streamed(self, response: UpstreamResponse) -> AsyncGenerator[bytes]:
         """Yield a stream as it comes. Its final event waits until the reply is in the log."""
         encoding = response.header("content-encoding")
-        decode, hold = Decoder(encoding), FinalEvent(self._dialect.final, is_encoded=bool(encoding))
+        decode, hold = (
+            Decoder(encoding, self._shared.reply_limit),
+            FinalEvent(self._dialect.final, is_encoded=bool(encoding)),
+        )
         copy: list[bytes] = []
         try:
             try:
@@ -365,16 +382,15 @@ class GatewayRequest:
                     copy.append(decode(piece))
                     if shown := hold(piece, copy[-1]):
                         yield shown
-            except aiohttp.ClientError:
-                await self._keep(None, response.status)
+            except aiohttp.ClientError as error:
+                await self._keep_stream(copy, response.status, _reason(error))
                 raise
             except (asyncio.CancelledError, GeneratorExit):
                 response.close()
-                await self._keep_whole(b"".join(copy), response.status)
+                with suppress(StoreFailed):
+                    await to_the_end(self._keep_stream(copy, response.status, "client"))
                 raise
-            if self._keeps:
-                reply = self._read(b"".join(copy), response, streamed=True)
-                await to_the_end(self._keep(reply, response.status))
+            await to_the_end(self._keep_stream(copy, response.status, "provider"))
             if self._problem and not encoding:
                 yield f": not kept: {self._problem}\n\n".encode()
             if rest := hold.end():
@@ -390,36 +406,59 @@ class GatewayRequest:
         kind = (response.header("content-type") or "text/plain").lower()
         return _STREAM in kind or (self._original.streams and kind.startswith("text/plain"))
 
-    async def _keep_whole(self, body: bytes, status: int) -> None:
-        """Keep what was streamed to a client that has left, if the reply is whole but for its last event."""
-        with suppress(*_UNREADABLE):
-            if self._keeps and (reply := self._dialect.streamed(body)).whole:
-                await self._keep(reply, status)
-
-    def _read(self, body: bytes, response: UpstreamResponse, *, streamed: bool) -> Reply | None:
-        """Read a reply; None if it is not whole or cannot be read."""
+    async def _keep_stream(self, pieces: Sequence[bytes], status: int, broken: str) -> None:
+        """Keep what a stream said. If it is not whole, it broke off for the reason `broken`."""
+        if not self._keeps:
+            return
+        body = b"".join(pieces)
         try:
-            reply = self._dialect.streamed(body) if streamed else self._dialect.reply(_decoded(body, response))
+            reply = self._dialect.streamed(body)
         except _UNREADABLE as error:
-            if not streamed:  # a stream passes byte for byte
-                self._problem = "The reply cannot be read."
-            self._shared.counts.not_kept += 1
-            # Its `repr` may hold the whole reply.
-            said = f"{type(error).__name__}: {error}"
-            _log.warning("A reply of %s cannot be read, and is not kept: %s", self._upstream.name, said)
+            try:
+                reply = self._dialect.streamed(whole_events(body))
+            except _UNREADABLE:
+                self._note_unreadable(error)
+                await self._keep(None, status)
+                return
+        if reply.whole:
+            await self._keep(reply, status)
+        else:
+            await self._keep(reply if reply.parts or reply.usage else None, status, broken=broken)
+
+    def _read(self, body: bytes, response: UpstreamResponse) -> Reply | None:
+        """Read a reply that was not streamed; None if it is not whole or cannot be read."""
+        try:
+            reply = self._dialect.reply(self._decoded(body, response))
+        except _UNREADABLE as error:
+            self._problem = "The reply cannot be read."  # a stream passes byte for byte
+            self._note_unreadable(error)
             return None
         return reply if reply.whole else None
 
-    async def _keep(self, reply: Reply | None, status: int) -> None:
+    def _note_unreadable(self, error: Exception) -> None:
+        self._shared.counts.not_kept += 1
+        # Its `repr` may hold the whole reply.
+        said = f"{type(error).__name__}: {error}"
+        _log.warning("A reply of %s cannot be read, and is not kept: %s", self._upstream.name, said)
+
+    async def _body(self, response: UpstreamResponse) -> bytes:
+        return await response.read(self._shared.reply_limit)
+
+    def _decoded(self, body: bytes, response: UpstreamResponse) -> bytes:
+        return Decoder(response.header("content-encoding"), self._shared.reply_limit)(body)
+
+    async def _keep(self, reply: Reply | None, status: int, *, broken: str = "") -> None:
         if self._place is None or not self._keeps:
             return
+        self._is_kept = True
         if reply is not None:
             told = reply.head.get("input_transformations")
             dropped = sum("dropped" in str(each) for each in told) if isinstance(told, list) else 0
             self._sent = replace(self._sent, dropped=self._sent.dropped + dropped)
         took = int(1000 * (time.perf_counter() - self._began))
         try:
-            await keep(self._shared.store, self._place, self._sent, Answered(reply, status, took), ttl=self._shared.ttl)
+            answered = Answered(reply, status, took, broken)
+            await keep(self._shared.store, self._place, self._sent, answered, ttl=self._shared.ttl)
         except LongthreadError as error:
             self._not_kept(error)
             if self._shared.strict:
@@ -442,6 +481,13 @@ class GatewayRequest:
         if self._problem:
             found.append((b"x-longthread-not-kept", self._problem.encode("ascii", "replace")[:500]))
         return found
+
+
+def _reason(error: aiohttp.ClientError) -> str:
+    """Return why a stream broke off, in a word."""
+    if isinstance(error, ReplyTooLarge):
+        return "limit"
+    return "timeout" if isinstance(error, TimeoutError) else "provider"
 
 
 def _is_name(thread_id: str) -> bool:
@@ -487,7 +533,3 @@ def _count(some: Sequence[Anchored], others: Sequence[Anchored]) -> int:
         return len(some)
     there = {(each.at, each.key) for each in others}
     return sum((each.at, each.key) not in there for each in some)
-
-
-def _decoded(body: bytes, response: UpstreamResponse) -> bytes:
-    return Decoder(response.header("content-encoding"))(body)

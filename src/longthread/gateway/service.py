@@ -17,7 +17,7 @@ from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
-from longthread.gateway.http import Incoming, Outgoing, for_client
+from longthread.gateway.http import Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.owners import Owners
 from longthread.gateway.raw_json import spelled
@@ -35,6 +35,8 @@ COMPLETIONS = Completions()
 RESPONSES = Responses()
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of a request, as Anthropic has it."""
+REPLY_LIMIT = 64 * 1024 * 1024
+"""Bytes of a reply, decompressed, if no setting says otherwise."""
 _MODELS = "/v1/models/"
 _JSON = (b"content-type", b"application/json")
 
@@ -42,12 +44,14 @@ _JSON = (b"content-type", b"application/json")
 @dataclass(frozen=True, slots=True)
 class GatewayOptions:
     """Whose conversations the gateway keeps, and which: `asked` leaves out those with `store: false`. `strict` refuses
-    a request that cannot be kept. A conversation expires `ttl` seconds after its last call; None: never."""
+    a request that cannot be kept. A conversation expires `ttl` seconds after its last call; None: never. A reply has at
+    most `reply_limit` bytes, decompressed."""
 
     user: str
     keep: Keep = "all"
     strict: bool = False
     ttl: int | None = None
+    reply_limit: int = REPLY_LIMIT
 
 
 class Gateway:
@@ -62,7 +66,8 @@ class Gateway:
         self._connections = Connections()
         self._stored = StoredResponses(store, options.user, RESPONSES)
         self._owners = Owners(store, options.user)
-        self._shared = Resources(store, self._connections, self.counts, self._owners, options.strict, options.ttl)
+        own = options.strict, options.ttl, options.reply_limit
+        self._shared = Resources(store, self._connections, self.counts, self._owners, *own)
 
     async def close(self) -> None:
         await self._connections.close()
@@ -101,6 +106,8 @@ class Gateway:
             return refused(dialect, 503, "", f"The conversation cannot be kept: {error}")
         except StateUnknown as error:
             return refused(dialect, error.status, error.code, str(error))
+        except ReplyTooLarge as error:
+            return refused(dialect, 502, "", str(error))
         except aiohttp.ClientError as error:
             return _unreachable(dialect, upstream, error)
 

@@ -88,6 +88,12 @@ def _ends(data: bytes) -> list[int]:
     return ends
 
 
+def whole_events(body: bytes) -> bytes:
+    """Return a stream up to the end of its last whole event."""
+    ends = _ends(body)
+    return body[: ends[-1]] if ends else b""
+
+
 def is_final(event: bytes, names: Sequence[str]) -> bool:
     """Whether an event has one of these names: in its `event` line, as its data, or as the `type` in its data. Its
     texts may hold anything."""

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,7 +17,7 @@ import aiohttp
 import certifi
 from yarl import URL
 
-from longthread.gateway.http import Incoming, for_upstream, header_of
+from longthread.gateway.http import Incoming, ReplyTooLarge, for_upstream, header_of
 
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
@@ -165,10 +165,16 @@ class UpstreamResponse:
         finally:
             self.close()
 
-    async def read(self) -> bytes:
-        """Return the whole body. Raises aiohttp.ClientError: the connection is lost."""
+    async def read(self, limit: int) -> bytes:
+        """Return the whole body, as it is encoded. Raises aiohttp.ClientError: the connection is lost, or it has more
+        bytes than `limit`."""
+        found = bytearray()
         try:
-            return await self._found.content.read()
+            while piece := await self.piece():
+                found += piece
+                if len(found) > limit:
+                    raise ReplyTooLarge(limit)
+            return bytes(found)
         finally:
             self.close()
 
@@ -182,7 +188,7 @@ class Connections:
     the environment."""
 
     def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def send(
@@ -195,8 +201,16 @@ class Connections:
             url = _parsed(upstream.url(dialect, asked.path, asked.query))
         except ValueError as error:
             raise aiohttp.InvalidURL(upstream.base_url, str(error)) from error
+        send = partial(self._sent, url, upstream, dialect, asked, body, _PATIENT if is_patient else _TIMEOUT)
+        reused: list[bool] = []
         try:
-            return await self._sent(url, upstream, dialect, asked, body, _PATIENT if is_patient else _TIMEOUT)
+            try:
+                return await send(self._opened(), reused)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                # A server closes a connection that was idle for long, as the next request comes. Nothing was answered.
+                if not reused:
+                    raise
+                return await send(self._opened(is_fresh=True), reused)
         except aiohttp.ClientError:
             raise
         except (ValueError, OSError) as error:
@@ -210,7 +224,10 @@ class Connections:
         asked: Incoming,
         body: bytes,
         limits: aiohttp.ClientTimeout,
+        session: aiohttp.ClientSession,
+        reused: list[bool],
     ) -> UpstreamResponse:
+        """Send a request up. `reused` gets a member if that takes a connection that was open already."""
         headers = for_upstream(asked.headers, upstream.credentials(dialect))
         if asked.encoded is not None and body == asked.body:
             body = asked.encoded
@@ -220,28 +237,35 @@ class Connections:
             headers += [each for each in asked.headers if each[0] == b"content-length"]
         elif len(body) > _AT_ONCE:
             headers.append((b"content-length", str(len(body)).encode()))
-        found = await self._opened().request(
+        found = await session.request(
             asked.method,
             url,
             headers=[(name.decode(), _text(value)) for name, value in headers],
             data=asked.upload or (_slices(body) if len(body) > _AT_ONCE else body or None),
             allow_redirects=False,
             timeout=limits,
+            trace_request_ctx=reused,
             **self._way(url.scheme, url.host or "", url.port),
         )
         return UpstreamResponse(found)
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
+    def _opened(self, *, is_fresh: bool = False) -> aiohttp.ClientSession:
+        """Return the session, or the one that opens a connection for each request."""
+        if is_fresh not in self._sessions:
+            traces = aiohttp.TraceConfig()
+            traces.on_connection_reuseconn.append(_note_reuse)
+            self._sessions[is_fresh] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, force_close=True)
+                if is_fresh
+                else aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS),
+                trace_configs=[] if is_fresh else [traces],
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
                 max_line_size=_HEADER_LIMIT,
                 max_field_size=_HEADER_LIMIT,
             )
-        return self._session
+        return self._sessions[is_fresh]
 
     def _way(self, scheme: str, host: str, port: int | None) -> dict[str, Any]:
         """Return aiohttp's arguments about the proxy and the certificates for a host. Raises aiohttp.InvalidURL: the
@@ -255,8 +279,13 @@ class Connections:
         return self._ways[scheme, place]
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
+
+
+async def _note_reuse(session: object, context: Any, params: object) -> None:
+    """Note that a request takes a connection that was open already."""
+    context.trace_request_ctx.append(True)
 
 
 def _proxy(scheme: str) -> str | None:

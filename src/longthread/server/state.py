@@ -51,7 +51,8 @@ class Served:
         self.uploads = Uploads.of(settings)
         self.writes = WriteCheck(self.analyst.store)
         self.lists = UserLists(self.analyst.store, self.analyst.hub)
-        self.gateway = Gateway(self.analyst.store, own_routes(), GatewayOptions(settings.user))
+        gateway_options = GatewayOptions(settings.user, reply_limit=settings.max_reply_mb << 20)
+        self.gateway = Gateway(self.analyst.store, own_routes(), gateway_options)
         self.gateway_routes = GatewayRouter(self.gateway, self.door)
 
     async def warm_up(self) -> None:

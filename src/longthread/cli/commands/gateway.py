@@ -89,7 +89,7 @@ def serve(
 
     counts = run(
         settings,
-        GatewayOptions(settings.user, keep, strict, ttl),  # type: ignore[arg-type]  # it is one of them
+        GatewayOptions(settings.user, keep, strict, ttl, settings.max_reply_mb << 20),  # type: ignore[arg-type]  # it is one of them
         anthropic_url=anthropic_url,
         openai_url=openai_url,
         on_ready=ready,

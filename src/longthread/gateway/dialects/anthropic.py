@@ -130,6 +130,7 @@ class Anthropic:
         blocks: dict[int, dict[str, Any]] = {}
         inputs: dict[int, str] = {}
         head: dict[str, Any] = {}
+        ended = set[int]()
         whole = False
         for event in event_data(body):
             kind = event.get("type")
@@ -139,13 +140,17 @@ class Anthropic:
                 blocks[event["index"]] = dict(event["content_block"])
             elif kind == "content_block_delta":
                 _extend(blocks[event["index"]], inputs, event["index"], event["delta"])
+            elif kind == "content_block_stop":
+                ended.add(event["index"])
             elif kind == "message_delta":
                 head |= event.get("delta") or {}
                 head["usage"] = {**(head.get("usage") or {}), **(event.get("usage") or {})}
             elif kind == "message_stop":
                 whole = True
-        for place, text in inputs.items():
-            blocks[place]["input"] = json.loads(text) if text.strip() else {}
+        if not whole:  # a call that broke off is none
+            blocks = {place: block for place, block in blocks.items() if place in ended or "input" not in block}
+        for place in inputs.keys() & blocks.keys():
+            blocks[place]["input"] = json.loads(inputs[place]) if inputs[place].strip() else {}
         content = [blocks[place] for place in sorted(blocks)]
         head.pop("content", None)
         return _reply(content, [spelled(block) for block in content], head, whole=whole)

@@ -135,6 +135,8 @@ class Completions:
 
     def streamed(self, body: bytes) -> Reply:
         message, head, whole = message_of(body)
+        if not whole:  # nobody knows which calls are complete
+            message = {name: value for name, value in message.items() if name not in (_CALLS, "function_call")}
         return self._reply(spelled(message), head, whole=whole)
 
     def _reply(self, raw: str, head: Mapping[str, Any], *, whole: bool = True) -> Reply:

@@ -154,7 +154,8 @@ class Dialect(Protocol):
         ...
 
     def streamed(self, body: bytes) -> Reply:
-        """Read the events of a streamed reply. Raises ValueError."""
+        """Read the events of a streamed reply; of one that broke off what is complete, and the text so far. Raises
+        ValueError."""
         ...
 
     def refusal(self, body: bytes) -> HiddenRefused | None:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from longthread.gateway.dialects.anthropic import error_message, names_of, text_in
@@ -24,7 +25,7 @@ from longthread.gateway.raw_json import (
     spelled,
     with_members,
 )
-from longthread.gateway.sse import event_texts
+from longthread.gateway.sse import event_data, event_texts
 from longthread.model.entry import Role
 
 _HIDDEN_FIELDS = ("id", "phase")
@@ -43,6 +44,8 @@ _FROM_CLIENT: Mapping[str, Role] = {
 _TEXTS = frozenset({"input_text", "output_text", "text"})
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _DONE = b"response.output_item.done"
+_TEXT_DELTAS = {"response.output_text.delta": "output_text", "response.refusal.delta": "refusal"}
+_SAID = {"output_text": "text", "refusal": "refusal"}
 _READ = re.compile(b"|".join(map(re.escape, (_DONE, *(end.encode() for end in _ENDS)))))
 """In the events of a stream that are read."""
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
@@ -155,8 +158,32 @@ class Responses:
                 done[event["output_index"].value] = (item.value, text[item.start : item.end])
             elif kind in _ENDS:
                 fields = dict(members(text, event["response"].start, lists=frozenset({"output"})))
-                return self._reply(text, fields, done)
-        return Reply((), (), whole=False)
+                reply = self._reply(text, fields, done)
+                if reply.whole:
+                    return reply
+        return self._broken_off(body, done)
+
+    def _broken_off(self, body: bytes, done: Mapping[int, tuple[Any, str]]) -> Reply:
+        """Return what came of a reply: its items that are whole, and the texts of its last message."""
+        head: dict[str, Any] = {}
+        texts: dict[int, dict[str, Any]] = {}
+        for event in event_data(body):
+            kind, at = event.get("type"), event.get("output_index")
+            if isinstance(found := event.get("response"), dict):
+                head |= {name: value for name, value in found.items() if name not in ("output", *_OF_REQUEST)}
+            elif kind in _TEXT_DELTAS and at is not None and at not in done:
+                item = texts.setdefault(at, {"type": "message", "id": event.get("item_id"), "role": "assistant"})
+                content = item.setdefault("content", [])
+                if not content or content[-1][0] != event.get("content_index"):
+                    content.append((event.get("content_index"), _TEXT_DELTAS[kind], []))
+                content[-1][2].append(str(event.get("delta") or ""))
+        items = dict(done)
+        for at, item in texts.items():
+            name = [{"type": kind, _SAID[kind]: "".join(pieces)} for _, kind, pieces in item["content"]]
+            items[at] = (made := item | {"content": name}, spelled(made))
+        reply = self._reply("", {}, items)
+        usage = head.get("usage")
+        return replace(reply, whole=False, id=head.get("id"), model=head.get("model"), usage=usage or {}, head=head)
 
     def _reply(self, text: str, fields: RequestFields, done: Mapping[int, tuple[Any, str]]) -> Reply:
         """`done` are the items of a stream, which are whole; those of its last event may not be."""
