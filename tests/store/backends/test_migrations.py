@@ -170,7 +170,9 @@ async def test_a_store_at_version_35_opens_and_loses_nothing_of_the_gateways(
             await tx.run(Sql("DELETE FROM gateway_nodes"))
         assert await rebuild_missing(store) == 5, "the messages are read as before"
         async with store.reading() as tx:
-            anew = await tx.fetch(Sql(_NODES))
+            rebuilt = await tx.fetch(Sql(_NODES))
+        anew = [row for row in rebuilt if row["place"] >= 0]
+        assert len(rebuilt) > len(anew), "replies are found by themselves, too"
         # Entry 4 of one thread has a call with 1.0, which is 1 now. From there on, that thread has other nodes.
         others = {(row["thread_id"], row["seq"]) for row, now in zip(nodes, anew, strict=True) if row != now}
         assert {seq for _, seq in others} == {4, 5, 6, 7}
