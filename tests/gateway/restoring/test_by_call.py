@@ -245,9 +245,9 @@ async def test_nobody_gets_the_reasoning_of_another(store: Driver, client: httpx
     with PlainProvider(vendor.answer) as provider:
         async with gateway_of(store, provider) as url, gateway_of(store, provider, user="bob") as other:  # type: ignore[arg-type]
             steps = [*(await talk(client, url, vendor, 2))[4:], says("and now?")]
-            for address, expected in ((other, bare(steps)), (url, whole(steps))):
-                await ask(client, address, vendor, bare(steps))
-                assert provider.requests[-1]["messages"] == expected
+            for address, key, expected in ((other, "key", bare), (url, "another", bare), (url, "key", whole)):
+                await ask(client, address, vendor, bare(steps), authorization=f"Bearer {key}")
+                assert provider.requests[-1]["messages"] == expected(steps)
 
 
 async def test_ids_that_repeat_tell_no_call_apart(start: Start, client: httpx.AsyncClient) -> None:
@@ -441,7 +441,7 @@ async def test_what_seems_not_to_be_taken_is_put_in_after_all(start: Start, clie
         url = await start(provider)
         steps = [*(await talk(client, url, vendor, 1)), says("and now?")]
         body = {"model": vendor.model, "messages": bare(steps), "enable_thinking": False}
-        found = await client.post(url + vendor.path, json=body)
+        found = await client.post(url + vendor.path, json=body, headers={"authorization": "Bearer key"})
         assert found.status_code == 200
         assert provider.requests[-1]["messages"] == whole(steps)
 
