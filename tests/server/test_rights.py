@@ -121,12 +121,27 @@ OTHERS: dict[str, tuple[Peer, dict[str, str]]] = {
             "X-Forwarded-Port": "443",
             "X-Forwarded-Prefix": "/",
             "CF-Connecting-IP": "198.51.100.9",
+            "X_Forwarded_For": "198.51.100.9",
+            "X-Original-Forwarded-For": "198.51.100.9",
+            "X-Original-URL": "/",
+            "X-ProxyUser-Forwarded": "1",
+            "Client-IP": "198.51.100.9",
+            "Fastly-Client-IP": "198.51.100.9",
+            "X-Envoy-External-Address": "198.51.100.9",
+            "CDN-Loop": "cloudflare",
+            "CF-Ray": "1",
+            "Tailscale-User-Login": "a@b",
+            "Remote-User": "a",
+            "X-Remote-User": "a",
+            "X-Amzn-Trace-Id": "Root=1",
+            "X-Auth-Request-Email": "a@b",
         }.items()
     },
 }
 OWNERS: dict[str, tuple[Peer, dict[str, str]]] = {
     "by its address": (LOCAL, HERE),
     "by name": (LOCAL, {"Host": "localhost:8765"}),
+    "a program's own headers": (LOCAL, HERE | {"X-Request-Id": "1", "X-Api-Key": "1", "Traceparent": "1"}),
     "by IPv6": (("::1", 5000), {"Host": "[::1]:8765"}),
     "by IPv4 on a socket for both": (("::ffff:127.0.0.1", 5000), HERE),
 }

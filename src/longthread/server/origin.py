@@ -14,11 +14,14 @@ from collections.abc import Collection, Mapping
 
 from starlette.types import Scope
 
+from longthread.server.http.peers import PEER, Peer
+
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/\s]+)(?::(\d{1,5}))?")
-_FORWARDED = frozenset(
-    [b"forwarded", b"via", b"x-real-ip", b"x-client-ip", b"x-cluster-client-ip", b"true-client-ip", b"cf-connecting-ip"]
+_OF_PROXIES = re.compile(
+    rb".*forwarded.*|via|(.*-)?client-ip|(x-)?(real|original|envoy|remote|cf|fastly|fly|akamai|tailscale|azure|vercel)-.*"
+    rb"|x-(auth-request|authenticated|appengine)-.*|x-scheme|cdn-loop|x-amzn-trace-id|x-amz-cf-id|x-cloud-trace-context"
 )
-"""What proxies add to a request that they hand on, in lower case, besides `X-Forwarded-…`."""
+"""The names of headers that proxies, networks and logins add to what they hand on, in lower case and with `-`."""
 
 
 def is_loopback(host: str) -> bool:
@@ -35,23 +38,24 @@ def is_loopback(host: str) -> bool:
 
 def is_forwarded(scope: Scope) -> bool:
     """Whether a proxy handed a request on. HTTP/1.0 is what some speak that add no header; no browser does."""
-    names = {name.lower() for name, _ in scope["headers"]}
-    return (
-        scope.get("http_version") == "1.0"
-        or not names.isdisjoint(_FORWARDED)
-        or any(name.startswith(b"x-forwarded-") for name in names)
+    return scope.get("http_version") == "1.0" or any(
+        _OF_PROXIES.fullmatch(name.lower().replace(b"_", b"-")) for name, _ in scope["headers"]
     )
 
 
 def is_owner(scope: Scope) -> bool:
     """Whether a request comes from the owner: straight from this machine, under a name of loopback.
 
-    Who is behind a Unix socket is not known, so that is nobody's own.
+    Who is behind a Unix socket is not known, so that is nobody's own. Nor is a program of another user of this machine,
+    where the system tells: it may be a proxy that adds no header.
     """
     peer = scope.get("client")
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
     named = len(hosts) == 1 and is_loopback(_name_of(hosts[0]) or "")
-    return peer is not None and is_loopback(peer[0]) and named and not is_forwarded(scope)
+    if peer is None or not is_loopback(peer[0]) or not named or is_forwarded(scope):
+        return False
+    program: Peer | None = scope.get(PEER)
+    return program is None or not program.is_other_users
 
 
 def own_names(host: str) -> set[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from longthread.server.http.peers import PEER, Peer
 from longthread.settings import Settings
 
 _LINGER_SECONDS = 1.0
@@ -73,10 +74,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = 0
         """Bytes since the last that meant something: a header without an end is one event for the parser."""
         self._head = 0
+        self._peer: Peer | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         peer = self.client[0] if self.client else None
+        if self.client is not None and self.server is not None and self.server[1] is not None:
+            self._peer = Peer(self.client[1], self.server[1])
         if peer is not None:
             same = sum(isinstance(each, BoundedProtocol) and each._is_of(peer) for each in self.connections)
             if same > self._limits.connections:
@@ -102,6 +106,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        cast(dict[str, Any], self.scope)[PEER] = self._peer
         self._head = 0
         if not self._answering:
             self._wait(self._limits.head_seconds, self._head_is_late)
