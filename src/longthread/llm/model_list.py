@@ -20,7 +20,9 @@ from longthread.settings import Settings
 
 PROVIDER_SECONDS = 5.0
 LOCAL_SECONDS = 0.5
-"""How long a list may take to come."""
+"""How long a read of a list may take."""
+WHOLE_SECONDS = 15.0
+"""How long a provider's whole list may take to come."""
 _LARGEST = 4 * 2**20
 _MOST = 1000
 _LISTS: Mapping[str, str] = {"anthropic": "/v1/models?limit=1000", "google_genai": "/models?pageSize=1000"}
@@ -52,9 +54,10 @@ async def models_of(provider: KeyProvider, key: SecretStr, settings: Settings) -
         headers = {"x-goog-api-key": secret} if provider == "google_genai" else {"authorization": f"Bearer {secret}"}
     expect_key(provider, key)
     try:
-        async with httpx.AsyncClient(timeout=PROVIDER_SECONDS) as client:
+        # httpx's limit is of one read, and there may be many.
+        async with httpx.AsyncClient(timeout=PROVIDER_SECONDS) as client, asyncio.timeout(WHOLE_SECONDS):
             listed = await _listed(client, url, headers)
-    except (httpx.HTTPError, ValueError) as error:
+    except (httpx.HTTPError, ValueError, TimeoutError) as error:
         raise ProviderUnreachable(provider=provider, reason=_reason(error)) from error
     if isinstance(listed, int):
         if listed in {400, 401, 403}:  # Google says 400 of a wrong key
@@ -115,4 +118,4 @@ def _names(answer: Any) -> list[str]:
 
 def _reason(error: Exception) -> str:
     """What happened, without what the request held."""
-    return "It does not answer." if isinstance(error, httpx.HTTPError) else "It answers something else."
+    return "It does not answer." if isinstance(error, httpx.HTTPError | TimeoutError) else "It answers something else."

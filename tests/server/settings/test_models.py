@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
@@ -200,6 +202,28 @@ async def test_providers_are_listed_with_the_keys_that_are_theirs(
             with pytest.raises(ProviderUnreachable):
                 await model_list.models_of(provider, key, settings)
     assert sorted(asked) == sorted(sent)
+
+
+async def test_a_list_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes before one read is too late."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        with contextlib.suppress(ConnectionError), contextlib.closing(writer):
+            while not writer.is_closing():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        given_up.set()
+
+    given_up = asyncio.Event()
+    monkeypatch.setattr(model_list, "WHOLE_SECONDS", 0.2)
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as dripping:
+        url = f"http://127.0.0.1:{dripping.sockets[0].getsockname()[1]}/v1"
+        async with asyncio.timeout(60):
+            with pytest.raises(ProviderUnreachable, match="does not answer"):
+                await model_list.models_of("openai", SecretStr(KEY), Settings.of(openai_base_url=url))
+            await given_up.wait()
 
 
 async def test_a_redirect_takes_no_key_to_another_server() -> None:
