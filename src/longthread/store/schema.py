@@ -36,15 +36,30 @@ _DEFAULTS = {
             || substr('89AB', 1 + (random() & 3), 1) || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))))""",
     "now()": "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))",
 }
-_ZONE = "CASE WHEN substr({0}, -6) GLOB '[+-]??:??' THEN substr({0}, -6) ELSE '' END"
-_WHOLE = "substr({0}, 1, instr({0}, '.') - 1)"
-_MICROS = "printf('%06d', round(CAST('0.' || substr({0}, instr({0}, '.') + 1, 6) AS REAL) * 1000000))"
-_TIME = f"""(CASE typeof({{0}}) WHEN 'null' THEN NULL WHEN 'text' THEN
-        strftime('%Y-%m-%dT%H:%M:%S', CASE WHEN instr({{0}}, '.') > 0 THEN {_WHOLE} || {_ZONE} ELSE {{0}} END) || '.'
-        || CASE WHEN instr({{0}}, '.') > 0 THEN {_MICROS} ELSE '000000' END || '+00:00'
-    ELSE strftime('%Y-%m-%dT%H:%M:%f000+00:00', {{0}} / CASE WHEN abs({{0}}) > 1e11 THEN 1000.0 ELSE 1 END,
-                  'unixepoch') END)"""
-"""A time of text, or of seconds or milliseconds since 1970."""
+_DATE = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+_CLOCK = "[Tt ][0-9][0-9]:[0-9][0-9]"
+_TIME = f"""(SELECT CASE WHEN utc GLOB '[0-9][0-9][0-9][0-9]-*' AND utc >= '0001' THEN utc END FROM (
+    SELECT CASE typeof(given)
+        WHEN 'text' THEN CASE WHEN strftime('%Y-%m-%dT%H:%M:%S', whole, '+0 days') = whole THEN
+            strftime('%Y-%m-%dT%H:%M:%S', whole || zone) || '.' || substr(fraction || '000000', 1, 6) || '+00:00' END
+        WHEN 'blob' THEN NULL
+        ELSE strftime('%Y-%m-%dT%H:%M:%f000+00:00', given / CASE WHEN abs(given) > 1e11 THEN 1000.0 ELSE 1 END,
+                      'unixepoch') END AS utc
+    FROM (SELECT given, zone, substr(clock, 21) AS fraction, CASE
+              WHEN clock GLOB '{_DATE}' THEN clock || 'T00:00:00'
+              WHEN clock GLOB '{_DATE}{_CLOCK}' THEN substr(clock, 1, 10) || 'T' || substr(clock, 12, 5) || ':00'
+              WHEN clock GLOB '{_DATE}{_CLOCK}:[0-9][0-9]' OR clock GLOB '{_DATE}{_CLOCK}:[0-9][0-9].[0-9]*'
+                   AND substr(clock, 21) NOT GLOB '*[^0-9]*' THEN substr(clock, 1, 10) || 'T' || substr(clock, 12, 8)
+              END AS whole
+          FROM (SELECT given, rtrim(substr(given, 1, length(given) - zone_length)) AS clock, CASE zone_length
+                    WHEN 6 THEN substr(given, -6) WHEN 5 THEN substr(given, -5, 3) || ':' || substr(given, -2)
+                    WHEN 3 THEN substr(given, -3) || ':00' ELSE '+00:00' END AS zone
+                FROM (SELECT given, CASE WHEN substr(given, 17) GLOB '*[Zz]' THEN 1
+                          WHEN substr(given, 17) GLOB '*[+-][0-9][0-9]:[0-9][0-9]' THEN 6
+                          WHEN substr(given, 17) GLOB '*[+-][0-9][0-9][0-9][0-9]' THEN 5
+                          WHEN substr(given, 17) GLOB '*[+-][0-9][0-9]' THEN 3 ELSE 0 END AS zone_length
+                      FROM (SELECT {{0}} AS given))))))"""
+"""A time of text, or of seconds or milliseconds since 1970; NULL for one that would not come back the same."""
 _MESSAGE = """(SELECT group_concat(fullkey || ' ' || type || ' ' || coalesce(atom, ''), char(31)) FROM (
         SELECT * FROM json_tree(m.value) ORDER BY fullkey))"""
 """A message in one form, however its JSON is written."""
@@ -67,6 +82,7 @@ _SHORTHAND = {
         END""",
     "IS_FINISH": "(json_extract(NEW.step_data, '$.action') = 'finish')",
     "IS_SAID": "EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = NEW.thread_id AND instr(e.text, NEW.chunk) > 0)",
+    "IS_TEXT": "(typeof({0}) IN ('text', 'null') AND coalesce(instr({0}, char(0)), 0) = 0)",
     "LAST_RUN": """(SELECT r.id || ' ' || CASE WHEN r.status = 'running' AND r.waiting_since IS NOT NULL THEN 'waiting'
         ELSE r.status END FROM runs r WHERE r.thread_id = {0} ORDER BY r.id DESC LIMIT 1)""",
     "NOW": "strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",

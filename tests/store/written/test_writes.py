@@ -331,6 +331,87 @@ def test_times_of_any_form_are_stored_as_utc(plain: Plain) -> None:
         ("d", "2024-01-01T10:00:00Z", "2024-01-01T10:00:00.000000+00:00"),
         ("e", "2024-01-01", "2024-01-01T00:00:00.000000+00:00"),
         ("f", "2024-01-01T10:00:00.999999-01:30", "2024-01-01T11:30:00.999999+00:00"),
+        ("g", "2026-01-17 10:00:00.123+08", "2026-01-17T02:00:00.123000+00:00"),
+        ("h", "2026-01-17T10:00:00.123+0800", "2026-01-17T02:00:00.123000+00:00"),
+        ("i", "2026-01-17T10:00:00-0530", "2026-01-17T15:30:00.000000+00:00"),
+        ("j", "2026-01-17 10:00+08", "2026-01-17T02:00:00.000000+00:00"),
     ):
         plain("INSERT INTO sessions (id, user_id, created_at) VALUES (?, 'u', ?)", (id_, given))
         assert one(plain, "SELECT created_at FROM threads WHERE id = ?", id_) == told
+
+
+def refuses(plain: Plain, sql: str, values: Sequence[Any]) -> bool:
+    try:
+        plain(sql, values)
+    except REFUSED:
+        return True
+    return False
+
+
+TIMED = [
+    "INSERT INTO sessions (id, user_id, created_at) VALUES ('n', 'default', ?)",
+    "INSERT INTO sessions (id, user_id, started_at) VALUES ('n', 'default', ?)",
+    "UPDATE sessions SET ended_at = ? WHERE id = 't'",
+    "INSERT INTO messages (session_id, role, content, created_at) VALUES ('t', 'user', 'x', ?)",
+    "INSERT INTO conversations (thread_id, created_at) VALUES ('n', ?)",
+    "INSERT INTO conversations (thread_id, updated_at) VALUES ('n', ?)",
+    "INSERT INTO conversation_steps (thread_id, step_index, step_data, created_at)"
+    " VALUES ('t', (SELECT count(*) FROM conversation_steps WHERE thread_id = 't'), '{\"action\": \"f\"}', ?)",
+    "INSERT INTO conversation_state (scid, client_type, authoritative_history, created_at)"
+    " VALUES ('n', 'cursor', '[]', ?)",
+    "UPDATE conversation_state SET expires_at = ? WHERE scid = 't'",
+    "INSERT INTO thread_activity (thread_id, last_active_at) VALUES ('n', ?)",
+    "UPDATE thread_activity SET last_active_at = ? WHERE thread_id = 't'",
+    "INSERT INTO memory_vectors (id, thread_id, chunk, created_at) VALUES ('v', 't', '预算是700元', ?)",
+]
+NO_TIMES = ("2026-02-30T10:00:00", "2026-13-01", "2026-01-17T25:00:00", "12:00", "2026-01-17T10:00:00+99", "soon")
+NO_YEARS = ("12026-01-17 10:00:00+00", "0044-03-15 10:00:00+00 BC", "infinity", "-infinity")
+
+
+@pytest.mark.parametrize("sql", TIMED)
+async def test_a_time_that_would_not_come_back_is_refused(store: Driver, plain: Plain, sql: str) -> None:
+    await talk(store, "t", user_id="default")
+    for time in (*NO_TIMES, *NO_YEARS):
+        assert refuses(plain, sql, (time,)), time
+    plain(sql, ("2026-02-28T10:00:00+08",))
+    async with store.reading() as tx:
+        assert len(await log.list_threads(tx, user_id="default")) >= 1  # each row can be decoded
+    assert await branch_of(store, "t")
+
+
+TEXTS = [
+    "INSERT INTO sessions (id, user_id) VALUES (?, 'default')",
+    "INSERT INTO sessions (id, user_id) VALUES ('n', ?)",
+    "INSERT INTO sessions (id, user_id, title) VALUES ('n', 'default', ?)",
+    "UPDATE sessions SET title = ? WHERE id = 't'",
+    "INSERT INTO messages (session_id, role, content) VALUES ('t', 'user', ?)",
+    "INSERT INTO messages (session_id, role, content, id) VALUES ('t', 'user', 'x', ?)",
+    "INSERT INTO messages (session_id, role, content, tool_call_id) VALUES ('t', 'tool', 'x', ?)",
+    "INSERT INTO conversations (thread_id) VALUES (?)",
+    "INSERT INTO conversations (thread_id, user_id) VALUES ('n', ?)",
+    "INSERT INTO conversations (thread_id, title) VALUES ('n', ?)",
+    "UPDATE conversations SET title = ? WHERE thread_id = 't'",
+    "INSERT INTO conversation_state (scid, client_type, authoritative_history) VALUES (?, 'cursor', '[]')",
+    "INSERT INTO conversation_state (scid, client_type, authoritative_history, last_signature)"
+    " VALUES ('n', 'cursor', '[]', ?)",
+    "UPDATE conversation_state SET last_signature = ? WHERE scid = 't'",
+    "INSERT INTO thread_activity (thread_id) VALUES (?)",
+    "INSERT INTO thread_activity (thread_id, label) VALUES ('n', ?)",
+    "UPDATE thread_activity SET label = ? WHERE thread_id = 't'",
+    "INSERT INTO memory_vectors (id, thread_id, chunk) VALUES ('v', 't', ?)",
+]
+
+
+@pytest.mark.parametrize("sql", TEXTS)
+async def test_a_text_is_no_bytes(store: Driver, plain: Plain, sql: str) -> None:
+    await talk(store, "t", user_id="default")
+    # PostgreSQL writes bytes into a text as a text, `\xfffe`.
+    for value in ("火\x00箭", *((b"\xff\xfe", "火箭".encode()) if store.dialect == "sqlite" else ())):
+        if store.dialect == "sqlite":
+            assert refuses(plain, sql, (value,)), value
+        else:
+            with pytest.raises(psycopg.DataError):
+                plain(sql, (value,))
+    plain(sql, ("火箭",))
+    async with store.reading() as tx:
+        assert "t" in {each.id for each in await log.list_threads(tx, user_id="default")}

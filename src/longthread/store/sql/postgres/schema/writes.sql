@@ -2,9 +2,15 @@
 -- import would write them. The triggers run with the rights of who writes. Each locks the thread's row first, and only then
 -- looks: a function that is volatile reads in each statement what was committed before it.
 
--- A time as it is stored.
-CREATE OR REPLACE FUNCTION stored_time(given TIMESTAMPTZ) RETURNS TEXT LANGUAGE sql IMMUTABLE
-RETURN to_char(given AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+-- A time as it is stored. Raises for one that no text of four digits for the year can tell.
+CREATE OR REPLACE FUNCTION stored_time(given TIMESTAMPTZ) RETURNS TEXT LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF given < '0001-01-01 00:00:00+00' OR given >= '10000-01-01 00:00:00+00' THEN
+        RAISE EXCEPTION 'a time is in the years 0001 to 9999, not %', given USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN to_char(given AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"');
+END
+$$;
 
 CREATE OR REPLACE FUNCTION title_of(question TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE
 RETURN nullif(left(btrim(regexp_replace(question, '\s+', ' ', 'g')), 50), '');

@@ -9,6 +9,9 @@
 
 CREATE TRIGGER sessions_insert INSTEAD OF INSERT ON sessions
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: sessions.id, user_id, title and agent_id are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.id] OR NOT IS_TEXT[NEW.user_id] OR NOT IS_TEXT[NEW.title]
+       OR NOT IS_TEXT[NEW.agent_id];
     SELECT RAISE(ABORT, 'NOT NULL constraint failed: sessions.user_id: name the user whose session it is')
     WHERE NEW.user_id IS NULL;
     SELECT RAISE(ABORT, 'UNIQUE constraint failed: sessions.id: there is a conversation with this id; UPDATE it')
@@ -37,6 +40,8 @@ END;
 
 CREATE TRIGGER sessions_update INSTEAD OF UPDATE ON sessions
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: sessions.title and agent_id are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.title] OR NOT IS_TEXT[NEW.agent_id];
     SELECT RAISE(ABORT, 'sessions: id, user_id, started_at and created_at do not change; export the session and import it for another user')
     WHERE NEW.id IS NOT OLD.id OR NEW.user_id IS NOT OLD.user_id OR NEW.started_at IS NOT OLD.started_at
        OR NEW.created_at IS NOT OLD.created_at;
@@ -71,6 +76,9 @@ END;
 
 CREATE TRIGGER messages_insert INSTEAD OF INSERT ON messages
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: messages.id, session_id, parent_id, content and tool_call_id are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.id] OR NOT IS_TEXT[NEW.session_id] OR NOT IS_TEXT[NEW.parent_id]
+       OR NOT IS_TEXT[NEW.content] OR NOT IS_TEXT[NEW.tool_call_id];
     SELECT RAISE(ABORT, 'FOREIGN KEY constraint failed: messages.session_id names no session; INSERT it first')
     WHERE NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.session_id);
     SELECT RAISE(ABORT, 'CHECK constraint failed: messages.role is system, user, assistant or tool')
@@ -104,7 +112,7 @@ BEGIN
     WHERE NEW.created_at IS NOT NULL AND STORED_TIME[NEW.created_at] IS NULL;
     INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, tokens, latency_ms, created_at)
     SELECT t.id, t.entry_count + 1, CASE WHEN NEW.parent_id IS NULL THEN t.tip ELSE ENTRY_SEQ[NEW.session_id; NEW.parent_id] END,
-           coalesce(NEW.id, RANDOM_UUID[]), NEW.role, CAST(NEW.content AS TEXT),
+           coalesce(NEW.id, RANDOM_UUID[]), NEW.role, NEW.content,
            CASE WHEN NEW.role = 'assistant' AND json_array_length(NEW.tool_calls) > 0 THEN (
                SELECT json_group_array(json_object(
                    'id', coalesce(json_extract(c.value, '$.id'), 'call_' || c.key),
@@ -146,6 +154,8 @@ END;
 
 CREATE TRIGGER conversations_insert INSTEAD OF INSERT ON conversations
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversations.thread_id, user_id and title are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.thread_id] OR NOT IS_TEXT[NEW.user_id] OR NOT IS_TEXT[NEW.title];
     SELECT RAISE(ABORT, 'UNIQUE constraint failed: conversations.thread_id: there is a conversation with this id; UPDATE its title and tags, INSERT its messages')
     WHERE EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id);
     SELECT RAISE(ABORT, 'CHECK constraint failed: conversations.tool_categories and tags are JSON lists of texts')
@@ -179,6 +189,8 @@ END;
 
 CREATE TRIGGER conversations_update INSTEAD OF UPDATE ON conversations
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversations.title is a text without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.title];
     SELECT RAISE(ABORT, 'conversations: thread_id, user_id and created_at do not change; export the conversation and import it for another user')
     WHERE NEW.thread_id IS NOT OLD.thread_id OR NEW.user_id IS NOT OLD.user_id OR NEW.created_at IS NOT OLD.created_at;
     SELECT RAISE(ABORT, 'conversations: state_data and tool_categories are computed from what happened; INSERT messages, or conversation_steps')
@@ -196,6 +208,8 @@ END;
 -- A step is a call with its result; the last one, `finish`, is the answer. The result keeps the step as it was said.
 CREATE TRIGGER conversation_steps_insert INSTEAD OF INSERT ON conversation_steps
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_steps.thread_id and step_data are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.thread_id] OR NOT IS_TEXT[NEW.step_data];
     SELECT RAISE(ABORT, 'FOREIGN KEY constraint failed: conversation_steps.thread_id names no conversation; INSERT it first')
     WHERE NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id);
     SELECT RAISE(ABORT, 'conversation_steps.id is computed: leave it out') WHERE NEW.id IS NOT NULL;
@@ -205,8 +219,9 @@ BEGIN
     WHERE CASE WHEN json_valid(NEW.step_data) THEN coalesce(json_type(NEW.step_data, '$.action'), '') <> 'text' ELSE TRUE END;
     SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_steps.step_index is the number of steps before this one')
     WHERE NEW.step_index IS NOT (SELECT count(*) FROM conversation_steps WHERE thread_id = NEW.thread_id);
-    SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_steps.created_at is no ISO 8601 time')
-    WHERE NEW.created_at IS NOT NULL AND STORED_TIME[NEW.created_at] IS NULL;
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_steps.created_at or the step''s timestamp is no ISO 8601 time')
+    WHERE coalesce(NEW.created_at, json_extract(NEW.step_data, '$.timestamp')) IS NOT NULL
+      AND STORED_TIME[coalesce(NEW.created_at, json_extract(NEW.step_data, '$.timestamp'))] IS NULL;
     INSERT INTO entries (thread_id, seq, parent_seq, id, role, text, tool_calls, tool_call_id, name, metadata, created_at)
     SELECT t.id, t.entry_count + 1, t.tip, RANDOM_UUID[], 'assistant',
            coalesce(json_extract(NEW.step_data, '$.thought'), ''),
@@ -251,6 +266,8 @@ END;
 -- Storing one again is an update of it, as the document says.
 CREATE TRIGGER conversation_state_insert INSTEAD OF INSERT ON conversation_state
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_state.scid and last_signature are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.scid] OR NOT IS_TEXT[NEW.last_signature];
     SELECT RAISE(ABORT, 'conversation_state.id is the conversation''s number in this database: leave it out')
     WHERE NEW.id IS NOT NULL;
     SELECT RAISE(ABORT, 'NOT NULL constraint failed: conversation_state.scid, client_type and authoritative_history')
@@ -272,6 +289,8 @@ END;
 
 CREATE TRIGGER conversation_state_update INSTEAD OF UPDATE ON conversation_state
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_state.authoritative_history and last_signature are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.authoritative_history] OR NOT IS_TEXT[NEW.last_signature];
     SELECT RAISE(ABORT, 'conversation_state: id, scid and created_at do not change')
     WHERE NEW.id IS NOT OLD.id OR NEW.scid IS NOT OLD.scid OR NEW.created_at IS NOT OLD.created_at;
     SELECT RAISE(ABORT, 'CHECK constraint failed: conversation_state.client_type is cursor, augment, claude_code or unknown')
@@ -367,6 +386,8 @@ END;
 
 CREATE TRIGGER thread_activity_insert INSTEAD OF INSERT ON thread_activity
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: thread_activity.thread_id and label are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.thread_id] OR NOT IS_TEXT[NEW.label];
     SELECT RAISE(ABORT, 'NOT NULL constraint failed: thread_activity.thread_id') WHERE NEW.thread_id IS NULL;
     SELECT RAISE(ABORT, 'UNIQUE constraint failed: thread_activity.thread_id: there is a conversation with this id; UPDATE it')
     WHERE EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id);
@@ -379,6 +400,8 @@ END;
 
 CREATE TRIGGER thread_activity_update INSTEAD OF UPDATE ON thread_activity
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: thread_activity.label is a text without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.label];
     SELECT RAISE(ABORT, 'thread_activity: thread_id does not change') WHERE NEW.thread_id IS NOT OLD.thread_id;
     SELECT RAISE(ABORT, 'CHECK constraint failed: thread_activity.last_active_at is no ISO 8601 time')
     WHERE STORED_TIME[NEW.last_active_at] IS NULL;
@@ -441,6 +464,10 @@ END;
 DROP TRIGGER IF EXISTS memory_chunk;
 CREATE TRIGGER memory_chunk AFTER INSERT ON memory_vectors WHEN NEW.seq IS NULL AND NEW.model IS NULL
 BEGIN
+    SELECT RAISE(ABORT, 'CHECK constraint failed: memory_vectors.id, thread_id and chunk are texts without NUL characters, not bytes or numbers')
+    WHERE NOT IS_TEXT[NEW.id] OR NOT IS_TEXT[NEW.thread_id] OR NOT IS_TEXT[NEW.chunk];
+    SELECT RAISE(ABORT, 'CHECK constraint failed: memory_vectors.created_at is no ISO 8601 time')
+    WHERE NEW.created_at IS NOT NULL AND STORED_TIME[NEW.created_at] IS NULL;
     SELECT RAISE(ABORT, 'FOREIGN KEY constraint failed: memory_vectors.thread_id names no conversation; INSERT it first')
     WHERE NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id);
     INSERT INTO memory_topic_spans (thread_id, topic, first_seq, last_seq, mentions, seen_at)
