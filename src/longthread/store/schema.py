@@ -60,6 +60,28 @@ _TIME = f"""(SELECT CASE WHEN utc GLOB '[0-9][0-9][0-9][0-9]-*' AND utc >= '0001
                           WHEN substr(given, 17) GLOB '*[+-][0-9][0-9]' THEN 3 ELSE 0 END AS zone_length
                       FROM (SELECT {{0}} AS given))))))"""
 """A time of text, or of seconds or milliseconds since 1970; NULL for one that would not come back the same."""
+_SPACES = (
+    *range(9, 14),
+    *range(28, 32),
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200B),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+)
+"""What Python's `str.split` takes for spaces, beside the space."""
+_TITLE = f"""(WITH RECURSIVE spaced (place, line) AS (
+        SELECT 1, {{0}} UNION ALL
+        SELECT place + 1, replace(line, substr(char({", ".join(map(str, _SPACES))}), place, 1), ' ') FROM spaced
+        WHERE place <= {len(_SPACES)})
+    SELECT nullif(substr(trim(replace(replace(replace(line, ' ', ' ' || char(1)), char(1) || ' ', ''), char(1), '')),
+                         1, 50), '')
+    FROM spaced ORDER BY place DESC LIMIT 1)"""
+"""The first words of a question, with one space in the place of several."""
 _MESSAGE = """(SELECT group_concat(fullkey || ' ' || type || ' ' || coalesce(atom, ''), char(31)) FROM (
         SELECT * FROM json_tree(m.value) ORDER BY fullkey))"""
 """A message in one form, however its JSON is written."""
@@ -95,7 +117,7 @@ _SHORTHAND = {
     "STORED_TIME": _TIME,
     "TEXT_LIST": """({0} IS NULL OR CASE WHEN json_valid({0}) THEN json_type({0}) = 'array'
         AND NOT EXISTS (SELECT 1 FROM json_each({0}) j WHERE j.type <> 'text') ELSE FALSE END)""",
-    "TITLE": "nullif(substr(trim(replace(replace({0}, char(13), ''), char(10), ' ')), 1, 50), '')",
+    "TITLE": _TITLE,
 }
 """SQL that SQLite's triggers repeat: they have neither variables nor functions of ours."""
 _SHORT = re.compile(rf"\b({'|'.join(_SHORTHAND)})\[([^\[\]]*)\]")

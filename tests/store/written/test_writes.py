@@ -15,6 +15,7 @@ from tests.store.talk import talk
 
 from longthread.errors import ThreadNotFound
 from longthread.model.entry import Draft, ToolCall
+from longthread.model.thread import title_of
 from longthread.store import attributes, log, topics
 from longthread.store.driver import Driver
 from longthread.store.index.recall import Scope
@@ -415,3 +416,12 @@ async def test_a_text_is_no_bytes(store: Driver, plain: Plain, sql: str) -> None
     plain(sql, ("火箭",))
     async with store.reading() as tx:
         assert "t" in {each.id for each in await log.list_threads(tx, user_id="default")}
+
+
+@pytest.mark.parametrize(
+    "text", ["a  b\tc\n\nd", "  x  ", "火箭\u3000\u3000预算\r\n多少", "\u2003a\xa0\x85b\x1fc", "x" * 49 + "  yz"]
+)
+def test_a_title_is_the_same_however_a_message_is_written(plain: Plain, text: str) -> None:
+    plain("INSERT INTO sessions (id, user_id) VALUES ('s', 'u')")
+    plain("INSERT INTO messages (session_id, role, content) VALUES ('s', 'user', ?)", (text,))
+    assert one(plain, "SELECT title FROM sessions WHERE id = 's'") == title_of(text)

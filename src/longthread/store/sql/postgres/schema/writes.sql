@@ -13,7 +13,8 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION title_of(question TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE
-RETURN nullif(left(btrim(regexp_replace(question, '\s+', ' ', 'g')), 50), '');
+RETURN nullif(left(btrim(regexp_replace(
+    question, '[\s\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+', ' ', 'g')), 50), '');
 
 CREATE OR REPLACE FUNCTION text_list(given JSONB) RETURNS BOOLEAN LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
