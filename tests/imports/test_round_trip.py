@@ -150,6 +150,12 @@ async def test_document_004(take: Take, fetch: Fetch, old_url: str) -> None:
         ("user: 预算是700元\nai: 好的，我记住了。另外，密码锁的编号是4711", True),
         ("user: The budget is 700\nai: Noted, and the door is 4711", True),
         ("The budget is", False),
+        ("00", True),
+        ("user: 预算是700元\nai: 不", True),
+        ("user: The budget is 700\nai: 👎", True),
+        ("budget is 7", True),
+        ("预算：700", True),
+        ("Human:  The  budget is 700 \n\nAI: Noted", False),
     ],
 )
 async def test_a_chunk_with_words_that_stand_nowhere_gets_an_entry(

@@ -82,6 +82,7 @@ _TITLE = f"""(WITH RECURSIVE spaced (place, line) AS (
                          1, 50), '')
     FROM spaced ORDER BY place DESC LIMIT 1)"""
 """The first words of a question, with one space in the place of several."""
+_ASCII_SPACES = "char(9, 10, 11, 12, 13, 32)"
 _MESSAGE = """(SELECT group_concat(fullkey || ' ' || type || ' ' || coalesce(atom, ''), char(31)) FROM (
         SELECT * FROM json_tree(m.value) ORDER BY fullkey))"""
 """A message in one form, however its JSON is written."""
@@ -103,7 +104,15 @@ _SHORTHAND = {
                          length(json_extract(given, '$.{0}', '$.{0}')) / 2 - 1))
         END""",
     "IS_FINISH": "(json_extract(NEW.step_data, '$.action') = 'finish')",
-    "IS_SAID": "EXISTS (SELECT 1 FROM entries e WHERE e.thread_id = NEW.thread_id AND instr(e.text, NEW.chunk) > 0)",
+    "IS_SAID": f"""(trim(NEW.chunk, {_ASCII_SPACES}) = '' OR EXISTS (
+        SELECT 1 FROM (
+            SELECT char(10) || replace(e.text, char(13), '') || char(10) AS text,
+                   trim(replace(NEW.chunk, char(13), ''), {_ASCII_SPACES}) AS chunk
+            FROM entries e WHERE e.thread_id = NEW.thread_id
+        ) WHERE instr(text, char(10) || chunk || char(10)) > 0
+             OR length(chunk) >= 12 AND instr(text, chunk) > 0
+                AND substr(text, instr(text, chunk) - 1, 1) NOT GLOB '[0-9A-Za-z_]'
+                AND substr(text, instr(text, chunk) + length(chunk), 1) NOT GLOB '[0-9A-Za-z_]'))""",
     "IS_TEXT": "(typeof({0}) IN ('text', 'null') AND coalesce(instr({0}, char(0)), 0) = 0)",
     "LAST_RUN": """(SELECT r.id || ' ' || CASE WHEN r.status = 'running' AND r.waiting_since IS NOT NULL THEN 'waiting'
         ELSE r.status END FROM runs r WHERE r.thread_id = {0} ORDER BY r.id DESC LIMIT 1)""",

@@ -425,3 +425,28 @@ def test_a_title_is_the_same_however_a_message_is_written(plain: Plain, text: st
     plain("INSERT INTO sessions (id, user_id) VALUES ('s', 'u')")
     plain("INSERT INTO messages (session_id, role, content) VALUES ('s', 'user', ?)", (text,))
     assert one(plain, "SELECT title FROM sessions WHERE id = 's'") == title_of(text)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "is_kept"),
+    [
+        ("5", True),
+        ("不", True),
+        ("👎", True),
+        ("5 orders were shipped", True),
+        ("预算是700", True),
+        ("15 orders were shipped", False),
+        ("我不知道预算是7000元的事情", False),
+        ("  15 orders were shipped today.\r\n", False),
+        ("Nein", False),
+        (" \n", False),
+    ],
+)
+def test_a_chunk_inside_a_word_of_a_message_is_not_said(plain: Plain, chunk: str, is_kept: bool) -> None:
+    plain("INSERT INTO sessions (id, user_id) VALUES ('s', 'u')")
+    said = ("15 orders were shipped today.", "我不知道预算是7000元的事情，谢谢", "Ja\nNein\nOui")
+    for text in said:
+        plain("INSERT INTO messages (session_id, role, content) VALUES ('s', 'user', ?)", (text,))
+    plain("INSERT INTO memory_vectors (id, thread_id, chunk) VALUES ('v', 's', ?)", (chunk,))
+    kept = plain("SELECT text FROM entries WHERE thread_id = 's' AND role = 'system'")
+    assert kept == ([(chunk,)] if is_kept else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from longthread.errors import NotStorable, StoreConflict, ValueRefused
@@ -37,11 +37,15 @@ _MARK = "imported"
 _JSON = frozenset(
     {"schema", "implementation", "trigger_keywords", "tools", "config", "skills", "sub_agents", "metadata"}
 )
-_LABEL = re.compile(r"^\s*\w{1,20}[:：]\s*|\s+$", re.MULTILINE)
+_LABEL = re.compile(
+    r"^\s*(?:user|human|assistant|ai|bot|system|tool|用户|人类|助手|助理|系统|工具)[:：]\s*",
+    re.MULTILINE | re.IGNORECASE,
+)
 """A speaker at the start of a line."""
-_WORD = re.compile(r"\w")
 _SHORTEST = 4
 """Minimum length of an entry that is searched in a chunk, in characters."""
+_SHORTEST_PART = 12
+"""Minimum length of a part of a line that counts as said, in characters."""
 
 
 class ImportWriter:
@@ -316,10 +320,26 @@ def _value(stored: Any) -> Any:
 
 
 def _is_said(piece: str, texts: Sequence[str]) -> bool:
-    """Return whether entries contain all words of a chunk, each line of it whole or in parts."""
-    left = _LABEL.sub("", piece)
+    """Return whether entries contain all of a chunk: each line of it is one of theirs, or a longer part of one."""
+    texts = [_trim_lines(text) for text in texts]
+    left = _trim_lines(_LABEL.sub("", piece))
     for text in sorted((text for text in texts if len(text) >= _SHORTEST), key=len, reverse=True):
-        if text in left:
-            left = left.replace(text, "\n")
-    lines = (line.strip() for line in left.splitlines())
-    return not any(_WORD.search(line) and not any(line in text for text in texts) for line in lines)
+        left = _find_words(text).sub("\n", left)
+    lines = {line for text in texts for line in text.split("\n")}
+    return all(_is_line_said(line.strip(), lines, texts) for line in left.split("\n"))
+
+
+def _is_line_said(line: str, lines: Set[str], texts: Sequence[str]) -> bool:
+    if not line or line in lines:
+        return True
+    return len(line) >= _SHORTEST_PART and any(_find_words(line).search(text) for text in texts)
+
+
+def _trim_lines(text: str) -> str:
+    """Return a text without empty lines, with one space in the place of several."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines())))
+
+
+def _find_words(text: str) -> re.Pattern[str]:
+    """Match a text that neither begins nor ends inside a word or a number."""
+    return re.compile(rf"(?<![0-9A-Za-z_]){re.escape(text)}(?![0-9A-Za-z_])")

@@ -525,17 +525,23 @@ CREATE OR REPLACE TRIGGER written INSTEAD OF INSERT OR UPDATE OR DELETE ON threa
 
 -- What is written to the tables of the documents beside the views.
 
--- A chunk of another program's becomes an entry on a branch of its own, which recall finds, unless a message says it. The row
--- keeps the vector; a vector of Longthread's knows its entry.
+-- A chunk of another program's becomes an entry on a branch of its own, which recall finds, unless a message has its lines, or
+-- a longer chunk as a part that neither begins nor ends inside a word. The row keeps the vector; a vector of Longthread's knows its entry.
 CREATE OR REPLACE FUNCTION keep_chunk() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     place BIGINT;
     at TEXT := stored_time(coalesce(NEW.created_at, now()));
+    said TEXT := btrim(replace(NEW.chunk, E'\r', ''), E' \t\n\x0B\f');
 BEGIN
     SELECT entry_count + 1 INTO place FROM threads WHERE id = NEW.thread_id FOR NO KEY UPDATE;
     NEW.model := 'imported';
-    IF place IS NULL OR EXISTS (
-        SELECT 1 FROM entries e WHERE e.thread_id = NEW.thread_id AND position(NEW.chunk IN e.text) > 0
+    IF place IS NULL OR said = '' OR EXISTS (
+        SELECT 1 FROM (
+            SELECT E'\n' || replace(e.text, E'\r', '') || E'\n' AS text FROM entries e WHERE e.thread_id = NEW.thread_id
+        ) AS each WHERE position(E'\n' || said || E'\n' IN text) > 0
+             OR length(said) >= 12 AND position(said IN text) > 0
+                AND substr(text, position(said IN text) - 1, 1) !~ '[0-9A-Za-z_]'
+                AND substr(text, position(said IN text) + length(said), 1) !~ '[0-9A-Za-z_]'
     ) THEN
         RETURN NEW;
     END IF;

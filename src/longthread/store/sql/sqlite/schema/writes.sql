@@ -459,8 +459,8 @@ BEGIN
     DELETE FROM recall_loose WHERE thread_id = OLD.id;
 END;
 
--- A chunk of another program's becomes an entry on a branch of its own, which recall finds, unless a message says it. The row
--- keeps the vector; a vector of Longthread's knows its entry.
+-- A chunk of another program's becomes an entry on a branch of its own, which recall finds, unless a message has its lines, or
+-- a longer chunk as a part that neither begins nor ends inside a word. The row keeps the vector; a vector of Longthread's knows its entry.
 DROP TRIGGER IF EXISTS memory_chunk;
 CREATE TRIGGER memory_chunk AFTER INSERT ON memory_vectors WHEN NEW.seq IS NULL AND NEW.model IS NULL
 BEGIN
