@@ -275,14 +275,61 @@ async def test_a_deleted_conversation_leaves_no_trace(
             await log.find_thread(tx, "t", user_id="default")
 
 
-def test_every_table_of_threads_is_emptied_without_foreign_keys(sqlite_template: str) -> None:
+def test_every_row_goes_with_its_parent_without_foreign_keys(sqlite_template: str) -> None:
     with closing(sqlite3.connect(sqlite_template)) as connection:
-        [trigger] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'thread_rows'").fetchone()
+        triggers = {}
+        for table, sql in connection.execute("SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger'"):
+            triggers[table] = triggers.get(table, "") + (sql if " AFTER DELETE ON " in sql else "")
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        keys: dict[tuple[str, int, str], list[str]] = {}
         for name in names:
-            for row in connection.execute(f"PRAGMA foreign_key_list('{name}')").fetchall():
-                if row[2] == "threads" and name != "memories":  # they outlive their thread
-                    assert f"DELETE FROM {name} WHERE {row[3]} = OLD." in trigger
+            for number, _, parent, column, of, _, on_delete, _ in connection.execute(
+                f"PRAGMA foreign_key_list('{name}')"
+            ).fetchall():
+                if on_delete == "CASCADE":
+                    keys.setdefault((name, number, parent), []).append(f"{column} = OLD.{of}")
+        assert {parent for _, _, parent in keys} == {"threads", "runs", "memories", "agents", "items"}
+        for (name, _, parent), columns in keys.items():
+            assert f"DELETE FROM {name} WHERE {' AND '.join(columns)};" in triggers[parent], (name, parent)
+
+
+MEMORY = "00000000-0000-4000-8000-00000000000"
+GROWN = [
+    f"INSERT INTO agents (id, name, system_prompt) VALUES ('{MEMORY}1', 'A', 'p')",
+    f"INSERT INTO memories (id, agent_id, session_id, content) VALUES ('{MEMORY}2', '{MEMORY}1', 't', '喜欢斑马')",
+    f"INSERT INTO memory_sources (memory_id, session_id, seqs, content, said_at)"
+    f" VALUES ('{MEMORY}2', 't', '[1]', '喜欢斑马', '2026-01-01T00:00:00.000000+00:00')",
+    "INSERT INTO runs (thread_id, id, status, question, model, protocol, max_steps, first_step, started_at)"
+    " VALUES ('t', 'r', 'finished', 'q', 'm', 'json', 1, 0, '2026-01-01T00:00:00+00:00')",
+    f"INSERT INTO memory_uses (session_id, run_id, memory_id, how, place, shown)"
+    f" VALUES ('t', 'r', '{MEMORY}2', 'given', 0, '喜欢斑马')",
+    "INSERT INTO items (user_id, namespace, key, value, created_at, updated_at, fields, form, words, embedded)"
+    " VALUES ('u', 'n', 'k', '{}', '', '', '[]', 1, 1, '')",
+    "INSERT INTO item_terms (user_id, term, namespace, key, count) VALUES ('u', 1, 'n', 'k', 1)",
+]
+
+
+@pytest.mark.parametrize(
+    ("sql", "emptied"),
+    [
+        ("DELETE FROM memories", {"memories", "memory_sources", "memory_uses"}),
+        (f"DELETE FROM agents WHERE id = '{MEMORY}1'", {"memories", "memory_sources", "memory_uses"}),
+        ("DELETE FROM runs", {"memory_uses", "runs"}),
+        ("DELETE FROM items", {"items", "item_terms"}),
+    ],
+)
+@pytest.mark.parametrize("keys", [True, False])
+async def test_a_deletion_leaves_no_trace_without_foreign_keys(
+    store: Driver, plain: Plain, keys: bool, sql: str, emptied: set[str]
+) -> None:
+    await talk(store, "t", user_id="default")
+    for statement in GROWN:
+        plain(statement)
+    if store.dialect == "sqlite":
+        plain(f"PRAGMA foreign_keys = {int(keys)}")
+    plain(sql)
+    tables = ("memories", "memory_sources", "memory_uses", "runs", "items", "item_terms")
+    assert {name for name in tables if not plain(f"SELECT 1 FROM {name}")} == emptied
 
 
 async def test_a_status_that_was_set_holds_until_something_happens(store: Driver, plain: Plain) -> None:

@@ -420,7 +420,7 @@ END;
 
 -- What is written to the tables of the documents beside the views.
 
--- A connection without foreign keys deletes what belongs to a thread, too.
+-- A connection without foreign keys deletes what belongs to a thread, a run, a memory, an agent or an item, too.
 DROP TRIGGER IF EXISTS thread_rows;
 CREATE TRIGGER thread_rows AFTER DELETE ON threads
 BEGIN
@@ -457,6 +457,32 @@ BEGIN
     DELETE FROM recall_embedded WHERE thread_id = OLD.id;
     DELETE FROM recall_bound WHERE thread_id = OLD.id;
     DELETE FROM recall_loose WHERE thread_id = OLD.id;
+END;
+
+DROP TRIGGER IF EXISTS run_rows;
+CREATE TRIGGER run_rows AFTER DELETE ON runs
+BEGIN
+    DELETE FROM memory_uses WHERE session_id = OLD.thread_id AND run_id = OLD.id;
+END;
+
+DROP TRIGGER IF EXISTS memory_rows;
+CREATE TRIGGER memory_rows AFTER DELETE ON memories
+BEGIN
+    DELETE FROM memory_sources WHERE memory_id = OLD.id;
+    DELETE FROM memory_uses WHERE memory_id = OLD.id;
+END;
+
+DROP TRIGGER IF EXISTS agent_rows;
+CREATE TRIGGER agent_rows AFTER DELETE ON agents
+BEGIN
+    DELETE FROM memories WHERE agent_id = OLD.id;
+END;
+
+DROP TRIGGER IF EXISTS item_rows;
+CREATE TRIGGER item_rows AFTER DELETE ON items
+BEGIN
+    DELETE FROM item_terms WHERE user_id = OLD.user_id AND namespace = OLD.namespace AND key = OLD.key;
+    DELETE FROM item_vectors WHERE user_id = OLD.user_id AND namespace = OLD.namespace AND key = OLD.key;
 END;
 
 -- A chunk of another program's becomes an entry on a branch of its own, which recall finds, unless a message has its lines, or
