@@ -147,8 +147,34 @@ async def test_a_copy_of_a_store_is_refused_by_its_mark(tmp_path: Path, sqlite_t
     copy = shutil.copyfile(sqlite_template, tmp_path / "harmless.sqlite")
     opener = Opener(Settings.of(data_dir=tmp_path / "data", sql_isolated=isolated))
     try:
-        with pytest.raises(SourceIsStore, match="harmless"):
-            await opener.open(str(copy), "ada")
+        for spec in (str(copy), f"sqlite:///{copy}", f"duckdb:///{copy}"):
+            with pytest.raises(SourceIsStore, match="harmless"):
+                await opener.open(spec, "ada")
+    finally:
+        await opener.close()
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+@pytest.mark.parametrize("spec", [".", "shop.csv"])
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+async def test_a_file_of_its_own_is_not_read_that_comes_while_the_source_is_open(
+    data: Path, link: Callable[[Path, Path], None], spec: str, isolated: bool
+) -> None:
+    Path("shop.csv").write_text(CSV)
+    opener = Opener(Settings.of(data_dir=data, sql_isolated=isolated))
+    try:
+        async with await opener.open(spec, "ada") as source:
+            await source.schema()
+            Path("more.csv").write_text(CSV)
+            await source.schema()
+            Path("shop.csv").unlink()
+            link(Path("shop.csv"), data / "secret.key")
+            for _ in range(2):
+                with pytest.raises(SourceIsStore):
+                    await source.work(lambda connection: connection.query("SELECT * FROM shop"))
+            Path("shop.csv").unlink()
+            Path("shop.csv").write_text(CSV)
+            await source.work(lambda connection: connection.query("SELECT * FROM shop"))
     finally:
         await opener.close()
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.result import Result, fetch
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
+
+if TYPE_CHECKING:  # the process of an engine needs no settings
+    from longthread.tools.own_files import OwnFiles
 
 NO_DATABASE = "The database is not there, or this account may not use it. Check its name and what is granted."
 
@@ -86,6 +89,9 @@ class Engine(ABC):
     @abstractmethod
     def mark(self, connection: SourceConnection) -> str:
         """A cheap text that changes with the schema."""
+
+    def refuse(self, own: OwnFiles) -> None:  # noqa: B027  # most engines read one file, which was checked
+        """Take from here on none of Longthread's own files among those of the source."""
 
     def stale(self) -> bool:
         """Whether the data moved, so that open connections must be replaced."""

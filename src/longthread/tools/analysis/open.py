@@ -65,6 +65,8 @@ async def open_source(
     """
     limits = limits or Limits()
     engine, name = await asyncio.to_thread(_engine, spec.strip(), limits, demo_folder, own)
+    if own is not None:
+        engine.refuse(own)
     if idle is not None and isinstance(engine, WorkerEngine):
         engine.share(idle, user)
     async with AsyncExitStack() as undoing:
@@ -134,7 +136,8 @@ def _engine_of_url(url: SourceUrl, spec: str, limits: Limits, own: OwnFiles | No
     if not path.exists():
         raise SourceNotFound(source=spec)
     _refuse_own(path, spec, own)
-    return _embedded(kind, path, spec, limits)
+    # DuckDB would read a SQLite file too, without asking whether it is a store.
+    return _embedded("sqlite" if is_sqlite(path) else kind, path, spec, limits)
 
 
 def _mysql(url: SourceUrl, spec: str, limits: Limits) -> Engine:

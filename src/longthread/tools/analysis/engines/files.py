@@ -9,11 +9,11 @@ import tempfile
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import duckdb
 
-from longthread.errors import SourceEmpty, SourceError, SourceNotFound, SourceUnreadable
+from longthread.errors import SourceEmpty, SourceError, SourceIsStore, SourceNotFound, SourceUnreadable
 from longthread.tools.analysis.engines.duckdb import DuckdbEngine, lock, settings, translated
 from longthread.tools.analysis.files import findings
 from longthread.tools.analysis.files.delimited import DelimitedTable, delimited, of_rows
@@ -24,6 +24,9 @@ from longthread.tools.analysis.files.workbook import sheets_of
 from longthread.tools.analysis.limits import Limits
 from longthread.tools.analysis.quoting import literal, quoted
 from longthread.tools.analysis.unique_names import UniqueNames
+
+if TYPE_CHECKING:
+    from longthread.tools.own_files import OwnFiles
 
 _COMPRESSED_LINE = 8_000_000
 """Bytes of the longest line of a file that DuckDB unpacks. It takes sixteen times as much memory."""
@@ -43,6 +46,10 @@ class FilesEngine(DuckdbEngine):
         self.table_notes = {}
         self._state = self._look()
         self._scratch: Path | None = None
+        self._own: OwnFiles | None = None
+
+    def refuse(self, own: OwnFiles) -> None:
+        self._own = own
 
     def _files(self) -> list[Path]:
         if not self._path.exists():
@@ -58,10 +65,13 @@ class FilesEngine(DuckdbEngine):
         return files, self._left_out()
 
     def stale(self) -> bool:
-        """Whether a file was changed, added or removed. All are then read again."""
+        """Whether a file was changed, added or removed. All are then read again. Raises SourceIsStore: one of them
+        leads to Longthread's own by now."""
         state = self._look()
         if state == self._state:
             return False
+        if self._own is not None and any(self._own.holds(path) for path in self._files()):
+            raise SourceIsStore(source=self._source)
         with self._lock:
             self._state = state
             old, self._root = self._root, None

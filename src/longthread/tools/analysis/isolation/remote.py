@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longthread.errors import SourceCrashed, SourceError, SqlTooLarge
 from longthread.tools.analysis.engine import Engine, SourceConnection
@@ -25,6 +25,9 @@ from longthread.tools.analysis.result import Result
 from longthread.tools.analysis.rows import Rows
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import Interrupted
+
+if TYPE_CHECKING:
+    from longthread.tools.own_files import OwnFiles
 
 _END_SECONDS = 1.0
 """Time that a worker has to end by itself."""
@@ -213,6 +216,9 @@ class WorkerEngine(Engine):
 
     def views(self, connection: SourceConnection) -> dict[str, str]:
         return self._inner.views(connection)
+
+    def refuse(self, own: OwnFiles) -> None:
+        self._inner.refuse(own)
 
     def stale(self) -> bool:
         """Whether the data moved. Running statements keep the old worker; the next connection starts another."""
