@@ -196,8 +196,8 @@ async def test_what_is_kept_of_a_thread_goes_with_it(store: Driver, plain: Plain
     for table in ("conversation_summaries", "memory_vectors", "memory_topics", "thread_clients", "conversations"):
         assert plain(f"SELECT thread_id FROM {table}") == [("other",)], table
     assert plain("SELECT DISTINCT session_id FROM messages") == [("other",)]
-    # Not as document 002 has it: deleting a conversation leaves no trace of it.
-    assert plain("SELECT content, session_id FROM memories") == [("other", "other")]
+    # As document 002 has it: ON DELETE SET NULL.
+    assert plain("SELECT content, session_id FROM memories ORDER BY content") == [("other", "other"), ("t", None)]
 
 
 async def test_a_session_and_a_memory_go_with_their_agent(store: Driver, plain: Plain) -> None:
