@@ -155,7 +155,7 @@ async def test_half_a_character_comes_back(start: Start, client: httpx.AsyncClie
         url = await start(provider)
         await ask(client, url, [USER_ASKS], stream=True)
         body = json.dumps({"model": "m-1", "messages": [USER_ASKS, {"role": "assistant", "content": "n \ud83d"}]})
-        answer = await client.post(url + PATH, content=body.encode())
+        answer = await client.post(url + PATH, content=body.encode(), headers={"authorization": "Bearer key"})
         assert answer.headers["x-longthread-restored"] == "1"
         assert provider.requests[-1]["messages"][1]["reasoning"] == "wh \ud83d"
 
