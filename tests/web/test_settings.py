@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -179,6 +180,53 @@ def test_what_was_guessed_of_a_file_is_shown_before_it_is_added(serve: Any, open
     page.evaluate(DRAG, ["drop", [["towns.csv", "city,n\nBerlin,3\nTotal,3\n"]]])
     page.get_by_role("dialog").get_by_text('towns: Its last row begins with "Total": it may be a sum').wait_for()
     looked_at(page, "upload-notes")
+
+
+@pytest.mark.parametrize(
+    ("width", "locale", "scheme", "add", "replace", "both", "skip"),
+    [
+        (1280, "en", "light", "Add as a source", "Replace", "Keep both", "Skip this file"),
+        (390, "zh-CN", "dark", "添加为数据源", "替换", "两个都保留", "跳过这个文件"),
+    ],
+)
+def test_each_file_of_an_equal_name_replaces_is_kept_beside_or_left(
+    serve: Any, open_page: Any, width: int, locale: str, scheme: str, add: str, replace: str, both: str, skip: str
+) -> None:
+    running = serve(SCRIPT)
+    for name in (TOWNS, RIVERS):
+        sent = running.client.post("/api/uploads", params={"name": name[0]}, content=name[1]).json()
+        running.client.post("/api/sources", json={"upload": sent["upload"]})
+    page = open_page(running, "/", width=width, locale=locale, color_scheme=scheme, quiet=False)
+    page.wait_for_selector("#question")
+    files = [["towns.csv", "city,n\nParis,7\n"], ["towns.csv", "city,n\nRome,8\n"], ["rivers.csv", "river\nPo\n"]]
+    page.evaluate(DRAG, ["drop", files])
+    dialog = page.get_by_role("dialog")
+    year = str(datetime.now(UTC).year)
+
+    def choose(file: str, button: str) -> None:
+        """By the keyboard."""
+        dialog.get_by_role("alert").filter(has_text=file).filter(has_text=year).wait_for()
+        looked_at(page, f"upload-exists-{width}-{scheme}-{locale}")
+        wanted = dialog.get_by_role("button", name=button, exact=True)
+        for _ in range(10):
+            if wanted.evaluate("(button) => button === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        wanted.and_(page.locator(":focus")).press("Enter")
+
+    choose("towns.csv", replace)
+    dialog.get_by_role("heading", name="2").wait_for()
+    choose("towns.csv", both)
+    dialog.locator("td", has_text="Rome").wait_for()
+    dialog.get_by_role("button", name=add).click()
+    choose("rivers.csv", skip)
+    dialog.wait_for(state="detached")
+    page.locator("form button", has_text="towns_2").wait_for()
+
+    def first(source: str) -> Any:
+        return running.client.get(f"/api/sources/{source}/preview").json()["tables"][0]["rows"]
+
+    assert [first(each) for each in ("towns", "towns_2", "rivers")] == [[["Paris", 7]], [["Rome", 8]], [["Spree", 400]]]
 
 
 def test_an_upload_is_cancelled_and_tried_again_when_the_server_was_away(serve: Any, open_page: Any) -> None:

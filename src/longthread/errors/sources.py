@@ -154,6 +154,15 @@ class UploadFailed(LongthreadError):
     message = "The file could not be stored: {reason} Nothing of it was kept. Try again."
 
 
+class UploadExists(LongthreadError, exit_code=2):
+    message = """There is a file {name} already, uploaded at {uploaded_at}: it is the source {source}. Send the new one
+    with on_conflict=replace, and it takes that place; or with on_conflict=keep_both, and it is called {other}."""
+    name: str
+    uploaded_at: str
+    source: str
+    other: str
+
+
 class UploadNotFound(LongthreadError, exit_code=2):
     message = "There is no upload {upload}. One that became no source is deleted after a day: upload the file again."
     upload: str

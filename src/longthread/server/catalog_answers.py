@@ -108,9 +108,11 @@ class SourcePreview(TypedDict):
 
 
 class UploadView(SourcePreview):
-    """A file that was uploaded. `name` is what its source would be called."""
+    """A file that was uploaded. `name` is what its source would be called; `source` is the one whose file it has
+    replaced, else null."""
 
     upload: str
     name: str
     file: str
     bytes: int
+    source: SourceView | None

@@ -60,6 +60,7 @@ _STATUS: dict[type[LongthreadError], int] = {
     errors.ExtraMissing: 409,
     errors.SecretUnusable: 409,
     errors.SourceTaken: 409,
+    errors.UploadExists: 409,
     errors.UploadFailed: 503,
     errors.UploadNotFound: 404,
     errors.UploadTooLarge: 413,

@@ -12,8 +12,11 @@ import os
 import re
 import shutil
 import time
+import unicodedata
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,6 +38,8 @@ _KEPT_SECONDS = 24 * 3600.0
 _LONGEST = 100
 _ID = re.compile(r"[0-9a-f-]{36}")
 _STRANGE = re.compile(r"[^\w-]+")
+_NUMBERED = re.compile(r"(.+)( \(\d{1,4}\))", re.DOTALL)
+"""The name of a copy, as file managers call it: `sales (2)`."""
 _PART = "incoming"
 """The file while it comes; below `sources`, the mark."""
 
@@ -45,6 +50,11 @@ class Upload:
 
     id: str
     path: Path
+
+    @property
+    def name(self) -> str:
+        """What its source is called by default."""
+        return _plain(self.path.stem)
 
     @property
     def size(self) -> int:
@@ -148,6 +158,31 @@ class Uploads:
         """Delete an upload."""
         await to_the_end(asyncio.to_thread(shutil.rmtree, upload.path.parent, True))
 
+    @staticmethod
+    async def received_at(upload: Upload) -> datetime | None:
+        """When the file came; None: it is gone."""
+        try:
+            return datetime.fromtimestamp((await asyncio.to_thread(upload.path.stat)).st_mtime, UTC)
+        except OSError:
+            return None
+
+    async def replace(self, old: Upload, new: Upload) -> Upload:
+        """Put an upload in the place of a source's file, whose address stays. What reads the old file reads it to the
+        end, and then the system removes it.
+
+        Raises:
+            UploadNotFound: the source and its file have just been removed.
+            UploadFailed: the disk does not take it.
+        """
+        try:
+            await to_the_end(asyncio.to_thread(new.path.replace, old.path))
+        except FileNotFoundError as error:
+            raise UploadNotFound(upload=old.id) from error
+        except OSError as error:
+            raise UploadFailed(reason=f"{error.strerror or error}.") from error
+        await self.discard(new)
+        return old
+
     async def of_address(self, address: str) -> Upload | None:
         """Return the upload that a source's address names, if it is one."""
         path = Path(address)
@@ -243,10 +278,34 @@ def _is_old(path: Path) -> bool:
 def safe_name(name: str) -> str:
     """Return a file's name that means nothing to a file system or a source's address. Raises UploadRefused: its kind is
     none that can be read."""
-    last = re.split(r"[/\\]", name)[-1]
+    last = unicodedata.normalize("NFC", re.split(r"[/\\]", name)[-1])  # macOS parts letters from their accents
     stem, dot, suffix = last.rpartition(".")
     suffix = f"{dot}{suffix.strip().lower()}"
     if suffix not in SUFFIXES or not dot:
         raise UploadRefused(name=last[:50], reason=f"its kind is none of {', '.join(SUFFIXES)}.")
-    plain = _STRANGE.sub("_", stem).strip("_")[:_LONGEST]
-    return f"{plain or 'data'}{suffix}"
+    copy = _NUMBERED.fullmatch(stem.strip())
+    stem, number = copy.groups() if copy else (stem, "")
+    return f"{_plain(stem)[: _LONGEST - len(number)] or 'data'}{number}{suffix}"
+
+
+def are_equal(name: str, other: str) -> bool:
+    """Whether two safe names are one for a person, whom case tells nothing."""
+    one, two = (_plain(Path(each).stem).casefold() for each in (name, other))
+    return one == two and Path(name).suffix == Path(other).suffix
+
+
+def copy_name(name: str, files: Iterable[str], sources: Iterable[str]) -> str:
+    """Return the name of a file beside those of equal names, as file managers give it: `sales (2).csv`. Neither a file
+    has it, nor a source that of its default one."""
+    there, called = list(files), {each.casefold() for each in sources}
+    stem, suffix = Path(name).stem, Path(name).suffix
+    numbered = (safe_name(f"{stem[: _LONGEST - 7]} ({number}){suffix}") for number in count(2))
+    return next(
+        each
+        for each in numbered
+        if _plain(Path(each).stem).casefold() not in called and not any(are_equal(each, other) for other in there)
+    )
+
+
+def _plain(stem: str) -> str:
+    return _STRANGE.sub("_", stem).strip("_")

@@ -33,8 +33,8 @@ ASKS = [
 ]
 
 
-def upload(running: Any, content: Any, name: str = "sales.csv") -> Any:
-    return running.client.post("/api/uploads", params={"name": name}, content=content)
+def upload(running: Any, content: Any, name: str = "sales.csv", **given: str) -> Any:
+    return running.client.post("/api/uploads", params={"name": name, **given}, content=content)
 
 
 def kept(running: Any) -> list[str]:
@@ -140,13 +140,13 @@ def test_an_uploaded_file_is_a_source_at_once_and_after_a_restart_until_it_is_re
     looked = again.client.get("/api/sources/sales/preview").json()
     assert looked["tables"] == shown["tables"]
     assert again.answer("How many?", source="sales")
-    other = upload(again, SALES).json()
+    other = upload(again, SALES, on_conflict="keep_both").json()
     for name in ("sales", "demo"):
         taken = again.client.post("/api/sources", json={"upload": other["upload"], "name": name})
         assert (taken.status_code, taken.json()["code"]) == (409, "source_taken")
-    assert again.client.post("/api/sources", json={"upload": other["upload"]}).json()["name"] == "sales-2"
+    assert again.client.post("/api/sources", json={"upload": other["upload"]}).json()["name"] == "sales_2"
     assert again.client.delete("/api/sources/sales").status_code == 204
-    assert kept(again) == ["sales.csv"]
+    assert kept(again) == ["sales (2).csv"]
     for answer in (again.client.delete("/api/sources/sales"), again.client.get("/api/sources/sales/preview")):
         assert (answer.status_code, answer.json()["code"]) == (404, "definition_not_found")
 
@@ -161,7 +161,7 @@ def test_one_upload_becomes_one_source_and_one_name_is_given_once(serve: Any) ->
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda n: add(upload=once, name=f"one{n}").status_code, range(6)))
         assert sorted(answers) == [201] + [404] * 5
-        uploads = [upload(running, SALES).json()["upload"] for _ in range(4)]
+        uploads = [upload(running, SALES, "sold.csv").json()["upload"] for _ in range(4)]
         answers = list(pool.map(lambda each: add(upload=each, name="sold").status_code, uploads))
     assert sorted(answers) == [201] + [409] * 3
     [left, *_] = [each for each, answer in zip(uploads, answers, strict=True) if answer == 409]

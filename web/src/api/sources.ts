@@ -25,12 +25,13 @@ export interface TableView {
   problem: string | null;
 }
 
-/** A file that was uploaded: its first tables, `of` so many. */
+/** A file that was uploaded: its first tables, `of` so many; `source` is the one whose file it has replaced. */
 export interface UploadView {
   upload: string;
   name: string;
   file: string;
   bytes: number;
+  source: SourceView | null;
   tables: TableView[];
   of: number;
   notes: string[];
@@ -41,8 +42,15 @@ export const addSource = (source: { upload?: string; address?: string; name?: st
 export const removeSource = (name: string) => request<void>("DELETE", `/api/sources/${encodeURIComponent(name)}`);
 export const discard = (upload: string) => request<void>("DELETE", `/api/uploads/${encodeURIComponent(upload)}`);
 
+/** What becomes of a file with the name of a source's file; empty: it is refused. */
+export type OnConflict = "" | "replace" | "keep_both";
+
 /** Sends a file. `encoding` is that of a file of text, empty: it is found out. `onProgress` is told the part that is sent, from 0 to 1; `cancel` ends it and leaves nothing. */
-export function upload(file: File, encoding: string, onProgress: (part: number) => void): { answer: Promise<UploadView>; cancel: () => void } {
+export function upload(
+  file: File,
+  { encoding, onConflict }: { encoding: string; onConflict: OnConflict },
+  onProgress: (part: number) => void,
+): { answer: Promise<UploadView>; cancel: () => void } {
   // fetch tells nothing of what it sends.
   const sending = new XMLHttpRequest();
   const answer = new Promise<UploadView>((resolve, reject) => {
@@ -54,7 +62,7 @@ export function upload(file: File, encoding: string, onProgress: (part: number) 
     });
     sending.addEventListener("error", () => reject(new Offline("the upload broke off")));
   });
-  sending.open("POST", `/api/uploads${query({ name: file.name, encoding })}`);
+  sending.open("POST", `/api/uploads${query({ name: file.name, encoding, on_conflict: onConflict })}`);
   sending.responseType = "json";
   sending.send(file);
   return { answer, cancel: () => sending.abort() };

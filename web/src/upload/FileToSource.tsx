@@ -1,8 +1,10 @@
-import { useEffect, useId, useRef, useState } from "react";
-import { type SourceView, type UploadView, discard, upload } from "../api/sources";
+import { useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { Problem } from "../api/problem";
+import { type OnConflict, type SourceView, type UploadView, discard, upload } from "../api/sources";
 import { useT } from "../i18n";
-import { number } from "../i18n/format";
+import { dayAndTime, number } from "../i18n/format";
 import { sentence } from "../i18n/sentence";
+import { refreshSources } from "../settings/refresh";
 import { Button } from "../ui";
 import { Shown } from "./Shown";
 import styles from "./Upload.module.css";
@@ -21,17 +23,28 @@ interface FileToSourceProps {
 
 const BEGUN: State = { step: "sends", part: 0 };
 
-/** A file that becomes a source: sent, looked at, then added or thrown away. It leaves nothing behind when it goes. */
+/**
+ * A file that becomes a source: sent, looked at, then added or thrown away. It leaves nothing behind when it goes. One
+ * with the name of a source's file takes its place, or stands beside it, as the person chooses.
+ */
 export function FileToSource(props: FileToSourceProps) {
   const t = useT();
   const [tries, setTries] = useState(0);
   const [encoding, setEncoding] = useState("");
+  const [onConflict, setOnConflict] = useState<OnConflict>("");
   const { file, onGone } = props;
   if (!isKnown(file.name)) return <Failed said={t("upload.unknown", { file: file.name })} onGone={onGone} />;
   return (
     <div className={styles["parts"]}>
       {isText(file.name) && <Encoding value={encoding} onChoose={setEncoding} />}
-      <Attempt key={`${tries} ${encoding}`} {...props} encoding={encoding} onAgain={() => setTries(tries + 1)} />
+      <Attempt
+        key={`${tries} ${encoding} ${onConflict}`}
+        {...props}
+        encoding={encoding}
+        onConflict={onConflict}
+        onAgain={() => setTries(tries + 1)}
+        onChoose={setOnConflict}
+      />
     </div>
   );
 }
@@ -54,20 +67,32 @@ function Encoding({ value, onChoose }: { value: string; onChoose: (encoding: str
   );
 }
 
-function Attempt({ file, encoding, several = false, onAdded, onGone, onAgain }: FileToSourceProps & { encoding: string; onAgain: () => void }) {
+interface AttemptProps extends FileToSourceProps {
+  encoding: string;
+  onConflict: OnConflict;
+  onAgain: () => void;
+  onChoose: (onConflict: OnConflict) => void;
+}
+
+function Attempt({ file, encoding, onConflict, several = false, onAdded, onGone, onAgain, onChoose }: AttemptProps) {
   const t = useT();
   const [state, setState] = useState<State>(BEGUN);
   const added = useRef(false);
+  const replaced = useEffectEvent(onAdded);
   useEffect(() => {
     let gone = false;
     let sent: UploadView | null = null;
     // What nobody adds is deleted after a day anyway.
-    const drop = (view: UploadView) => void discard(view.upload).catch(() => undefined);
-    const { answer, cancel } = upload(file, encoding, (part) => gone || setState({ step: "sends", part }));
+    const drop = (view: UploadView) => {
+      if (view.source === null) void discard(view.upload).catch(() => undefined);
+    };
+    const { answer, cancel } = upload(file, { encoding, onConflict }, (part) => gone || setState({ step: "sends", part }));
     answer.then(
-      (view) => {
+      async (view) => {
         sent = view;
+        if (view.source) await refreshSources();
         if (gone) drop(view);
+        else if (view.source) replaced(view.source);
         else setState({ step: "shown", view });
       },
       (error: unknown) => gone || setState({ step: "failed", error }),
@@ -77,7 +102,10 @@ function Attempt({ file, encoding, several = false, onAdded, onGone, onAgain }: 
       cancel();
       if (sent !== null && !added.current) drop(sent);
     };
-  }, [file, encoding]);
+  }, [file, encoding, onConflict]);
+  const leave = several ? "upload.leave" : "settings.cancel";
+  if (state.step === "failed" && state.error instanceof Problem && state.error.code === "upload_exists")
+    return <Exists problem={state.error} leave={t(leave)} onChoose={onChoose} onGone={onGone} />;
   if (state.step === "failed") return <Failed said={sentence(state.error)} onGone={onGone} onAgain={onAgain} />;
   if (state.step === "shown") return <Shown view={state.view} several={several} onAdded={(source) => ((added.current = true), onAdded(source))} onGone={onGone} />;
   return (
@@ -86,6 +114,24 @@ function Attempt({ file, encoding, several = false, onAdded, onGone, onAgain }: 
       <progress className={styles["progress"]} value={state.part} aria-label={file.name} />
       <span>{number(state.part, { style: "percent" })}</span>
       <Button onClick={onGone}>{t("settings.cancel")}</Button>
+    </div>
+  );
+}
+
+/** There is a file of this name: which one, and what may become of the new one. */
+function Exists({ problem, leave, onChoose, onGone }: { problem: Problem; leave: string; onChoose: AttemptProps["onChoose"]; onGone: () => void }) {
+  const t = useT();
+  const said = (name: string) => String(problem.params[name]);
+  return (
+    <div className={styles["parts"]}>
+      <p role="alert">{t("upload.exists", { file: said("name"), source: said("source"), at: dayAndTime(said("uploaded_at")), other: said("other") })}</p>
+      <div className={styles["row"]}>
+        <Button kind="danger" onClick={() => onChoose("replace")}>
+          {t("upload.replace")}
+        </Button>
+        <Button onClick={() => onChoose("keep_both")}>{t("upload.keepBoth")}</Button>
+        <Button onClick={onGone}>{leave}</Button>
+      </div>
     </div>
   );
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Query, Request, Response
@@ -21,6 +23,7 @@ from longthread.errors import (
     SettingsNotAllowed,
     SourceError,
     SourceTaken,
+    UploadExists,
     UploadFailed,
     UploadNotFound,
     UploadRefused,
@@ -40,7 +43,7 @@ from longthread.tools.catalog.catalog import Catalog
 from longthread.tools.catalog.source_address import may_be_name
 from longthread.tools.catalog.teach import name_of
 from longthread.tools.preview import TablePreview, preview
-from longthread.tools.uploads import SUFFIXES, Upload
+from longthread.tools.uploads import SUFFIXES, Upload, are_equal, copy_name, safe_name
 
 router = APIRouter(prefix="/api", tags=["sources"])
 
@@ -59,6 +62,8 @@ Encoding = Literal[
     "utf-8", "utf-16", "gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "cp1252", "cp1250", "cp1251", "cp437"
 ]
 """Of a file of text. Any other is named in the address of a file that lies where the server runs."""
+OnConflict = Literal["replace", "keep_both"]
+"""What becomes of a file with the name of a source's file."""
 
 
 def _one_of(given: str, other: str) -> JsonObject:
@@ -89,33 +94,53 @@ class NewSource(BaseModel):
     "/uploads",
     dependencies=[OWNER_ONLY],
     status_code=201,
-    responses=problems(*_OPENS, SettingsNotAllowed, UploadFailed, UploadRefused, UploadTooLarge),
+    responses=problems(
+        *_OPENS, SettingsNotAllowed, UploadExists, UploadFailed, UploadNotFound, UploadRefused, UploadTooLarge
+    ),
     openapi_extra=_BODY,
 )
 async def upload(
-    served: ServedDep, user: Caller, request: Request, name: FileName, encoding: Encoding | None = None
+    served: ServedDep,
+    user: Caller,
+    request: Request,
+    name: FileName,
+    encoding: Encoding | None = None,
+    on_conflict: OnConflict | None = None,
 ) -> UploadView:
     """Upload a file, whose bytes are the body; `name` tells its kind. It is looked into and shown, and becomes a source
     with `POST /api/sources`. One that does not become one is deleted after a day. A broken upload leaves nothing.
-    A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is found out."""
+    A file of text (CSV, TSV, JSON) whose `encoding` is named is kept in UTF-8; without, the encoding is found out.
+
+    One with the name of a source's file is refused, unless `on_conflict` says what to do: `replace` puts it in the
+    place of that file, and the source stays; `keep_both` gives it another name."""
     uploads = served.uploads
     await uploads.sweep(await _used(served))
-    received = await uploads.receive(name, _pieces(request), encoding)
+    file = safe_name(name)
+    there = await _of_equal_name(served, file)
+    if there is not None and on_conflict != "replace":
+        file = await _beside(served, file, there, on_conflict)
+    received = await uploads.receive(file, _pieces(request), encoding)
     shown: SourcePreview | None = None
+    whole = False
     try:
         size = received.size
         with until_gone(request.receive):
             shown = await _preview(served, str(received.path), user)
-    finally:
         if shown is None:
+            raise UploadFailed(reason="the client broke off.")
+        replaced = there if on_conflict == "replace" else None
+        if replaced is not None:
+            received = await uploads.replace(replaced.upload, received)
+        whole = True
+    finally:
+        if not whole:
             await uploads.discard(received)
-    if shown is None:
-        raise UploadFailed(reason="the client broke off.")
     return {
         "upload": received.id,
-        "name": name_of(str(received.path)),
+        "name": received.name,
         "file": received.path.name,
         "bytes": size,
+        "source": await _view(served, replaced.source) if replaced is not None else None,
         **shown,
     }
 
@@ -167,10 +192,10 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     address with `${NAME}` is defined in a file."""
     if body.upload is None:
         where = await _address(served, str(body.address), user)
-        return await _named(served, await _add(served, body, user, where))
+        return await _named(served, await _add(served, body, user, where, name_of(where)))
     file = await served.uploads.keep(await served.uploads.find(body.upload))
     try:
-        name = await _add(served, body, user, str(file.path))
+        name = await _add(served, body, user, str(file.path), file.name)
     except LongthreadError:
         await served.uploads.give_back(file)
         raise
@@ -178,10 +203,10 @@ async def add(served: ServedDep, user: Caller, body: NewSource) -> SourceView:
     return await _named(served, name)
 
 
-async def _add(served: Served, body: NewSource, user: str, where: str) -> str:
+async def _add(served: Served, body: NewSource, user: str, where: str, default: str) -> str:
     catalog = Catalog(served.analyst.store, user=user)
     taken = {each.name for each in await catalog.definitions("source")}
-    name = (body.name or _free(name_of(where), taken)).strip()
+    name = (body.name or _free(default, taken)).strip()
     if name == DEMO:
         raise SourceTaken(name=name)
     if not may_be_name(name):
@@ -239,6 +264,36 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
 def _in_use(found: Upload) -> DefinitionInUse:
     remedy = "Remove the source, and its file goes with it."
     return DefinitionInUse(kind="file", name=found.path.name, users="a source", remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceFile:
+    source: SourceDefinition
+    upload: Upload
+    received_at: datetime
+
+
+async def _of_equal_name(served: Served, file: str) -> _SourceFile | None:
+    """The source whose uploaded file has this name; of several, the one with the newest file."""
+    found: list[_SourceFile] = []
+    for each in await _defined(served):
+        upload = await served.uploads.of_address(each.address)
+        if upload is None or not each.is_active or not are_equal(upload.path.name, file):
+            continue
+        received_at = await served.uploads.received_at(upload)
+        found += [_SourceFile(each, upload, received_at)] if received_at else []
+    return max(found, key=lambda each: each.received_at, default=None)
+
+
+async def _beside(served: Served, file: str, there: _SourceFile, on_conflict: OnConflict | None) -> str:
+    """Another name for a file, beside the one that is there. Raises UploadExists: nobody has chosen that."""
+    defined = await _defined(served)
+    uploads = [await served.uploads.of_address(each.address) for each in defined]
+    other = copy_name(file, [each.path.name for each in uploads if each], {each.name for each in defined})
+    if on_conflict == "keep_both":
+        return other
+    at = there.received_at.isoformat(timespec="seconds")
+    raise UploadExists(name=there.upload.path.name, uploaded_at=at, source=there.source.name, other=other)
 
 
 async def _used(served: Served) -> set[str]:
