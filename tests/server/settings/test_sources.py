@@ -437,8 +437,8 @@ def test_the_store_is_no_source_by_any_route(serve: Any, store_address: str, tmp
         made.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         made.commit()
     (tmp_path / "data").mkdir(exist_ok=True)
-    (tmp_path / "data" / "mine.csv").write_bytes(SALES)
-    for address in (store_address, str(tmp_path / "data"), str(tmp_path / "data" / "mine.csv"), str(copy)):
+    (tmp_path / "data" / "secret.key").write_text("key", "utf-8")
+    for address in (store_address, str(tmp_path / "data"), str(tmp_path / "data" / "secret.key"), str(copy)):
         for answer in (
             running.client.post("/api/sources", json={"address": address}),
             running.client.post("/api/chat", json={"question": "Who?", "source": address}),

@@ -16,6 +16,7 @@ export const problems = {
   "problem.nothing_to_stop": "Nothing is running here that could be stopped.",
   "problem.payload_too_large": "This is more than the server takes at once. Put the data into a file, and ask that file.",
   "problem.queue_full": "{count} of your questions wait already. Wait until some are answered, or remove some.",
+  "problem.message_too_long": "The message has {size} characters with its calls, and {limit} are the limit. Shorten it, or put the data into a file.",
   "problem.question_too_long": "The question has {size} characters, and {limit} are the limit. Put the data into a file, and ask that file.",
   "problem.run_in_progress": "This conversation is still answering. Wait for it, or stop it, and ask again.",
   "problem.run_not_found": "This answer is no longer there. Reload the page.",

@@ -16,6 +16,7 @@ export const problems: Record<keyof typeof en, string> = {
   "problem.nothing_to_stop": "这里没有正在运行的内容可以停止。",
   "problem.payload_too_large": "内容超出服务器一次能接受的大小。请把数据放进文件，再对那个文件提问。",
   "problem.queue_full": "已有 {count} 个问题在排队。请等其中一些得到回答，或移除一些。",
+  "problem.message_too_long": "消息连同调用共有 {size} 个字符，上限是 {limit}。请缩短消息，或把数据放进文件。",
   "problem.question_too_long": "问题有 {size} 个字符，上限是 {limit}。请把数据放进文件，再对那个文件提问。",
   "problem.run_in_progress": "这个会话还在回答。请等待，或先停止，再提问。",
   "problem.run_not_found": "这个回答已不存在，请刷新页面。",
