@@ -55,6 +55,22 @@ def path(schema: DemoSchema, start: str, end: str) -> list[Hop] | None:
     return None
 
 
+def way(schema: DemoSchema, start: str, item: Field) -> list[Hop] | None:
+    """The path to a field's table, through its `via` where it has one; None when there is none."""
+    if item.via is None:
+        return path(schema, start, item.ref.table)
+    link, before = _link_of(schema, item.ref.table, item.via), path(schema, start, item.via.table)
+    return None if link is None or before is None else [*before, Hop(link, True)]
+
+
+def _link_of(schema: DemoSchema, table: str, via: Ref) -> Link | None:
+    """The link to a table that begins with a column."""
+    starts = (via.table, via.column)
+    return next(
+        (link for link in schema.links if link.target == table and (link.table, link.columns[0]) == starts), None
+    )
+
+
 def distance(schema: DemoSchema, start: str, end: str) -> float:
     """The length of the path in hops, downward ones and detours dearer; 99 when there is none."""
     hops = path(schema, start, end)
@@ -107,14 +123,7 @@ class Joined:
         return at
 
     def _through(self, table: str, via: Ref) -> str | None:
-        link = next(
-            (
-                item
-                for item in self.schema.links
-                if item.target == table and (item.table, item.columns[0]) == (via.table, via.column)
-            ),
-            None,
-        )
+        link = _link_of(self.schema, table, via)
         start = self.reach(via.table) if link is not None else None
         if link is None or start is None:
             self.missing.append(table)

@@ -7,10 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from longthread.demo.query.dialect import date_part, literal, quote_table
-from longthread.demo.query.joins import Hop, Joined, path
-from longthread.demo.query.plan import Condition, Dimension, Field, Having, PlannedMeasure, QueryPlan, field_of
+from longthread.demo.query.joins import Hop, Joined, way
+from longthread.demo.query.plan import (
+    Condition,
+    Dimension,
+    Field,
+    Having,
+    Operator,
+    PlannedMeasure,
+    QueryPlan,
+    field_of,
+)
 from longthread.demo.schema import DemoColumn, DemoSchema, key_of, yes_no
 from longthread.tools.analysis.quoting import quoted
+
+_NEGATIONS: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not like": "like"}
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -51,13 +62,11 @@ class PlanSql:
         return list(dict.fromkeys(found))
 
     def _apart(self, condition: Condition) -> bool:
-        """Whether a condition is a subquery of its own: existence, or the exclusion of a value among many rows."""
+        """Whether a condition is a subquery of its own: existence, or the exclusion of a value in another table, which
+        a row without a partner there passes."""
         if condition.operator in ("exists", "not exists"):
             return True
-        if condition.operator not in ("!=", "not in", "not like") or condition.field.via is not None:
-            return False
-        hops = path(self.schema, self.base, condition.field.ref.table)
-        return bool(hops) and any(not hop.up for hop in hops or ())
+        return condition.operator in _NEGATIONS and bool(way(self.schema, self.base, condition.field))
 
     # Names.
 
@@ -173,6 +182,12 @@ class PlanSql:
         return self._test(self._field(condition.field), condition)
 
     def _test(self, text: str, condition: Condition) -> str:
+        """The test of a value. An unknown one passes a negation: it is not in Oslo, as far as anyone knows."""
+        if condition.operator in _NEGATIONS:
+            return f"({text} IS NULL OR {self._compared(text, condition)})"
+        return self._compared(text, condition)
+
+    def _compared(self, text: str, condition: Condition) -> str:
         values, operator = condition.values, condition.operator
         if operator == "null":
             column = self.schema.column(condition.field.ref)
@@ -229,7 +244,7 @@ class PlanSql:
 
     def _subquery(self, condition: Condition) -> str:
         """`[NOT] EXISTS (…)` over the path from the base to the condition's table."""
-        hops = path(self.schema, self.base, condition.field.ref.table)
+        hops = way(self.schema, self.base, condition.field)
         if not hops:
             raise Unreachable((self.base, condition.field.ref.table))
         inner = Joined(self.schema, hops[0].end)
@@ -237,7 +252,7 @@ class PlanSql:
         inner.aliases[hops[0].end, None] = first
         at = first
         for hop in hops[1:]:
-            at = inner._hop(at, hop, (hop.end, None))
+            at = inner._hop(at, hop, (hop.end, condition.field.via if hop is hops[-1] else None))
         lines = [f"SELECT 1 FROM {self._table(hops[0].end, first)}"]
         lines += [f"JOIN {self._table(hop.end, end)} ON {self._on(start, hop, end)}" for start, hop, end in inner.hops]
         outer = self.joined.aliases[self.base, None]
@@ -431,8 +446,7 @@ class PlanSql:
 
 
 def _positive(condition: Condition) -> Condition:
-    turned = {"!=": "=", "not in": "in", "not like": "like"}[condition.operator]
-    return replace(condition, operator=turned)  # type: ignore[arg-type]  # the three opposites are operators
+    return replace(condition, operator=_NEGATIONS[condition.operator])
 
 
 def label_of(measure: PlannedMeasure, schema: DemoSchema) -> str:

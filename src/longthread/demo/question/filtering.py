@@ -377,7 +377,7 @@ def read_flags(r: QuestionReading) -> None:
         negated = at > 0 and r.free(at - 1) and bool(r.chunks[at - 1].op("not", "without"))
         if negated:
             r.use("not", at - 1)
-        r.conditions.append(Condition(Field(ref), "=", (not negated,)))
+        r.conditions.append(Condition(Field(ref), "!=" if negated else "=", (True,)))
         r.use("filter", at)
 
 

@@ -88,7 +88,7 @@ class Source:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for people: files that could not be read."""
+        """Notes for people: files that could not be read, and rows that were read into a cell."""
         return list(self._engine.notes)
 
     def notes_on(self, label: str) -> list[str]:
@@ -97,7 +97,8 @@ class Source:
 
     def notes_about(self, labels: Iterable[str]) -> list[str]:
         """Notes on skipped files, then on these tables, each behind the table's name."""
-        return [*self.notes, *(f"{label}: {note}" for label in labels for note in self.notes_on(label))]
+        on_tables = (f"{label}: {note}" for label in labels for note in self.notes_on(label))
+        return list(dict.fromkeys([*self.notes, *on_tables]))
 
     async def work(self, action: Callable[[SourceConnection], T], seconds: float | None = None) -> T:
         """Runs `action` in a thread with a connection. Kills its statement after `seconds` (by default the source's

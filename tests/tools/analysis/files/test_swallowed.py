@@ -45,6 +45,41 @@ async def test_an_open_quote_is_told_with_its_line(tmp_path: Path, end: str, row
     assert any(said in note for note in table["notes"])
 
 
+@pytest.mark.parametrize(
+    ("cell", "lines"),
+    [
+        ('1,"Ann,10\n2,Bob",20', 2),
+        ('1,"Ann,10\r\n2,Bob",20', 2),
+        ('1,Ann,"10\n2,Bob,20"', 2),
+        ('"1,Ann,10\n2",Bob,20', 2),
+        ('1,"Ann,\n2,Bob",20', 2),
+        ('1,"Ann,10\n\n2,Bob",20', 3),
+        ('1,"Ann,10\n2,Bob,20\n3,Cid",30', 3),
+        ('1,"Ann,10\n2,Bob,20\n3,Cid,30\n4,Dee,40\n5,Eve",50', 5),
+    ],
+)
+async def test_rows_in_a_quote_are_told_however_few(tmp_path: Path, cell: str, lines: int) -> None:
+    (tmp_path / "few.csv").write_text(f"id,name,amount\n{cell}\n8,Fay,60\n9,Gus,70\n", encoding="utf-8", newline="")
+    source = await open_source(str(tmp_path / "few.csv"))
+    try:
+        await source.schema()
+        said = f"opened and closed only in line {lines + 1}, so {lines} lines are in one cell"
+        assert sum(said in note for note in source.notes_on("few")) == 1
+        assert sum(said in note for note in source.notes) == 1  # what a run publishes as its warnings
+        assert sum(said in note for note in source.notes_about(["few"])) == 1
+    finally:
+        await source.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['1,"Dear Ann,\nBen",2', '1,"Dear Ann,\nyours, Ben",2', '1,2,"Dear Ann,\nyours, as ever, Ben"', '1,"a\nb",2'],
+)
+async def test_a_letter_of_two_lines_is_no_row(tmp_path: Path, text: str) -> None:
+    table = (await _opened(tmp_path, "letters.csv", f"id,text,x\n{text}\n3,plain,4\n"))["letters"]
+    assert table["rows"] == 2 and not table.get("notes")
+
+
 async def test_a_quote_over_several_lines_of_text_is_none(tmp_path: Path) -> None:
     table = (await _opened(tmp_path, "letters.csv", 'id,text,x\n1,"Dear Ann,\nhello\n\nBen",2\n3,plain,4\n'))["letters"]
     assert table["rows"] == 2 and not table.get("notes")

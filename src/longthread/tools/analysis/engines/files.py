@@ -202,6 +202,7 @@ class FilesEngine(DuckdbEngine):
             own_notes.append(f"There are {len(columns) - _NOTES} more notes on columns.")
         if own_notes:
             self.table_notes = {**self.table_notes, label: own_notes}
+        self.notes = [*self.notes, *(f"{label}: {note}" for note in written.losses)]
 
     def _unpacked(self, root: duckdb.DuckDBPyConnection, path: Path) -> Path:
         """The file itself, or its unpacked copy."""

@@ -6,7 +6,7 @@ import csv
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -52,6 +52,8 @@ class DelimitedTable:
     reads: Path | None = None
     children: tuple[tuple[str, DelimitedTable], ...] = ()
     """Tables of the lists in its rows, by the list's name."""
+    losses: tuple[str, ...] = ()
+    """Those of the notes that tell of rows that are none."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ def delimited(
     elif trailing:
         notes.append((None, "Notes under the table are left out."))
     plan = _Plan(form, layout.names, skip, trailing)
-    if load:
-        notes += [(None, note) for note in open_quotes(path, form, len(layout.names))]
+    losses = tuple(open_quotes(path, form, len(layout.names))) if load else ()
+    notes += [(None, note) for note in losses]
     multiline = bool(ends) and any(end != at + 1 + form.skipped for at, end in enumerate(ends[: layout.start]))
     relation = None if trailing or multiline else _readable(root, path, plan, limits, load=load)
     used = path
@@ -108,7 +110,7 @@ def delimited(
     if not load and used.stat().st_size > _HUGE:
         notes.append((None, f"Its types are those of its first {_BEGIN:,} rows."))
         return _as_typed(root, relation, begin, plan, notes, used, judged=begin)
-    return _as_typed(root, relation, begin, plan, notes, None if load else used)
+    return replace(_as_typed(root, relation, begin, plan, notes, None if load else used), losses=losses)
 
 
 def of_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from longthread.tools.analysis.files.form import RowForm
 
 _NOTED = 3
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _FIX = "Close it, or double it where it belongs to the text"
 
 
@@ -28,12 +30,23 @@ def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[str]
     before = 0
     for row in reader:
         first, before = before + 1, reader.line_num
-        for cell in row:
-            inner = cell.splitlines()[1:-1] if before > first else []
-            rows = sum(line.count(form.delimiter) >= width - 1 for line in inner)
-            if rows:
+        for at, cell in enumerate(row if before > first else ()):
+            lines_in_cell = _LINE_END.split(cell)
+            if _holds_rows(lines_in_cell, form.delimiter, (at, len(row) - 1 - at), width):
                 closed = f"a quote is opened and closed only in line {before:,}"
-                yield f"Line {first:,}: {closed}, so {len(inner) + 2:,} lines are in one cell. {_FIX}."
+                yield f"Line {first:,}: {closed}, so {len(lines_in_cell):,} lines are in one cell. {_FIX}."
+
+
+def _holds_rows(lines: list[str], delimiter: str, around: tuple[int, int], width: int) -> bool:
+    """Whether a cell's lines look like rows. Its first and last are rows with the cells `around` it; prose, which has
+    a space or nothing behind each comma, is none."""
+    counts = [line.count(delimiter) for line in lines]
+    inner = [count for line, count in zip(lines[1:-1], counts[1:-1], strict=True) if line.strip()]
+    if len(lines) < 2 or any(count >= width - 1 for count in inner):
+        return len(lines) > 1
+    tight = re.search(re.escape(delimiter) + r"\S", f"{lines[0]}\n{lines[-1]}") is not None
+    whole = counts[0] + around[0] >= width - 1 and counts[-1] + around[1] >= width - 1
+    return whole and tight and not inner
 
 
 def _never_closed(lines: Iterator[str], form: RowForm) -> list[str]:
