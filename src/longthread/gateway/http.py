@@ -143,6 +143,10 @@ def _unzstd(body: bytes, most: int) -> bytes | None:
     return found
 
 
+REPLY_LIMIT = 64 * 1024 * 1024
+"""Bytes of a reply, decompressed, if no setting says otherwise."""
+
+
 class ReplyTooLarge(aiohttp.ClientError):
     """A provider's reply has more bytes than the gateway reads, decompressed."""
 
@@ -157,7 +161,7 @@ class Decoder:
     Calls raise ReplyTooLarge: it has more bytes than `limit`.
     """
 
-    def __init__(self, encoding: str | None, limit: int) -> None:
+    def __init__(self, encoding: str | None, limit: int = REPLY_LIMIT) -> None:
         self._limit = self._left = limit
         name = (encoding or "identity").strip().lower()
         self._inflate = zlib.decompressobj(47) if name in ("gzip", "x-gzip", "deflate") else None

@@ -17,7 +17,7 @@ from longthread.gateway.dialects.anthropic import Anthropic
 from longthread.gateway.dialects.completions import Completions
 from longthread.gateway.dialects.dialect import Dialect
 from longthread.gateway.dialects.responses import Responses
-from longthread.gateway.http import Incoming, Outgoing, ReplyTooLarge, for_client
+from longthread.gateway.http import REPLY_LIMIT, Incoming, Outgoing, ReplyTooLarge, for_client
 from longthread.gateway.model_request import Counts, GatewayRequest, Resources, StoreFailed
 from longthread.gateway.owners import Owners
 from longthread.gateway.raw_json import spelled
@@ -35,8 +35,6 @@ COMPLETIONS = Completions()
 RESPONSES = Responses()
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of a request, as Anthropic has it."""
-REPLY_LIMIT = 64 * 1024 * 1024
-"""Bytes of a reply, decompressed, if no setting says otherwise."""
 _MODELS = "/v1/models/"
 _JSON = (b"content-type", b"application/json")
 

@@ -17,7 +17,7 @@ import aiohttp
 import certifi
 from yarl import URL
 
-from longthread.gateway.http import Incoming, ReplyTooLarge, for_upstream, header_of
+from longthread.gateway.http import REPLY_LIMIT, Incoming, ReplyTooLarge, for_upstream, header_of
 
 ANTHROPIC, OPENAI = "https://api.anthropic.com", "https://api.openai.com"
 _VERSION = re.compile(r"[-.@_]?\d[\w.]*|-latest\b")
@@ -165,7 +165,7 @@ class UpstreamResponse:
         finally:
             self.close()
 
-    async def read(self, limit: int) -> bytes:
+    async def read(self, limit: int = REPLY_LIMIT) -> bytes:
         """Return the whole body, as it is encoded. Raises aiohttp.ClientError: the connection is lost, or it has more
         bytes than `limit`."""
         found = bytearray()
