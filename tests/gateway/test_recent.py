@@ -229,7 +229,7 @@ class Answer(UpstreamResponse):
         self.headers = [(b"content-type", b"application/json")]
         self._body = body
 
-    async def read(self) -> bytes:
+    async def read(self, limit: int = 0) -> bytes:
         return self._body
 
 

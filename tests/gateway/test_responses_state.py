@@ -219,7 +219,8 @@ async def test_a_conversation_goes_on_by_its_name(start: Start) -> None:
         url = await start(emulator)
         async with httpx.AsyncClient() as client:
             body = {"model": MODEL, "input": "one"}
-            answer = await client.post(f"{url}/v1/responses", json=body, headers={"x-conversation-id": "conv_1"})
+            headers = {"x-conversation-id": "conv_1", "authorization": "Bearer key"}  # as `Talk`, whose it is
+            answer = await client.post(f"{url}/v1/responses", json=body, headers=headers)
         first = answer.json()["output"]
         async with Talk(url, conversation={"id": "conv_1"}) as talk:
             await talk.send("two")

@@ -402,7 +402,7 @@ class TestDamage:
             for end in ("", "-wal"):  # as a machine that lost its power leaves it
                 shutil.copy(f"{path}{end}", f"{copy}{end}")
         wal = bytearray(Path(f"{copy}-wal").read_bytes())
-        wal[len(wal) // 2] ^= 0xFF
+        wal[len(wal) * 9 // 10] ^= 0xFF  # the schema is written before
         Path(f"{copy}-wal").write_bytes(wal)
         async with open_store(copy) as store:
             ids = await branch_ids(store)

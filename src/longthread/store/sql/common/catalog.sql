@@ -120,9 +120,9 @@ SET name = excluded.name, description = excluded.description, system_prompt = ex
 -- name: put_builtin_skill
 -- Unless another program has a skill of this name, which stays.
 INSERT INTO skills (id, name, description, trigger_keywords, tools, config, is_builtin, created_at, updated_at)
-SELECT UUID[:id], :name, :description, TEXTS[:trigger_keywords],
+SELECT UUID[:id], CAST(:name AS TEXT), :description, TEXTS[:trigger_keywords],
        JSON[:tools], JSON[:config], TRUE, STAMP[:at], STAMP[:at]
-WHERE NOT EXISTS (SELECT 1 FROM skills WHERE name = :name AND id <> UUID[:id])
+WHERE NOT EXISTS (SELECT 1 FROM skills WHERE name = CAST(:name AS TEXT) AND id <> UUID[:id])
 ON CONFLICT (id) DO UPDATE
 SET name = excluded.name, description = excluded.description, trigger_keywords = excluded.trigger_keywords,
     tools = excluded.tools, config = excluded.config, is_builtin = excluded.is_builtin,
