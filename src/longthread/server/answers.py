@@ -370,7 +370,7 @@ class DelegatedRun(TypedDict):
 
 class RunView(TypedDict):
     """A run. `outcome` holds what its status implies: the answer, the summary, the error, or the calls that wait.
-    `unfinished` is the text that it was writing when it was stopped or failed: no entry, and no model sees it.
+    `unfinished` is the text that it was writing when it was stopped or failed, which is also an interrupted message.
     `edited_by` is the user whose edited query it ran, without a model; its answer is empty."""
 
     id: str
