@@ -950,7 +950,7 @@ class TestDocumentedVariables:
         monkeypatch.setenv("MEMORY_CONTEXT_WINDOW", "4000")
         spy, _ = await self.played(store_address, turns=14, reply=reply, tools=[table])
         cut = [str(m.text) for view in spy.views for m in view if str(m.text).endswith("... (truncated)")]
-        assert cut and {len(text) for text in cut} == {77 + len("... (truncated)")}
+        assert cut and all(60 < len(text.removesuffix("... (truncated)")) <= 77 for text in cut)
 
     async def test_max_messages(self, store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MEMORY_MAX_MESSAGES_PER_THREAD", "16")

@@ -24,6 +24,7 @@ from longthread.testing.wrapper import DriverWrapper
 
 Lend = Callable[[], AbstractContextManager[str]]
 _FOREIGN = "they are asked of the database of another program, not of the store"
+_SCHEMA = "the schema holds its text, and keeps the built-in rows with it: tests/store/written"
 NOT_ASKED = {
     "foreign_checkpoints": _FOREIGN,
     "foreign_metadata": _FOREIGN,
@@ -34,6 +35,8 @@ NOT_ASKED = {
     "imported_entries": "an import of another program's database asks it: tests/imports, on both backends",
     "note_import": "an import of another program's database asks it: tests/imports, on both backends",
     "notify": "signals send it, which PostgreSQL alone has: tests/store/backends/test_postgres_signals.py",
+    "put_builtin_agent": _SCHEMA,
+    "put_builtin_skill": _SCHEMA,
     "select_near_vectors": "it is asked with the number of a vector's dimensions in it, and so not by its name",
     "set_vacuum_mode": "it is asked where an older SQLite store has made the file",
 }

@@ -47,6 +47,15 @@ async def note(store: Driver) -> None:
 class AttributeContract(Contract):
     """`longthread.store.attributes`."""
 
+    async def test_a_status_holds_for_its_user_alone(self, store: Driver) -> None:
+        for name in ("t", "other"):
+            await thread_with(store, "a", thread_id=name)
+        async with store.writing() as tx:
+            with pytest.raises(ThreadNotFound):
+                await attributes.set_status(tx, "t", "failed", user_id="other")
+            await attributes.set_status(tx, "t", "completed", user_id=USER)
+            assert await attributes.statuses(tx, ["t", "other", "none"]) == {"t": "completed", "other": "active"}
+
     async def test_archived_threads_are_listed_and_found_where_they_are_asked_for(self, store: Driver) -> None:
         await thread_with(store, "a", thread_id="shown")
         await thread_with(store, "a")

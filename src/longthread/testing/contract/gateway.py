@@ -185,6 +185,24 @@ class GatewayContract(Contract):
             2,
         )
 
+    async def test_an_owner_is_put_where_clients_came_without_one(self, store: Driver) -> None:
+        await kept(store, CALL)
+        async with store.writing() as tx:
+            assert not await calls.has_unowned(tx)
+            await calls.note_client(tx, "t", last_signature="one", owner=None, client_type="unknown", client="codex")
+            assert await calls.has_unowned(tx)
+            assert [await calls.is_unowned(tx, "t", user) for user in (USER, "another")] == [True, False]
+            await calls.put_owner(tx, "t", "o")
+            assert await calls.owner_of(tx, "t") == "o"
+            assert (await calls.has_unowned(tx), await calls.is_unowned(tx, "t", USER)) == (False, False)
+            assert await calls.threads_without_nodes(tx) == [("t", USER)], "its nodes are others now"
+
+    async def test_the_salt_is_set_once(self, store: Driver) -> None:
+        async with store.writing() as tx:
+            assert await calls.find_salt(tx) is None
+            assert [await calls.put_salt(tx, salt) for salt in ("first", "second")] == ["first", "first"]
+            assert await calls.find_salt(tx) == "first"
+
     async def test_a_deleted_thread_takes_its_calls_along(self, store: Driver) -> None:
         await kept(store, CALL)
         async with store.writing() as tx:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,9 +22,12 @@ def open_quotes(path: Path, form: RowForm, width: int) -> list[str]:
     if width < 2:
         return []
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        if form.quote:
-            return [note for note, _ in zip(_swallowed(file, form, width), range(_NOTED), strict=False)]
-        return _never_closed(file, replace(form, quote='"'))
+        try:
+            if form.quote:
+                return list(itertools.islice(_swallowed(file, form, width), _NOTED))
+            return _never_closed(file, replace(form, quote='"'))
+        except csv.Error:
+            return []  # A cell over the limit: the load refuses the file, and says so.
 
 
 def _swallowed(lines: Iterator[str], form: RowForm, width: int) -> Iterator[str]:
