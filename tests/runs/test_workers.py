@@ -321,6 +321,30 @@ async def test_runs_that_were_given_up_did_not_crash(
     assert (claimed.lease.run_id, claimed.crashes) == (handle.run.id, 0)
 
 
+async def test_a_worker_that_wakes_takes_back_the_crash_of_a_run_that_was_taken_over(
+    open_analyst: OpenAnalyst, store: Driver, shop: str
+) -> None:
+    model = Gated([])
+    first = await open_analyst(model)
+    handle = await first.ask("How many?", thread_id="t", source=shop, user_id=USER)
+    await model.asked.wait()
+    async with store.writing() as tx:
+        await leases.remove(tx, await first.worker.id())
+        await leases.register(tx, "another")
+        [claimed] = await leases.claim(tx, "another", limit=9)
+    assert claimed.crashes == await crashes(store) == 1
+    first.worker.wake()
+    with pytest.raises(LeaseLost):
+        await handle.wait()
+
+    async def is_forgiven() -> bool:
+        return await crashes(store) == 0
+
+    await until(is_forgiven)
+    async with store.reading() as tx:
+        assert [each.lease for each in await leases.held(tx, "another")] == [claimed.lease]
+
+
 async def test_a_worker_that_stood_still_with_its_machine_goes_on_with_its_runs(
     open_analyst: OpenAnalyst, store: Driver, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

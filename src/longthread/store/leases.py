@@ -122,6 +122,11 @@ async def renewals_of(tx: Transaction, thread_id: str) -> tuple[str, int] | None
     return (row["owner"], known[row["owner"]]) if row is not None and row["owner"] in known else None
 
 
+async def forgive(tx: Transaction, lease: Lease) -> None:
+    """Take back the crash that a run's takeover counted: its executor stood still, and lives."""
+    await tx.run("forgive_crash", thread_id=lease.thread_id, id=lease.run_id, attempt=lease.attempt)
+
+
 class WaitingWork(NamedTuple):
     """All workers, each with how often it has renewed its row; whether runs or background jobs wait for one; and how
     many questions wait for their turn."""

@@ -71,8 +71,8 @@ class RunWorker:
     _alarm: asyncio.TimerHandle | None = None
     _lost_at: float = 0.0
     """When it gives its runs up, by the monotonic clock."""
-    _given_up: set[str] = field(default_factory=set)
-    """Workers that this process was: their runs are to be given back."""
+    _given_up: dict[str, list[Lease]] = field(default_factory=dict)
+    """Workers that this process was, each with what it executed when it gave up: its runs are to be given back."""
     _watch: WorkerWatch = field(default_factory=WorkerWatch)
     _registering: asyncio.Lock = field(default_factory=asyncio.Lock)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -233,8 +233,9 @@ class RunWorker:
             self.wake_claims()
 
     async def _give_back(self) -> None:
-        """Give the runs back that this process gave up: nobody died of them, so they did not crash."""
-        for gone in list(self._given_up):
+        """Give the runs back that this process gave up: nobody died of them, so they did not crash, also where another
+        process took them over meanwhile."""
+        for gone, executed in list(self._given_up.items()):
             async with self.store.reading() as tx:
                 left = await leases.held(tx, gone)
             for each in left:
@@ -242,8 +243,10 @@ class RunWorker:
                     async with self.store.writing() as tx:
                         await runs.give_back(tx, each.lease)
             async with self.store.writing() as tx:
+                for lease in {*executed} - {each.lease for each in left}:
+                    await leases.forgive(tx, lease)
                 await leases.remove(tx, gone)
-            self._given_up.discard(gone)
+            del self._given_up[gone]
 
     def _set_alarm(self, renewed: float, seconds: float | None = None) -> None:
         self._lost_at = renewed + (LOST_SECONDS if seconds is None else seconds)
@@ -283,7 +286,7 @@ class RunWorker:
     def _lose_all(self) -> None:
         """Break off all executions. The next run registers a new worker, whose runs they are not."""
         if self._id is not None:
-            self._given_up.add(self._id)
+            self._given_up[self._id] = [hold.lease for hold in self._holds.values()]
         self._id = None
         if self._alarm is not None:
             self._alarm.cancel()

@@ -119,6 +119,19 @@ class WorkerContract(Contract):
         await died(store, lease.owner)
         assert [each.crashes for each in await claimed(store, "last")] == [2]
 
+    async def test_an_executor_that_lives_takes_the_crash_back_that_was_counted_for_it(self, store: Driver) -> None:
+        first = await begun(store)
+        await died(store, "first")
+        [second] = await claimed(store, "second")
+        await gone_on(store, second.lease)
+        async with store.writing() as tx:
+            await leases.forgive(tx, second.lease)
+            await leases.forgive(tx, first)
+            await leases.forgive(tx, first)
+        await died(store, "second")
+        [third] = await claimed(store, "third")
+        assert (second.crashes, third.crashes) == (1, 1), "the second one died, the first one did not"
+
     async def test_a_run_that_is_given_back_did_not_die(self, store: Driver) -> None:
         lease = await begun(store)
         async with store.writing() as tx:

@@ -69,6 +69,10 @@ WHERE thread_id = :thread_id AND id = :id;
 UPDATE runs SET owner = NULL, claimable = (:claimable = 1)
 WHERE thread_id = :thread_id AND id = :id AND owner = :owner AND attempt = :attempt;
 
+-- name: forgive_crash
+UPDATE runs SET crashes = crashes - 1
+WHERE thread_id = :thread_id AND id = :id AND status = 'running' AND attempt > :attempt AND crashes > 0;
+
 -- name: request_stop
 UPDATE runs SET stop_by = :stop_by WHERE thread_id = :thread_id AND id = :id;
 
