@@ -19,6 +19,10 @@ SCHEMAS = {
     "letters": """CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, gender TEXT, city TEXT);
         INSERT INTO patients VALUES (1, 'A', 'M', 'York'), (2, 'B', 'Male', 'york'), (3, 'C', 'male ', 'York'),
           (4, 'D', 'F', 'Hull'), (5, 'E', 'Female', 'Hull');""",
+    "counted": """CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, order_count INT);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INT REFERENCES customers(id), discounted REAL);
+        INSERT INTO customers VALUES (1, 'A', 3), (2, 'B', 7);
+        INSERT INTO orders VALUES (1, 1, NULL), (2, 2, 1.5), (3, 2, 0), (4, 2, NULL);""",
     "flagged": """CREATE TABLE 患者 (编号 INTEGER PRIMARY KEY, 姓名 TEXT, 男性 TEXT);
         INSERT INTO 患者 VALUES (1, '甲', '是'), (2, '乙', '否'), (3, '丙', '是');""",
 }  # fmt: skip
@@ -34,6 +38,11 @@ SCHEMAS = {
         ("both", "total Amount_1 by region", [["S", 500.0], ["N", 100.0]]),
         ("text", "total Amount_1", [[18]]),
         ("two", "average unit price", [[7.0]]),
+        ("counted", "average order count", [[5.0]]),
+        ("counted", "total order_count", [[10]]),
+        ("counted", "How many orders are there?", [[4]]),
+        ("counted", "How many discounted orders are there?", [[1]]),
+        ("counted", "How many not discounted orders are there?", [[3]]),
         ("letters", "How many male patients are there?", [[3]]),
         ("letters", "有多少位男性患者？", [[3]]),
         ("letters", "How many women?", [[2]]),
@@ -61,6 +70,8 @@ async def test_the_named_column_and_every_spelling_of_a_value(
         ("two", "sales with a price over 6", ["`sales.list_price`", "`sales.unit_price`"]),
         ("two", "金额总和", ["`sales.金额_1`", "`sales.金额_2`"]),
         ("flagged", "有多少位男性患者？", ["男性"]),
+        ("counted", "What is the order count?", ["`customers.order_count`", "COUNT(`orders`)"]),
+        ("counted", "total order count", ["`customers.order_count`", "COUNT(`orders`)"]),
         ("flagged", "How many male patients are there?", []),
     ],
 )

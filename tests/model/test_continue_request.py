@@ -48,12 +48,12 @@ def test_a_question_of_its_own(text: str) -> None:
 
 
 YES = """
-yes|Yes!|yes please|ok|OK.|okay, thanks|sure|ｏｋ
-是|是的|好的|好的。|好|嗯|可以|行|当然|好的，谢谢|好吧|没问题
+yes|Yes!|yes please|ok|OK.|okay, thanks|sure|ｏｋ|sure thing|do it|yes, do it|go|go for it|please do
+是|是的|好的|好的。|好|嗯|可以|行|当然|好的，谢谢|好吧|没问题|好滴|好嘞|确定|要|要的
 """
 NOT_YES = """
 no|不|不是|不行|不好|是否|好多|行业|yes, by country|好的，按国家
-ok computer|how|请|谢谢|please|1|是什么
+ok computer|how|请|谢谢|please|1|是什么|go back|do it by country|要按国家|重要
 """
 
 

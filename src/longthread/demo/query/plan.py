@@ -24,6 +24,7 @@ Operator = Literal[
     "not null",
     "like",
     "not like",
+    "not >",
     "exists",
     "not exists",
 ]

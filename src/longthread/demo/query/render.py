@@ -21,7 +21,8 @@ from longthread.demo.query.plan import (
 from longthread.demo.schema import DemoColumn, DemoSchema, key_of, yes_no
 from longthread.tools.analysis.quoting import quoted
 
-_NEGATIONS: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not like": "like"}
+_SPELLED = {"!=": "<>", "not >": "<="}
+_NEGATIONS: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not like": "like", "not >": ">"}
 
 
 class Unreachable(Exception):  # told apart from errors of the product
@@ -212,7 +213,7 @@ class PlanSql:
             value = written[0 if value else 1]
         elif isinstance(value, bool) and not re.search("bool", column.type, re.I):
             value = int(value)
-        return f"{text} {'<>' if operator == '!=' else operator} {self._literal(value)}"
+        return f"{text} {_SPELLED.get(operator, operator)} {self._literal(value)}"
 
     def _range(self, text: str, condition: Condition) -> str:
         low, high = condition.values

@@ -12,7 +12,9 @@ from longthread.demo.schema import DemoSchema, Ref
 from longthread.demo.words.units import unit_of
 
 _NOUN = 0.5
-_NEGATIVE = frozenset(["!=", "not in", "null", "not null", "not exists", "not like", "<=", "<", ">=", ">"])
+_COUNTS = (("count",), ("number",), ("num",), ("total", "count"), ("数",), ("数量",), ("总数",))
+"""How the names of columns end that hold a count of rows."""
+_NEGATIVE = frozenset(["!=", "not in", "null", "not null", "not exists", "not like", "not >", "<=", "<", ">=", ">"])
 _ASKING = frozenset(["stop", "list", "which", "have", "all", "tableword", "dbword", "colword", "pron", "and", "to"])
 _SIZES = frozenset(
     [
@@ -429,8 +431,11 @@ def nearer_money(r: QuestionReading, plan: QueryPlan) -> str:
 
 
 def two_readings(r: QuestionReading, plan: QueryPlan) -> str:
-    """Where a noun is a value of one column and the name of another, and nothing else says which; empty if nowhere."""
+    """Where a noun is a value of one column and the name of another, or a column of one table and the count of another
+    one's rows, and nothing else says which; empty if nowhere."""
     for at, chunk in enumerate(r.chunks):
+        if counted := _counted_elsewhere(r, at, plan):
+            return counted
         if r.table_at(at) is not None or chunk.ops or chunk.quoted:
             continue
         values = [s.ref for s in chunk.of("value") if s.score >= 0.95]
@@ -440,6 +445,23 @@ def two_readings(r: QuestionReading, plan: QueryPlan) -> str:
         named = r.anchors() | {s.ref.table for p, c in enumerate(r.chunks) if p != at for s in c.of("column")[:1]}
         if not (named & {ref.table for ref in (*values, *columns)} & set(plan.tables())):
             return f"“{chunk.text}” = `{values[0].table}.{values[0].column}` / `{columns[0].table}.{columns[0].column}`"
+    return ""
+
+
+def _counted_elsewhere(r: QuestionReading, at: int, plan: QueryPlan) -> str:
+    """`order count`, where customers have a column of that name, and there are orders."""
+    chunk = r.chunks[at]
+    column = next((sense.ref for sense in chunk.of("column") if sense.ref in {f.ref for f in plan.fields()}), None)
+    averaged = any(measure.function in ("avg", "min", "max") for measure in plan.measures)
+    if column is None or averaged or column.column.lower() in r.question.lower():
+        return ""
+    words = r.schema.column(column).words
+    nouns = [words[: -len(ending)] for ending in _COUNTS if words[-len(ending) :] == ending]
+    if not nouns or column.table in r.anchors():
+        return ""
+    for table in r.schema.tables.values():
+        if table.name != column.table and table.words in nouns:
+            return f"“{chunk.text}” = `{column.table}.{column.column}` / COUNT(`{table.name}`)"
     return ""
 
 

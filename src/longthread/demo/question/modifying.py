@@ -86,7 +86,7 @@ def _happened(field: Field, *, dated: bool, negated: bool) -> Condition:
     """A date that is there (or not), or more than nothing of a number."""
     if dated:
         return Condition(field, "null" if negated else "not null")
-    return Condition(field, "<=" if negated else ">", (0,))
+    return Condition(field, "not >" if negated else ">", (0,))
 
 
 def _head(r: QuestionReading, at: int) -> int | None:

@@ -94,9 +94,9 @@ class Door:
 def _value(header: tuple[bytes, bytes]) -> bytes:
     """Return a credential without its scheme."""
     name, value = header
-    if name == b"authorization" and value[:7].lower() == b"bearer ":
-        return value[7:].strip()
-    return value.strip()
+    scheme, *rest = value.split(maxsplit=1) or [b""]
+    is_bearer = name in (b"authorization", TOKEN_HEADER) and scheme.lower() == b"bearer"
+    return rest[0].strip() if is_bearer and rest else value.strip()
 
 
 def _credential(headers: Headers) -> str:

@@ -15,7 +15,7 @@ import platformdirs
 from longthread.tools.analysis.files.delimited import DelimitedTable
 from longthread.tools.analysis.limits import Limits
 
-_RULES = 1
+_RULES = 2
 """Raise it when files are read in another way: older findings are then ignored."""
 
 
