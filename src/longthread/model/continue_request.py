@@ -20,8 +20,8 @@ _POLITE = re.compile(
 """Polite words, agreement and pronouns around the request."""
 _AGREEMENT = re.compile(
     r"(?:yes|yeah|yep|yup|y|sure thing|sure|ok|okay|k|fine|all right|alright|of course|absolutely|definitely|agreed|"
-    r"please do|do it|do so|go for it|go|是的|是|好的|好滴|好嘞|好|可以|行|没问题|沒問題|当然|當然|同意|确认|確認|确定|確定|"
-    r"要的|要|嗯|恩|对|對)"
+    r"please do|do it|do so|go for it|go|是的|是|好的|好滴|好嘞|好|可以|行|没问题|沒問題|当然|當然|同意|确认|確認|"
+    r"确定|確定|要的|要|嗯|恩|对|對)"
     r"(?: |please|do it|do|thanks|thank you|thx|请|請|谢谢|謝謝|吧|啊|呀|哦|啦|的|yes|ok|go|是|好|嗯|行|对|對|要)*"
 )
 """An answer to the question whether to go on: yes and no more than that."""
