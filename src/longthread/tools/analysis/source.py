@@ -23,10 +23,10 @@ from longthread.store.completion import to_the_end
 from longthread.tools.analysis.engine import Engine, SourceConnection
 from longthread.tools.analysis.guard import Guard, Judged
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.restricted_schema import Restricted, restrict
 from longthread.tools.analysis.policy.rewrite import rewritten
 from longthread.tools.analysis.policy.user_policy import UserPolicy
-from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Schema
 from longthread.tools.analysis.watch import GRACE, Interrupted, Watch
 

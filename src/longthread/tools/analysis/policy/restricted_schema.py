@@ -13,10 +13,10 @@ from sqlglot.errors import SqlglotError
 
 from longthread.errors import ColumnNotFound, PolicyUnusable, SourceError, TableNotFound
 from longthread.tools.analysis.guard import Guard, sqlglot_name
+from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.policy.sql_text import written
 from longthread.tools.analysis.policy.user_policy import Unbound, UserPolicy, condition, masked, parsed
 from longthread.tools.analysis.quoting import quoted
-from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
 
 _FENCE = {"sqlite": "LIMIT -1", "postgresql": "OFFSET 0", "duckdb": "LIMIT 4000000000000000000",

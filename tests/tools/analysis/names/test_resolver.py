@@ -13,11 +13,11 @@ from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
 from longthread.testing.statements import read_statements
 from longthread.tools.analysis.guard import Guard
 from longthread.tools.analysis.limits import Limits
+from longthread.tools.analysis.names.resolver import Resolver
 from longthread.tools.analysis.open import open_source
-from longthread.tools.analysis.resolver import Resolver
 from longthread.tools.analysis.schema import Column, Schema, Table
 
-EVERYDAY = Path(__file__).parents[3] / "evals" / "sql"
+EVERYDAY = Path(__file__).parents[4] / "evals" / "sql"
 SHOP = Schema(
     Table(label, f'"{label}"', columns=tuple(Column(name, "TEXT") for name in names.split()))
     for label, names in {

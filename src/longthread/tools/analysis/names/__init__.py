@@ -1,0 +1,1 @@
+"""Names of tables and columns in a statement, held against the schema."""
