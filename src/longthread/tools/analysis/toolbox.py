@@ -6,10 +6,10 @@ import asyncio
 import fnmatch
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from longthread.errors import InvalidInput, SqlFailed
+from longthread.errors import ColumnNotFound, InvalidInput, SqlFailed, TableNotFound
 from longthread.tools.analysis.engine import SourceConnection
 from longthread.tools.analysis.likely_tables import Likely
 from longthread.tools.analysis.nearest import notes_of
@@ -28,7 +28,7 @@ from longthread.tools.analysis.table_descriptions import (
     named_columns,
     size_of,
 )
-from longthread.tools.tool import Tool, Work, as_observation
+from longthread.tools.tool import Observation, Tool, Work, as_observation
 
 _Arguments = Mapping[str, Any]
 _LIST_TABLES = (
@@ -58,6 +58,13 @@ _UNKNOWN = re.compile(
     r"""no such (?P<kind>table|column): (?P<name>.+?)\.?$|relation "(?P<relation>[^"]+)" does not exist|"""
     r"""Unknown (?P<field>column) '(?P<other>[^']+)'|Table '(?P<missing>[^']+)' doesn't exist"""
 )
+_AMBIGUOUS = re.compile(
+    r"""ambiguous column name: (?:\w+\.)?(\w+)|column reference "([^"]+)" is ambiguous|"""
+    r"""Column '([^']+)' in .* is ambiguous"""
+)
+_FENCED = re.compile(r"\s*```\w*\s*\n(?P<sql>.*?)\n?\s*```\s*", re.S)
+_CORRECTABLE = frozenset({ColumnNotFound.code, TableNotFound.code, SqlFailed.code})
+"""Types of errors that another statement may not have."""
 
 
 def analysis_tools(source: Source, question: str = "") -> list[Tool]:
@@ -76,9 +83,23 @@ def analysis_tools(source: Source, question: str = "") -> list[Tool]:
         "run_sql": (run_sql, box.run_sql),
     }
     return [
-        Tool(name, about, parameters[name], as_observation(work), retry_safe=True, category="database")
+        Tool(name, about, parameters[name], _asking_for_sql(work), retry_safe=True, category="database")
         for name, (about, work) in works.items()
     ]
+
+
+def _asking_for_sql(work: Work) -> Callable[[_Arguments], Awaitable[Observation]]:
+    """Return the call of a tool whose errors of SQL end with what is wanted of the model."""
+    call = as_observation(work)
+
+    async def ask(arguments: _Arguments) -> Observation:
+        observation = await call(arguments)
+        error = observation.get("error")
+        if not isinstance(error, Mapping) or error["type"] not in _CORRECTABLE:
+            return observation
+        return {**observation, "error": {**error, "message": f"{error['message']} Send the corrected SQL."}}
+
+    return ask
 
 
 def analysis_parameters(dialect: str, sample_rows: int) -> dict[str, dict[str, Any]]:
@@ -223,7 +244,9 @@ class _Toolbox:
         return result, total
 
     async def run_sql(self, arguments: _Arguments) -> dict[str, Any]:
-        return await run_query(self._source, _text(arguments, "sql"))
+        sql = _text(arguments, "sql")
+        fenced = _FENCED.fullmatch(sql)
+        return await run_query(self._source, fenced["sql"] if fenced else sql, mends=True)
 
 
 async def sample(source: Source, table: str, limit: int) -> dict[str, Any]:
@@ -231,11 +254,15 @@ async def sample(source: Source, table: str, limit: int) -> dict[str, Any]:
     return await as_observation(_Toolbox(source, "").sample_rows)({"table": table, "limit": limit})
 
 
-async def run_query(source: Source, sql: str) -> dict[str, Any]:
-    """Run a query through the guard, and return the data of its observation. Raises SourceError."""
+async def run_query(source: Source, sql: str, *, mends: bool = False) -> dict[str, Any]:
+    """Run a query through the guard, and return the data of its observation. With `mends`, qualifiers that are
+    certainly wrong are mended, and the notes say so. Raises SourceError."""
     schema, limits = await source.schema(), source.limits
     # In a thread: parsing a long statement takes a while.
-    sql, run = await asyncio.to_thread(source.prepare, sql, schema)
+    if mends:
+        sql, run, mended = await asyncio.to_thread(source.prepare_mended, sql, schema)
+    else:
+        (sql, run), mended = await asyncio.to_thread(source.prepare, sql, schema), []
     started = time.monotonic()
     try:
         result = await source.work(
@@ -244,7 +271,7 @@ async def run_query(source: Source, sql: str) -> dict[str, Any]:
     except SqlFailed as error:
         raise _hinted(error, schema, sql) from error
     elapsed = round((time.monotonic() - started) * 1000)
-    notes = await notes_of(source, schema, sql)
+    notes = [*mended, *await notes_of(source, schema, sql)]
     observed = result.observed(limits, limits.rows, beside=len("".join([sql, *notes]).encode()))
     return {"sql": sql, **observed, "notes": [*observed["notes"], *notes], "elapsed_ms": elapsed}
 
@@ -252,6 +279,13 @@ async def run_query(source: Source, sql: str) -> dict[str, Any]:
 def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     """Adds the nearest names to an error of the database."""
     reason = error.reason
+    # Of the tables in the query, if there are any.
+    asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
+    if ambiguous := _AMBIGUOUS.search(reason):
+        name = next(filter(None, ambiguous.groups()))
+        owners = [table.label for table in asked if name.casefold() in (each.name.casefold() for each in table.columns)]
+        where = f" {name} is in {' and in '.join(owners)}" if owners else ""
+        return SqlFailed(reason=f"{reason}{where}: write the table's name or alias before it.")
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return error
@@ -259,8 +293,6 @@ def _hinted(error: SqlFailed, schema: Schema, sql: str) -> SqlFailed:
     name = named.rsplit(".", 1)[-1]
     if "column" not in (unknown["kind"], unknown["field"]):
         return SqlFailed(reason=f"{reason} {schema.nearest(name)}")
-    # Of the tables in the query, if there are any.
-    asked = [table for table in schema.tables.values() if table.label.casefold() in sql.casefold()]
     columns = [(column.name, table.label) for table in asked or schema.tables.values() for column in table.columns]
     close = close_names(name, [column for column, _ in columns])
     hint = ", ".join([f"{column} (of {table})" for column, table in columns if column in close][:5])

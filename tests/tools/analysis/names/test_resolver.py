@@ -176,5 +176,5 @@ async def test_run_sql_says_it_before_anything_runs(opened: Any, make_sqlite: An
     found = await ask(source, "run_sql", sql="SELECT totl FROM orders")
     assert found["error"] == {
         "type": "unknown_column",
-        "message": "There is no column totl. The nearest columns are: total (of orders).",
+        "message": "There is no column totl. The nearest columns are: total (of orders). Send the corrected SQL.",
     }

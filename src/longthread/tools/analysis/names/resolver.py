@@ -13,11 +13,18 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from longthread.errors import ColumnNotFound, SqlRefused, TableNotFound
-from longthread.tools.analysis.schema import Schema, Table, close_names
-
-Columns = Mapping[str, str] | None
-"""Comparable names to written names; None if unknown."""
+from longthread.errors import SqlRefused, TableNotFound
+from longthread.tools.analysis.guard import sqlglot_name
+from longthread.tools.analysis.names.missing import (
+    Columns,
+    Mend,
+    SightedSource,
+    UnknownColumn,
+    explain_columns,
+    explain_tables,
+    mend_column,
+)
+from longthread.tools.analysis.schema import Schema, Table
 
 _WORDS = """
     current_date current_time current_timestamp localtime localtimestamp user current_user session_user current_role
@@ -42,16 +49,17 @@ _RETURNED = {
     "generate_series": {"value": "value", "start": "start", "stop": "stop", "step": "step"},
 }
 """Columns of SQLite's table functions."""
-_LISTED = 12
-_TEXT = " For a text, write it in single quotes."
-_BACKTICKS = " In double quotes or single ones it is a text in MySQL: write a name in backticks."
+_TEXT = "For a text, write it in single quotes."
+_BACKTICKS = "In double quotes or single ones it is a text in MySQL: write a name in backticks."
 
 
 @dataclass
 class _Frame:
-    """The scope of one SELECT: its sources by name, and its own aliases."""
+    """The scope of one SELECT: its sources by name, as they are written and with their tables; its own aliases."""
 
     sources: dict[str, Columns] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
 
 
@@ -71,14 +79,37 @@ class Resolver:
             for name in {label.casefold(), label.rsplit(".", 1)[-1].casefold()}:
                 self._by_name.setdefault(name, []).append(table)
         self._mentioned: set[str] = set()
+        self._unknown: list[UnknownColumn] = []
+        self._missing: list[exp.Table] = []
 
     def check(self, statement: exp.Expr) -> None:
-        """Raises TableNotFound, ColumnNotFound (both with the nearest names); SqlRefused: names cannot be resolved."""
+        """Check the names of a statement.
+
+        Raises:
+            TableNotFound, ColumnNotFound: with all unknown names, and where they are or the nearest ones.
+            SqlRefused: names cannot be resolved.
+        """
+        self._find_unknown(statement)
+        if self._unknown:
+            raise explain_columns(self._unknown, self._schema)
+
+    def mends(self, statement: exp.Expr) -> list[Mend]:
+        """Return what makes a statement's names right, if all of it is certain. Raises what `check` raises."""
+        self._find_unknown(statement)
+        mends = [mend for each in self._unknown if (mend := mend_column(each)) is not None]
+        if len(mends) < len(self._unknown):
+            raise explain_columns(self._unknown, self._schema)
+        return mends
+
+    def _find_unknown(self, statement: exp.Expr) -> None:
+        self._unknown, self._missing = [], []
         try:
             self._check(statement)
         except (AttributeError, RecursionError) as error:
             reason = "it is nested too deeply, or has something else where a name should stand."
             raise SqlRefused(reason=reason) from error
+        if self._missing:
+            raise explain_tables(self._missing, statement, self._schema)
 
     def _check(self, statement: exp.Expr) -> None:
         if self._schema.home:
@@ -126,6 +157,9 @@ class Resolver:
         for item in _from_items(query):
             name = self._alias(item)
             columns = self._renamed(item, self._item(item, tables, frames))
+            frame.written[name] = self._written(item)
+            if isinstance(item, exp.Table) and (table := self._found(item, tables)) is not None:
+                frame.tables[name] = table
             # Two sources of one name: a mistake, or an unusual join.
             frame.sources[name] = None if name in frame.sources else columns
         frame.given = {self._compared(one.args["alias"]) for one in query.expressions if isinstance(one, exp.Alias)}
@@ -133,7 +167,8 @@ class Resolver:
         if self._dialect == "mysql":
             readable = {name for found in frame.sources.values() if found is not None for name in found}
             for text in _texts_for_names(query, readable):
-                raise _missing(text, _readable(frames), _BACKTICKS)
+                named = exp.column(text.name)
+                self._unknown.append(UnknownColumn(named, text.name.casefold(), _sighted(frames), note=_BACKTICKS))
         return self._returned(query, frame)
 
     def _item(self, item: exp.Expr, tables: SchemaTables, frames: Sequence[_Frame]) -> Columns:
@@ -151,18 +186,28 @@ class Resolver:
         folded = self._compared(table.this)
         if not table.db and folded in tables:
             return tables[folded]
+        if (one := self._found(table, tables)) is not None:
+            names = [column.name for column in one.columns]
+            return {name if self._dialect == "postgresql" else name.casefold(): name for name in names} or None
+        if not self._named_tables(table) and self._is_missing(table):
+            self._missing.append(table)
+        return None
+
+    def _found(self, table: exp.Table, tables: SchemaTables) -> Table | None:
+        """Return the one table of the schema that is meant; None for a common table expression."""
+        if not isinstance(table.this, exp.Identifier) or (not table.db and self._compared(table.this) in tables):
+            return None
+        named = self._named_tables(table)
+        return named[0] if len(named) == 1 else None
+
+    def _named_tables(self, table: exp.Table) -> list[Table]:
         named = self._by_name.get(table.name.casefold(), [])
         if table.db:
             whole = f"{table.db}.{table.name}".casefold()
-            named = [one for one in named if one.label.casefold() == whole] or (named if len(named) == 1 else [])
-        elif len(named) > 1:
-            named = [one for one in named if one.label.casefold() == table.name.casefold()]
-        if len(named) == 1:
-            names = [column.name for column in named[0].columns]
-            return {name if self._dialect == "postgresql" else name.casefold(): name for name in names} or None
-        if not named and self._is_missing(table):
-            raise TableNotFound(table=table.name[:200], nearest=self._schema.nearest(table.name))
-        return None
+            return [one for one in named if one.label.casefold() == whole] or (named if len(named) == 1 else [])
+        if len(named) > 1:
+            return [one for one in named if one.label.casefold() == table.name.casefold()]
+        return named
 
     def _is_missing(self, table: exp.Table) -> bool:
         """Whether there is surely no such table. PostgreSQL has tables that a schema does not list (partitions, tables
@@ -197,25 +242,31 @@ class Resolver:
         if len(parts) > 2 or not all(isinstance(part, exp.Identifier) for part in parts[:-1]):
             return
         if len(parts) == 2:
-            owner = self._compared(parts[0])
-            found = next((frame.sources[owner] for frame in reversed(frames) if owner in frame.sources), None)
-            known = any(owner in frame.sources for frame in frames)
-            if not known:
-                self._owner(parts[0], frames)
-            elif found is not None and not isinstance(name, exp.Star) and not self._fits(name, found):
-                raise _missing(name, [(parts[0].name, found)])
-            return
-        if isinstance(name, exp.Identifier) and not self._is_known(name, frames):
-            raise _missing(name, _readable(frames), _TEXT if self._is_text(name) else "")
+            self._qualified(column, parts[0], name, frames)
+        elif isinstance(name, exp.Identifier) and not self._is_known(name, frames):
+            note = _TEXT if self._is_text(name) else ""
+            self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), note=note))
 
-    def _owner(self, owner: exp.Expr, frames: Sequence[_Frame]) -> None:
-        """A qualifier that is no source: in DuckDB it may be a struct."""
-        if owner.name.casefold() in self._mentioned or (self._dialect == "duckdb" and self._is_known(owner, frames)):
+    def _qualified(self, column: exp.Column, qualifier: exp.Expr, name: exp.Expr, frames: Sequence[_Frame]) -> None:
+        owner = self._compared(qualifier)
+        frame = next((each for each in reversed(frames) if owner in each.sources), None)
+        if frame is None:
+            if self._is_lost(qualifier, frames):
+                self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames)))
             return
-        if self._by_name.get(owner.name.casefold()) or self._dialect in ("sqlite", "postgresql", "mysql"):
-            near = [name for frame in frames for name in frame.sources if name]
-            hint = f" The query reads: {', '.join(near)}." if near else " The query has no FROM."
-            raise ColumnNotFound(column=f"{owner.name}.…", nearest=f"No table or alias {owner.name} is in sight.{hint}")
+        columns = frame.sources[owner]
+        if columns is not None and not isinstance(name, exp.Star) and not self._fits(name, columns):
+            source = _source(frame, owner)
+            self._unknown.append(UnknownColumn(column, self._compared(name), _sighted(frames), source))
+
+    def _is_lost(self, owner: exp.Expr, frames: Sequence[_Frame]) -> bool:
+        """Whether a qualifier is surely no source: in DuckDB it may be a struct. A table that has an alias is read by
+        that alone."""
+        name = owner.name.casefold()
+        aliased = any(table.label.casefold() == name for frame in frames for table in frame.tables.values())
+        if (name in self._mentioned and not aliased) or (self._dialect == "duckdb" and self._is_known(owner, frames)):
+            return False
+        return bool(self._by_name.get(name)) or self._dialect in ("sqlite", "postgresql", "mysql")
 
     def _is_known(self, name: exp.Expr, frames: Sequence[_Frame]) -> bool:
         folded = self._compared(name)
@@ -280,6 +331,13 @@ class Resolver:
         if name is None and isinstance(item, exp.Table):
             name = item.this
         return self._compared(name) if isinstance(name, exp.Identifier) else ""
+
+    def _written(self, item: exp.Expr) -> str:
+        """The name of a source as SQL."""
+        alias = item.args.get("alias")
+        name = alias.this if isinstance(alias, exp.TableAlias) else None
+        name = item.this if name is None and isinstance(item, exp.Table) else name
+        return name.sql(dialect=sqlglot_name(self._dialect)) if isinstance(name, exp.Identifier) else ""
 
     def _compared(self, name: exp.Expr) -> str:
         """A name for comparison: PostgreSQL folds unquoted ones, the others ignore case."""
@@ -365,10 +423,12 @@ def _mentions(node: exp.Expr) -> Iterator[str]:
         yield node.args["offset"].name.casefold()
 
 
-def _readable(frames: Sequence[_Frame]) -> list[tuple[str, Mapping[str, str]]]:
-    return [
-        (name, columns) for frame in reversed(frames) for name, columns in frame.sources.items() if columns is not None
-    ]
+def _sighted(frames: Sequence[_Frame]) -> tuple[SightedSource, ...]:
+    return tuple(_source(frame, name) for frame in reversed(frames) for name in frame.sources)
+
+
+def _source(frame: _Frame, name: str) -> SightedSource:
+    return SightedSource(name, frame.written.get(name, name), frame.sources[name], frame.tables.get(name))
 
 
 def _may_be_table(name: exp.Expr) -> bool:
@@ -379,17 +439,3 @@ def _may_be_table(name: exp.Expr) -> bool:
         and isinstance(column.parent, exp.Match | exp.Func)
         and not isinstance(column.parent, exp.AggFunc | exp.Connector)
     )
-
-
-def _missing(name: exp.Expr, among: Sequence[tuple[str, Mapping[str, str]]], hint: str = "") -> ColumnNotFound:
-    owners = [(written, owner) for owner, columns in among for written in columns.values()]
-    close = close_names(name.name, dict.fromkeys(written for written, _ in owners))
-    if close:
-        hints = [f"{written} (of {owner})" for near in close for written, owner in owners if written == near]
-        return ColumnNotFound(column=name.name[:200], nearest=f"The nearest columns are: {', '.join(hints[:5])}.{hint}")
-    hints = [
-        f"{owner} has {', '.join(list(columns.values())[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
-        for owner, columns in among[:3]
-    ]
-    nearest = f"{'; '.join(hints)}." if hints else "The query has no FROM."
-    return ColumnNotFound(column=name.name[:200], nearest=f"{nearest}{hint}")

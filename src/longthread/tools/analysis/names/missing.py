@@ -1,0 +1,249 @@
+"""Say where a name is that a statement lacks, and mend what is certain. Pure.
+
+A column is *in sight* if a source of its SELECT, or of one around it, has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.tools.analysis.schema import Schema, Table, close_names
+
+Columns = Mapping[str, str] | None
+"""Comparable names to written names; None if unknown."""
+
+_LISTED = 12
+"""Columns of a source that are listed."""
+_TOLD = 6
+"""Unknown names that one error explains."""
+_PLACES = 3
+"""Tables that are named for one column."""
+_COMPARED = 200
+"""Characters of an unknown name that an error repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class SightedSource:
+    """A source in sight: its comparable name, its name as SQL, its columns, and its table unless it is a subquery."""
+
+    key: str
+    written: str
+    columns: Columns
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownColumn:
+    """A column that its source, or all sources in sight, lack. `key` is its comparable name; `sources` are in sight,
+    the innermost first; `owner` is the one that its qualifier names; `note` ends its explanation."""
+
+    column: exp.Column
+    key: str
+    sources: tuple[SightedSource, ...]
+    owner: SightedSource | None = None
+    note: str = ""
+
+    @property
+    def qualifier(self) -> exp.Expr | None:
+        return self.column.parts[-2] if len(self.column.parts) > 1 else None
+
+    @property
+    def label(self) -> str:
+        parts = [self.qualifier.name] if self.qualifier is not None else []
+        return ".".join([*parts, self.column.name])[:_COMPARED]
+
+    @property
+    def begin(self) -> int:
+        """The place of the column in its statement; 0 if unknown."""
+        return int(self.column.parts[-1].meta.get("start", 0))
+
+    def having(self) -> list[SightedSource]:
+        """Return the sources in sight that have a column of this very name."""
+        return [source for source in self.sources if source.columns and self.key in source.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """A replacement of the characters `begin` to `end` of a statement, and what it changes."""
+
+    begin: int
+    end: int
+    text: str
+    label: str
+    column: str
+
+    @property
+    def note(self) -> str:
+        return f"{self.label} was read as {self.text}.{self.column}, the only source here with that column."
+
+
+def mend_column(unknown: UnknownColumn) -> Mend | None:
+    """Return the mending of a qualifier, if it is certain: exactly one source in sight has the column, all their
+    columns are known, and no comparison would then hold two columns of one source."""
+    qualifier, having = unknown.qualifier, unknown.having()
+    if qualifier is None or len(having) != 1 or any(source.columns is None for source in unknown.sources):
+        return None
+    begin, end = qualifier.meta.get("start"), qualifier.meta.get("end")
+    if begin is None or end is None or len(unknown.column.parts) != 2 or _joins(unknown.column, having[0]):
+        return None
+    return Mend(begin, end + 1, having[0].written, unknown.label, unknown.column.name)
+
+
+def apply_mends(sql: str, mends: Sequence[Mend]) -> str:
+    """Return the statement with its mendings, which do not overlap."""
+    for mend in sorted(mends, key=lambda each: -each.begin):
+        sql = f"{sql[: mend.begin]}{mend.text}{sql[mend.end :]}"
+    return sql
+
+
+def _joins(column: exp.Column, source: SightedSource) -> bool:
+    """Return whether a column is in a join's condition, or is compared with another column of that source."""
+    node: exp.Expr = column
+    while node.parent is not None and not isinstance(node.parent, exp.Query):
+        node = node.parent
+        if isinstance(node, exp.Join):
+            return True
+        if isinstance(node, exp.Predicate):
+            others = (other for other in node.find_all(exp.Column) if other is not column)
+            if any(other.table.casefold() == source.key.casefold() for other in others):
+                return True
+    return False
+
+
+def explain_columns(unknown: Sequence[UnknownColumn], schema: Schema) -> ColumnNotFound:
+    """Return the error that names all unknown columns, each with the place where it is or the nearest names."""
+    distinct: dict[str, UnknownColumn] = {}
+    for each in sorted(unknown, key=lambda each: each.begin):
+        distinct.setdefault(each.label, each)
+    first, *others = [(label, _explanation(each, schema)) for label, each in list(distinct.items())[:_TOLD]]
+    texts = [first[1], *(f"There is no column {label}. {text}" for label, text in others)]
+    return ColumnNotFound(column=first[0], nearest=" ".join(texts))
+
+
+def _explanation(unknown: UnknownColumn, schema: Schema) -> str:
+    name = unknown.column.name
+    texts = []
+    if unknown.qualifier is not None and unknown.owner is None:
+        read = [source.written for source in unknown.sources if source.written]
+        where = f"The query reads: {', '.join(read)}." if read else "The query has no FROM."
+        texts.append(f"No table or alias {unknown.qualifier.name} is in sight. {where}")
+    if having := unknown.having():
+        texts.append(_written_as(unknown, having))
+    places = [] if having else _places(unknown, schema)
+    texts += [text for text, _ in places]
+    if not having and (unknown.qualifier is None or unknown.owner is not None):
+        among = [unknown.owner] if unknown.owner is not None else unknown.sources
+        texts.append(nearest_columns(name, among, only_close=any(joins for _, joins in places)))
+    return " ".join(filter(None, [*texts, unknown.note]))
+
+
+def _written_as(unknown: UnknownColumn, having: Sequence[SightedSource]) -> str:
+    """Return how to write a column that other sources in sight have: not where it would be joined with itself."""
+    owner = unknown.owner
+    if owner is None or not any(_joins(unknown.column, source) for source in having):
+        return f"Write {' or '.join(f'{source.written}.{unknown.column.name}' for source in having[:_PLACES])}."
+    others = [source for source in unknown.sources if source is not owner]
+    condition = _condition(owner.table, others, owner.written) if owner.table is not None else None
+    return f"{_contents(owner)}." + (f" Its key is {condition}." if condition else "")
+
+
+def nearest_columns(name: str, sources: Sequence[SightedSource], *, only_close: bool = False) -> str:
+    """Return a sentence with the nearest columns, or with those of the sources unless `only_close`."""
+    known = [(source, list(source.columns.values())) for source in sources if source.columns is not None]
+    close = close_names(name, dict.fromkeys(column for _, columns in known for column in columns))
+    if close:
+        hints = [f"{near} (of {source.key})" for near in close for source, columns in known if near in columns]
+        return f"The nearest columns are: {', '.join(hints[:5])}."
+    if only_close:
+        return ""
+    if not known:
+        return "The query has no FROM."
+    return f"{'; '.join(_contents(source) for source, _ in known[:_PLACES])}."
+
+
+def _contents(source: SightedSource) -> str:
+    columns = list((source.columns or {}).values())
+    return f"{source.key} has {', '.join(columns[:_LISTED])}{', …' if len(columns) > _LISTED else ''}"
+
+
+def _places(unknown: UnknownColumn, schema: Schema) -> list[tuple[str, bool]]:
+    """Return the tables of the schema that have a column of this very name, as sentences, and whether each can be
+    joined: those that can come first, with their condition."""
+    name = unknown.column.name
+    read = {source.table.label for source in unknown.sources if source.table is not None}
+    tables = [
+        table
+        for table in schema.tables.values()
+        if table.label not in read and any(column.name.casefold() == name.casefold() for column in table.columns)
+    ]
+    conditions = sorted(((table, _condition(table, unknown.sources)) for table in tables), key=lambda each: not each[1])
+    return [
+        (f"{name} is in {table.label}: JOIN {table.label} ON {condition}.", True)
+        if condition
+        else (f"{name} is in {table.label}.", False)
+        for table, condition in conditions[:_PLACES]
+    ]
+
+
+def _condition(table: Table, sources: Sequence[SightedSource], name: str = "") -> str | None:
+    """Return the condition that joins a table, by its `name` here, to a source in sight: by a foreign key, else by a
+    key's name in both."""
+    name = name or table.label
+    for source in sources:
+        if source.table is None:
+            continue
+        for key in table.foreign_keys:
+            if key.table == source.table.label:
+                return _equal(name, key.columns, source.written, key.references)
+        for key in source.table.foreign_keys:
+            if key.table == table.label:
+                return _equal(name, key.references, source.written, key.columns)
+    for source in sources:
+        if source.table is not None and (shared := _shared_key(table, source.table)):
+            return _equal(name, (shared,), source.written, (shared,))
+    return None
+
+
+def _shared_key(one: Table, other: Table) -> str | None:
+    """Return a column that both tables have and that is named like a key: not `id`, which each table has of its own."""
+    names = {column.name.casefold() for column in other.columns}
+    keys = {name.casefold() for table in (one, other) for name in table.primary_key if len(table.primary_key) == 1}
+    for column in one.columns:
+        name = column.name.casefold()
+        if name in names and name != "id" and (name in keys or name.endswith("id")):
+            return column.name
+    return None
+
+
+def _equal(left: str, columns: Sequence[str], right: str, others: Sequence[str]) -> str:
+    return " AND ".join(f"{left}.{one} = {right}.{other}" for one, other in zip(columns, others, strict=False))
+
+
+def explain_tables(missing: Sequence[exp.Table], statement: exp.Expr, schema: Schema) -> TableNotFound:
+    """Return the error that names all unknown tables, each with the nearest names, or with the tables that have the
+    columns which the statement reads of it."""
+    distinct = list({each.name.casefold(): each for each in missing}.values())[:_TOLD]
+    alone = len({table.name.casefold() for table in statement.find_all(exp.Table)}) == 1
+    texts = [_table_explanation(each, statement, schema, alone=alone) for each in distinct]
+    others = [f"There is no table {each.name[:_COMPARED]}. {text}" for each, text in zip(distinct, texts, strict=True)]
+    return TableNotFound(table=distinct[0].name[:_COMPARED], nearest=" ".join([texts[0], *others[1:]]))
+
+
+def _table_explanation(missing: exp.Table, statement: exp.Expr, schema: Schema, *, alone: bool) -> str:
+    names = {missing.name.casefold(), missing.alias_or_name.casefold()}
+    read = {
+        column.name.casefold()
+        for column in statement.find_all(exp.Column)
+        if not isinstance(column.this, exp.Star) and (column.table.casefold() in names or (alone and not column.table))
+    }
+    counted = [
+        (table, [column.name for column in table.columns if column.name.casefold() in read])
+        for table in schema.tables.values()
+    ]
+    best = sorted((each for each in counted if each[1]), key=lambda each: -len(each[1]))[:_PLACES]
+    having = [f"{table.label} has {', '.join(columns)}" for table, columns in best]
+    return " ".join([schema.nearest(missing.name), *([f"{'; '.join(having)}."] if having else [])])

@@ -1,0 +1,143 @@
+"""An unknown column is explained by the place where it is, and mended where that is certain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longthread.errors import ColumnNotFound, TableNotFound
+from longthread.tools.analysis.guard import Guard
+from longthread.tools.analysis.names.missing import apply_mends
+from longthread.tools.analysis.names.resolver import Resolver
+from longthread.tools.analysis.schema import Column, ForeignKey, Schema, Table
+
+
+def table(label: str, names: str, primary: str = "", **keys: tuple[str, str]) -> Table:
+    """A table; a key is `column=(table, column it refers to)`."""
+    foreign = tuple(ForeignKey((own,), other, (its,)) for own, (other, its) in keys.items())
+    columns = tuple(Column(name, "TEXT") for name in names.split())
+    return Table(label, f'"{label}"', columns=columns, primary_key=(primary,) if primary else (), foreign_keys=foreign)
+
+
+FOOD = Schema(
+    [
+        table("restaurant", "id name food_type city_name rating", "id"),
+        table("location", "restaurant_id house street_name city_name", restaurant_id=("restaurant", "id")),
+        table("geographic", "city_name county region", "city_name"),
+        table("sales", "sale_id sale_price rep_id"),
+        table("reps", "rep_id first_name"),
+        table("客户", "编号 姓名"),
+    ]
+)
+JOINED = "restaurant AS T1 JOIN location AS T2 ON T1.id = T2.restaurant_id"
+
+MENDED = [
+    (f"SELECT T1.street_name FROM {JOINED}", f"SELECT T2.street_name FROM {JOINED}"),
+    (
+        f"SELECT count(T2.rating) FROM {JOINED} WHERE T1.street_name = 'x' AND T2.rating > 3",
+        f"SELECT count(T1.rating) FROM {JOINED} WHERE T2.street_name = 'x' AND T1.rating > 3",
+    ),
+    ("SELECT restaurant.name FROM restaurant AS r", "SELECT r.name FROM restaurant AS r"),
+    ("SELECT x.name FROM restaurant", "SELECT restaurant.name FROM restaurant"),
+    ("SELECT k.姓名 FROM 客户 AS c WHERE '中文' = k.编号", "SELECT c.姓名 FROM 客户 AS c WHERE '中文' = c.编号"),
+    (
+        "SELECT r.name FROM restaurant r WHERE EXISTS (SELECT 1 FROM location l WHERE r.street_name = 'x')",
+        "SELECT r.name FROM restaurant r WHERE EXISTS (SELECT 1 FROM location l WHERE l.street_name = 'x')",
+    ),
+    (
+        "WITH best AS (SELECT id, rating AS score FROM restaurant) SELECT l.score FROM best b, location l",
+        "WITH best AS (SELECT id, rating AS score FROM restaurant) SELECT b.score FROM best b, location l",
+    ),
+]
+UNCERTAIN = [
+    ("SELECT x.city_name FROM restaurant r, location l", "Write r.city_name or l.city_name."),
+    (
+        f"SELECT T9.county FROM {JOINED}",
+        "county is in geographic: JOIN geographic ON geographic.city_name = T1.city_name.",
+    ),
+    ("SELECT l.house FROM location l JOIN restaurant r ON l.id = r.id", "Its key is l.restaurant_id = r.id."),
+    ("SELECT 1 FROM restaurant r, location l WHERE l.id = r.id", "l has restaurant_id, house, street_name, city_name."),
+    ("SELECT street_name FROM restaurant", "JOIN location ON location.restaurant_id = restaurant.id."),
+    ("SELECT first_name FROM sales", "first_name is in reps: JOIN reps ON reps.rep_id = sales.rep_id."),
+    ("SELECT first_name FROM 客户", "first_name is in reps. 客户 has 编号, 姓名."),
+    ("SELECT r.zzz FROM restaurant r", "r has id, name, food_type, city_name, rating."),
+]
+
+
+def mend(sql: str, dialect: str = "sqlite") -> str:
+    judged = Guard(dialect).judge(sql)
+    return apply_mends(judged.text, Resolver(FOOD, dialect).mends(judged.tree))
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql", "duckdb", "mysql"])
+@pytest.mark.parametrize(("sql", "mended"), MENDED)
+def test_a_qualifier_is_mended_where_one_source_has_the_column(dialect: str, sql: str, mended: str) -> None:
+    if dialect == "duckdb" and any(lost in sql for lost in ("x.name", "restaurant.name", "k.姓名")):
+        return  # DuckDB may take an unknown qualifier for a struct: the database decides
+    assert mend(sql, dialect) == mended
+    assert mend(mended, dialect) == mended
+
+
+@pytest.mark.parametrize(("sql", "hint"), UNCERTAIN)
+def test_what_is_not_certain_is_refused_with_the_place(sql: str, hint: str) -> None:
+    with pytest.raises(ColumnNotFound) as refused:
+        mend(sql)
+    assert hint in str(refused.value)
+
+
+def test_one_uncertain_column_leaves_the_statement_as_it_is() -> None:
+    with pytest.raises(ColumnNotFound) as refused:
+        mend(f"SELECT T1.street_name, T2.missing FROM {JOINED}")
+    assert "There is no column T1.street_name. Write T2.street_name." in str(refused.value)
+    assert "There is no column T2.missing." in str(refused.value)
+
+
+def test_all_unknown_columns_are_named_in_their_order() -> None:
+    with pytest.raises(ColumnNotFound) as refused:
+        mend("SELECT rating, countyy, stars FROM restaurant WHERE foods = 'x' ORDER BY countyy")
+    text = str(refused.value)
+    assert [text.count(f"no column {name}.") for name in ("countyy", "stars", "foods")] == [1, 1, 1]
+    assert text.index("countyy") < text.index("stars") < text.index("foods")
+
+
+def test_unknown_tables_are_all_named_with_the_tables_that_have_their_columns() -> None:
+    with pytest.raises(TableNotFound) as refused:
+        mend("SELECT a.rep_id, a.first_name FROM people a JOIN citys b ON a.id = b.county")
+    text = str(refused.value)
+    assert "There is no table people." in text
+    assert "reps has rep_id, first_name" in text
+    assert "There is no table citys." in text
+    assert "geographic has county." in text
+
+
+async def test_a_mended_statement_runs_and_says_so(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(
+        make_sqlite(
+            "CREATE TABLE a (id INTEGER, name TEXT); CREATE TABLE b (a_id INTEGER, street TEXT)",
+            a=[(1, "one")],
+            b=[(1, "road")],
+        )
+    )
+    observed = await ask(source, "run_sql", sql="SELECT x.street FROM a AS x JOIN b AS y ON x.id = y.a_id")
+    assert observed["data"]["rows"] == [["road"]]
+    assert observed["data"]["sql"] == "SELECT y.street FROM a AS x JOIN b AS y ON x.id = y.a_id"
+    assert "x.street was read as y.street" in " ".join(observed["data"]["notes"])
+
+
+async def test_an_explained_statement_is_not_mended(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE a (id INTEGER)"))
+    refused = await ask(source, "run_sql", sql="EXPLAIN QUERY PLAN SELECT x.id FROM a")
+    assert refused["error"]["message"].endswith("Write a.id. Send the corrected SQL.")
+
+
+async def test_an_ambiguous_column_is_told_with_its_tables(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE a (id INTEGER, n TEXT); CREATE TABLE b (id INTEGER, n TEXT)"))
+    refused = await ask(source, "run_sql", sql="SELECT n FROM a JOIN b ON a.id = b.id")
+    assert "n is in a and in b: write the table's name or alias before it." in refused["error"]["message"]
+
+
+async def test_a_fence_within_the_call_is_not_part_of_the_statement(opened: Any, make_sqlite: Any, ask: Any) -> None:
+    source = await opened(make_sqlite("CREATE TABLE a (id INTEGER)"))
+    observed = await ask(source, "run_sql", sql="```sql\nSELECT count(*) FROM a\n```")
+    assert observed["data"]["rows"] == [[0]]
