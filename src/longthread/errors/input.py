@@ -43,6 +43,12 @@ class EvalInvalid(InvalidInput):
     where: Path | str
 
 
+class QuestionsInvalid(InvalidInput):
+    message = """{where} cannot be measured with: {reason} It holds questions with gold SQL: one JSON object a line, or
+    BIRD's or Spider's array; docs/reference/analyst-eval.md shows them."""
+    where: Path | str
+
+
 class StatementsInvalid(InvalidInput):
     message = """{where} cannot be judged: {reason} It holds SQL statements, one JSON object a line;
     docs/guide/sql.md shows them."""

@@ -158,6 +158,64 @@ def linking(
     echo(json.dumps(run(work())))
 
 
+@evals.command()
+def analyst(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Questions with gold SQL: ours, BIRD's or Spider's.")],
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model; else the configured one.")] = None,
+    databases: Annotated[
+        Path | None, typer.Option("--databases", help="The folder of their SQLite files; else that of FILE.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", "-s", help="Ask all questions of this source instead.")
+    ] = None,
+    baseline: Annotated[bool, typer.Option("--baseline", help="Ask the plain prompt beside it.")] = False,
+    follow_ups: Annotated[bool, typer.Option("--follow-ups", help="Play FILE's conversations instead.")] = False,
+    count: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Ask only so many questions, chosen at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another seed chooses others.")] = 7,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Write each outcome here. If it is there, the eval goes on behind it."),
+    ] = None,
+) -> None:
+    """How many questions the analyst answers with the rows of their gold SQL. The last line is a JSON object."""
+    from longthread.llm.models import model_name, resolve_model
+    from longthread.runs.analyst import Analyst
+    from longthread.testing.analyst_eval import AnalystEval, AnalystOutcome, read_outcomes, tally
+    from longthread.testing.gold_questions import find_database, in_conversations, read_questions, sample
+
+    threads = sample(in_conversations(read_questions(file), follow_ups=follow_ups), count, seed)
+    folder = databases or file.parent
+    asked = [
+        [(question, source or str(find_database(folder, question.database))) for question in thread]
+        for thread in threads
+    ]
+
+    async def work() -> dict[str, Any]:
+        outcomes: list[AnalystOutcome] = []
+        with tempfile.TemporaryDirectory(prefix="longthread-eval-") as store, shown("questions") as progress:
+            settings = Settings.load(database=Path(store) / "eval.db", source=source)
+            name = model_name(model, settings)
+            plain = resolve_model(name, settings) if baseline else None
+            async with Analyst.open(settings) as opened:
+                evaluation = AnalystEval(opened, name, plain, read_outcomes(results) if results else {})
+                total = sum(map(len, asked))
+                async for outcome in evaluation.outcomes(asked):
+                    outcomes.append(outcome)
+                    progress(len(outcomes), total, outcome.question[:60])
+                    line = json.dumps(outcome.to_json(), ensure_ascii=False)
+                    echo(line)
+                    if results is not None and (outcome.database, outcome.question) not in evaluation.seen:
+                        with results.open("a", encoding="utf-8") as lines:
+                            lines.write(f"{line}\n")
+            if plain is not None:
+                await plain.close()
+        return tally(outcomes)
+
+    echo(json.dumps(run(work()), ensure_ascii=False))
+
+
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and 0 < int(part) <= 1000 for part in parts):

@@ -1,0 +1,149 @@
+"""Questions with gold SQL: reads our format, BIRD's and Spider's, and compares results.
+
+Ours has one JSON object a line: `{"db", "question", "sql": "…" or ["…"], "conversation"?}`. Lines of one `conversation`
+are asked in one thread, in their order. BIRD's file is a JSON array of `{"db_id", "question", "evidence", "SQL"}`,
+Spider's of `{"db_id", "question", "query"}`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from longthread.errors import QuestionsInvalid, SourceNotFound
+
+Row = Sequence[Any]
+_DECIMALS = 3
+_COMPARED = 2_000
+"""Rows of a result up to which columns may stand in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlQuestion:
+    """A question of one database, and statements of which each gives the right rows. `hint` is BIRD's evidence;
+    `conversation` names the thread that it belongs to."""
+
+    database: str
+    text: str
+    gold: tuple[str, ...]
+    hint: str = ""
+    conversation: str | None = None
+
+    @property
+    def asked(self) -> str:
+        return f"{self.text}\n{self.hint}" if self.hint else self.text
+
+
+def read_questions(path: Path) -> list[SqlQuestion]:
+    """Return a file's questions, in order. Raises QuestionsInvalid: it is malformed; the message says where."""
+    questions: list[SqlQuestion] = []
+    try:
+        text = path.read_text("utf-8-sig")
+        rows = json.loads(text) if text.lstrip().startswith("[") else None
+        for row in rows if rows is not None else _json_lines(text):
+            questions.append(_question(row))
+    except UnicodeDecodeError:
+        raise QuestionsInvalid(where=path, reason="it is no text in UTF-8.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        reason = f"question {len(questions) + 1}: {type(error).__name__}: {error}."
+        raise QuestionsInvalid(where=path, reason=reason) from None
+    except OSError as error:
+        raise QuestionsInvalid(where=path, reason=f"{error.strerror or error}.") from None
+    if not questions:
+        raise QuestionsInvalid(where=path, reason="it has no questions.")
+    return questions
+
+
+def _json_lines(text: str) -> Iterator[Any]:
+    return (json.loads(line) for line in text.splitlines() if line.strip())
+
+
+def _question(row: Mapping[str, Any]) -> SqlQuestion:
+    gold = next(row[name] for name in ("sql", "SQL", "query") if name in row) if not _lacks(row) else None
+    statements = [gold] if isinstance(gold, str) else gold
+    if not isinstance(statements, list) or not statements or not all(isinstance(each, str) for each in statements):
+        raise TypeError("the gold SQL (sql, SQL or query) is neither a text nor a list of texts")
+    database = row["db"] if "db" in row else row["db_id"]
+    conversation = row.get("conversation")
+    return SqlQuestion(
+        str(database),
+        str(row["question"]),
+        tuple(statements),
+        str(row.get("evidence") or ""),
+        None if conversation is None else str(conversation),
+    )
+
+
+def _lacks(row: Mapping[str, Any]) -> bool:
+    return not any(name in row for name in ("sql", "SQL", "query"))
+
+
+def in_conversations(questions: Sequence[SqlQuestion], *, follow_ups: bool) -> list[list[SqlQuestion]]:
+    """Return the threads to ask: conversations if `follow_ups`, else each question of none alone."""
+    threads: list[list[SqlQuestion]] = []
+    for (_, conversation), group in groupby(questions, key=lambda each: (each.database, each.conversation)):
+        if conversation is None:
+            threads += [] if follow_ups else [[each] for each in group]
+        elif follow_ups:
+            threads.append(list(group))
+    return threads
+
+
+def sample(threads: Sequence[list[SqlQuestion]], count: int | None, seed: int) -> list[list[SqlQuestion]]:
+    """Return `count` of the threads, in a random order that the seed decides; all of them, in their order, if None."""
+    if count is None:
+        return list(threads)
+    chosen = list(threads)
+    random.Random(seed).shuffle(chosen)
+    return chosen[:count]
+
+
+def find_database(folder: Path, name: str) -> Path:
+    """Return the SQLite file of a database: `NAME.sqlite` in the folder, or in a folder NAME at any depth. Raises
+    SourceNotFound."""
+    direct = folder / f"{name}.sqlite"
+    nested = () if direct.is_file() else folder.rglob(f"{name}/{name}.sqlite")
+    file = direct if direct.is_file() else next(iter(sorted(nested)), None)
+    if file is None:
+        raise SourceNotFound(source=str(direct))
+    return file
+
+
+def have_same_rows(gold: Sequence[Row], rows: Sequence[Row]) -> bool:
+    """Return whether a result has the rows of the gold result, in any order. It may have more columns, and its
+    columns may stand in another order; texts, numbers and decimals are compared by what they say."""
+    if len(gold) != len(rows):
+        return False
+    wanted, given = [_values(row) for row in gold], [_values(row) for row in rows]
+    if sorted(wanted) == sorted(given):
+        return True
+    if len(gold) > _COMPARED:
+        return False
+    left = [Counter(row) for row in given]
+    for row in sorted(wanted, key=lambda each: -len(each)):
+        needed = Counter(row)
+        place = next((place for place, there in enumerate(left) if needed <= there), None)
+        if place is None:
+            return False
+        left.pop(place)
+    return True
+
+
+def _values(row: Row) -> list[str]:
+    return [_value(each) for each in row]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    try:
+        number = round(float(value), _DECIMALS)
+    except (TypeError, ValueError, OverflowError):
+        return str(value).strip()
+    return str(number if number else 0.0)
