@@ -101,7 +101,12 @@ def system_prompt(
     if most is not None:
         continues = continues and digest_of(continues, most // 4, ANY).text
         head = digest_of(head, most - estimate(continues or ""), ANY).text
-    return head if continues is None else f"{head}\n\n{_CONTINUED.format(question=continues[:2000])}"
+    return head if continues is None else f"{head}\n\n{continued_note(continues)}"
+
+
+def continued_note(question: str) -> str:
+    """Return the end of a prompt that goes on with an unfinished question."""
+    return _CONTINUED.format(question=question[:2000])
 
 
 def zone_of(moment: datetime) -> str:

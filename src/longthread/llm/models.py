@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,8 +115,18 @@ def _openai_model(name: str, model: str, url: str, key: SecretStr | None, settin
         limit_name="max_completion_tokens" if is_openai else "max_tokens",
         reports_usage=settings.stream_usage or is_openai,
         is_openai=is_openai,
+        is_near=_is_near(url),
         window=window_of(model),
     )
+
+
+def _is_near(url: str) -> bool:
+    """Return whether a server is on this machine or network: by its address, or by a name without a domain."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost", ".lan"))
 
 
 def _anthropic_model(name: str, model: str, key: SecretStr, settings: Settings) -> ChatModel:

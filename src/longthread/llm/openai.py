@@ -28,7 +28,8 @@ class OpenAIModel:
     """One model of one server.
 
     `limit_name` is the server's field for the most tokens of a reply: many know only `max_tokens`. `is_openai`: it is
-    OpenAI's own, which refuses unknown fields. `reports_usage` asks for the usage of streams.
+    OpenAI's own, which refuses unknown fields; `is_near`: it is on this machine or network. `reports_usage` asks for
+    the usage of streams.
     """
 
     name: str
@@ -38,6 +39,7 @@ class OpenAIModel:
     limit_name: str = "max_tokens"
     reports_usage: bool = True
     is_openai: bool = False
+    is_near: bool = False
     window: int | None = None
     tool_calling: bool | None = None
 
@@ -76,8 +78,9 @@ class OpenAIModel:
             body["stream_options"] = {"include_usage": True}
         if limit := options.max_tokens or self.max_tokens:
             body[self.limit_name] = limit
-        if self.temperature is not None:
-            body["temperature"] = self.temperature
+        temperature = self.temperature if self.temperature is not None or not self.is_near else options.temperature
+        if temperature is not None:
+            body["temperature"] = temperature
         if options.stop:
             body["stop"] = list(options.stop)
         if tools:

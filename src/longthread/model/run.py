@@ -15,7 +15,7 @@ ShownStatus = RunStatus | Literal["interrupted"]
 """`interrupted`: unfinished, and no process executes it."""
 StepKind = Literal["model", "tool"]
 StepStatus = Literal["running", "done", "failed"]
-Protocol = Literal["auto", "native", "json"]
+Protocol = Literal["auto", "native", "json", "sql"]
 
 
 @dataclass(frozen=True, slots=True)

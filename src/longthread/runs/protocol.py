@@ -23,6 +23,7 @@ from longthread.llm.json_protocol import (
 )
 from longthread.llm.models import failure_reason, refuses_tools, reply_limit, setting_name, supports_tools
 from longthread.llm.overflow import overflow_of
+from longthread.llm.sql_protocol import parse_answer, parse_written, render_answering, render_writing
 from longthread.llm.sql_reply import plain, was_tried
 from longthread.messages.message import Message, tool_call
 from longthread.messages.sanitize import storable
@@ -44,6 +45,8 @@ async def attempt(context: RunContext, request: ChatRequest) -> Message:
     context.message_id = new_id()
     request = replace(request, messages=without_malformed(request.messages))
     try:
+        if context.protocol == "sql":
+            return await _in_sql(context, request)
         if _speaks_json(context, request):
             return await _in_json(context, request)
         return await _natively(context, request)
@@ -126,6 +129,18 @@ async def _in_json(context: RunContext, request: ChatRequest) -> Message:
     system, messages = as_text(request.system, request.messages, list(context.tools.values()))
     message = _clean(await replace(request, system=system, messages=messages, tools=()).reply(context))
     return _read(context, message, _parsed(context, message, strict=True))
+
+
+async def _in_sql(context: RunContext, request: ChatRequest) -> Message:
+    """Ask for a statement, or for the answer from the rows of the last one. No tools are offered."""
+    context.spoken = "answer" if context.answering else "sql"
+    messages = render_answering(request.messages) if context.answering else render_writing(request.messages)
+    message = _clean(await replace(request, messages=messages, tools=()).reply(context))
+    text, tools, ran = str(message.text), list(context.tools.values()), _ran(context)
+    reply = parse_answer(text, ran) if context.answering else parse_written(text, tools, ran)
+    if isinstance(reply, ActionCall) and cut_off(message):
+        reply = Malformed("The reply reached the token limit before the statement was complete. Send a shorter one.")
+    return _read(context, message, reply)
 
 
 def as_text(system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[str, list[Message]]:

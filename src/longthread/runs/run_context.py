@@ -32,10 +32,12 @@ from longthread.settings import Settings
 from longthread.store import log
 from longthread.store.driver import Driver, Transaction
 from longthread.store.runs import Lease, LeaseCheck
+from longthread.tools.analysis.schema_prompt.ddl_text import SchemaText
 from longthread.tools.tool import Tool
 from longthread.view.tokens import ANY, estimate, tools_tokens
 
-Spoken = Literal["native", "json"]
+Spoken = Literal["native", "json", "sql", "answer"]
+"""The form of a model call: native tool calls, JSON in text, SQL in a fence, or the answer from the rows of that."""
 
 
 @dataclass(slots=True)
@@ -53,9 +55,11 @@ class RunContext:
     have run on the thread.
 
     `family` is that of the model's tokenizer, and `factor` corrects its estimates. `past` is the model call before,
-    whose view the next one extends. `summary`, `topics` and `memories` stand in a view for what is not in it; `mark` is
-    the last entry that the summary covers, `digest` its data if no model wrote it, and `fitting` finds the memories.
-    `known` are the facts of the source from before the run; `teaching` finds its business `terms`. `digests` are the
+    whose view the next one extends, and `viewed` the view of this call: an answering's is not extended. `summary`,
+    `topics` and `memories` stand in a view for what is not in it; `mark` is the last entry that the summary covers,
+    `digest` its data if no model wrote it, and `fitting` finds the memories. `known` are the facts of the source from
+    before the run; `teaching` finds its business `terms`, and `describing` reads the `schema` for the SQL protocol, of
+    which the next call is the `answering` or the writing. `digests` are the
     summary and the notes of the last view, and `budget` the tokens that its messages could have. `allowance` pays for
     the model calls of a run that an agent asked for. `missing` says why each tool that the agent lacks is missing.
     `prompt` makes the `system_prompt`, up to a length (`runs/view_budget.py`). If the window is too small for it, it is
@@ -88,16 +92,20 @@ class RunContext:
     family: str = ANY
     factor: float = 1.0
     past: PreviousCall | None = None
+    viewed: PreviousCall | None = None
     summary: str = ""
     digest: Mapping[str, Any] = field(default_factory=dict)
     topics: Sequence[str] = ()
     memories: tuple[Memory, ...] = ()
     fitting: Callable[[], Awaitable[tuple[Memory, ...]]] | None = None
     teaching: Callable[[], Awaitable[Sequence[str]]] | None = None
+    describing: Callable[[], Awaitable[None]] | None = None
     mark: int = 0
     digests: tuple[str, Mapping[How, str]] = ("", {})
     known: Facts | None = None
     terms: Sequence[str] = ()
+    schema: SchemaText | None = None
+    answering: bool = False
     budget: int = 0
     allowance: Allowance | None = None
     missing: Sequence[str] = ()
@@ -119,7 +127,7 @@ class RunContext:
 
     @property
     def facts(self) -> Facts | None:
-        if self.known is None:
+        if self.known is None or self.protocol == "sql":  # whose prompt has the schema
             return None
         found, own = self.known.copy(), [spot for spot in self.window.own_spots if spot.explored is not None]
         for spot in own:
@@ -133,9 +141,14 @@ class RunContext:
     def uses(self) -> list[Used]:
         return [Used(memory.id, "given", as_line(memory)) for memory in self.memories]
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether the text of the next reply is for Longthread, and not for the user: JSON, or a statement."""
+        return self.protocol == "json" or (self.protocol == "sql" and not self.answering)
+
     async def publish_text(self, text: str) -> None:
         """Publish the text of a reply as it comes, but no thinking, and nothing that may become a call."""
-        if self.protocol == "json":
+        if self.is_structured:
             return
         told, withdrawn = self._live_text().take(storable(text))
         with contextlib.suppress(LeaseLost):  # the next write raises it
@@ -146,7 +159,7 @@ class RunContext:
 
     async def end_text(self) -> None:
         """Publish what was held back of the current reply."""
-        if self.protocol == "json" or self.message_id not in self._live:
+        if self.is_structured or self.message_id not in self._live:
             return
         if rest := self._live.pop(self.message_id).rest():
             self.stream.publish_text(self.message_id, rest)
@@ -163,14 +176,16 @@ class RunContext:
     def fixed_tokens(self) -> int:
         """The tokens reserved for the prompt and the tools, native or in words."""
         if self._told[:2] != (self.system_prompt, self.tools):
-            words = estimate(instructions(list(self.tools.values())), self.family)
+            words = 0 if self.protocol == "sql" else estimate(instructions(list(self.tools.values())), self.family)
             fixed = max(self.prompt_tokens, estimate(self.system_prompt, self.family) + words)
             self._told = self.system_prompt, self.tools, fixed
         return self._told[2]
 
     @property
     def prompt_tokens(self) -> int:
-        tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
+        tools = 0
+        if self.protocol != "sql":  # it offers none
+            tools = tools_tokens(self._tools_json(), len(self.tools), self.family)
         return estimate(self.system_prompt, self.family) + tools
 
     def _tools_json(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from longthread.context.business_terms import questions_of, taught
 from longthread.context.system_prompt import system_prompt
 from longthread.llm.models import reply_limit
+from longthread.llm.sql_protocol import sql_prompt
 from longthread.runs.assignment import Assignment
 from longthread.runs.builtin_tools import fitting_memories, own_tools
 from longthread.runs.run_context import RunContext
@@ -16,12 +18,18 @@ from longthread.runs.services.shared import RunServices
 from longthread.runs.start import StartedRun
 from longthread.runs.streams.events import EventStream
 from longthread.store.memories import Owner
+from longthread.tools.analysis.likely_tables import Likely
+from longthread.tools.analysis.schema_prompt.ddl_text import schema_text
+from longthread.tools.analysis.schema_prompt.values import SECONDS, read_values
 from longthread.tools.analysis.source import Source
 from longthread.tools.analysis.toolbox import analysis_tools
 from longthread.tools.skills import Disclosure, load_skill_tool
 from longthread.tools.tool import Tool
 from longthread.view.correction import corrected
 from longthread.view.tokens import family_of
+
+_SCHEMA = 0.25
+"""Share of the context window that the schema may have in a prompt."""
 
 
 def run_context(services: RunServices, started: StartedRun, assignment: Assignment) -> RunContext:
@@ -39,7 +47,7 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         stream=EventStream(services.store, started.hold.lease, services.hub, services.teller, last=started.last_event),
         run=run,
         tools={},
-        prompt=_prompt(services, started, None if role.is_analyst else skills.prompt, asked),
+        prompt=system_prompt,
         known=started.known.facts if asked else None,
         settings=models.settings,
         own_settings=models.own,
@@ -64,24 +72,50 @@ def run_context(services: RunServices, started: StartedRun, assignment: Assignme
         missing=assignment.agent_tools.missing,
         source_notes=_source_notes(started, source),
     )
+    context.prompt = _prompt(services, context, None if role.is_analyst else skills.prompt, asked)
     owner = Owner(started.thread.user_id, role.agent.id)
     if role.remembers:
         context.fitting = partial(fitting_memories, services.memories, owner, run.question)
     if asked is not None:
         context.teaching = partial(taught, services.store, asked, questions_of(started.window, run.question))
+        context.describing = partial(read_schema, context, asked, questions_of(started.window, run.question)[-1])
     context.tools = {tool.name: tool for tool in _tools(services, started, assignment, context, skills, owner)}
     return context
 
 
+async def read_schema(context: RunContext, source: Source, question: str) -> None:
+    """Read the schema that the SQL protocol shows: at most `_SCHEMA` of the window, the tables that the conversation's
+    first `question` is about before others. Raises SourceError."""
+    schema = await source.schema()
+    values = await source.work(lambda connection: read_values(connection, schema, source.dialect), SECONDS)
+    context.schema = await asyncio.to_thread(
+        schema_text,
+        schema,
+        values,
+        dialect=source.dialect,
+        budget=int(_SCHEMA * context.tokens / context.factor),
+        family=context.family,
+        likely=lambda: Likely(schema).rank(question, source.limits.likely_tables),
+    )
+
+
 def _prompt(
-    services: RunServices, started: StartedRun, instructions: str | None, source: Source | None
+    services: RunServices, context: RunContext, instructions: str | None, source: Source | None
 ) -> Callable[..., str]:
-    run = started.run
+    run = context.run
     # The day on which the run began, so that a process that takes it over uses the same prompt.
     today = run.started_at.astimezone(services.settings.zone)
     continues = run.question if run.continues else None
     dialect = source.dialect if source else None
-    return partial(system_prompt, instructions=instructions, dialect=dialect, today=today, continues=continues)
+    shared: dict[str, Any] = {"instructions": instructions, "today": today, "continues": continues}
+
+    def make(most: int | None = None) -> str:
+        if context.protocol != "sql" or context.schema is None:
+            return system_prompt(dialect=dialect, most=most, **shared)
+        schema, engine = context.schema.text, dialect or ""
+        return sql_prompt(dialect=engine, schema=schema, answering=context.answering, most=most, **shared)
+
+    return make
 
 
 def _tools(

@@ -129,7 +129,7 @@ async def _note_failure(context: RunContext, started: datetime, clock: float, pr
 
 
 def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
-    assert context.past is not None  # the view of this very call
+    assert context.viewed is not None  # the view of this very call
     return Step(
         thread_id=context.lease.thread_id,
         index=0,
@@ -137,7 +137,7 @@ def _model_step(context: RunContext, started: datetime, clock: float) -> Step:
         kind="model",
         status="done",
         started_at=started,
-        manifest=[segment.to_json() for segment in context.past.segments],
+        manifest=[segment.to_json() for segment in context.viewed.segments],
         elapsed_ms=_elapsed(clock),
     )
 
@@ -256,7 +256,7 @@ def _usage(context: RunContext, message: Message) -> dict[str, int]:
     told = {"input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"]} if usage else {}
     if cached := ((usage or {}).get("input_token_details") or {}).get("cache_read"):
         told["cached_tokens"] = cached
-    return {**told, "estimated_tokens": context.past.estimated if context.past else 0, "budget": context.budget}
+    return {**told, "estimated_tokens": context.viewed.estimated if context.viewed else 0, "budget": context.budget}
 
 
 def _elapsed(clock: float) -> int:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from longthread.errors import WindowTooSmall
 from longthread.llm.chat import ChatModel
 from longthread.llm.failures import ProviderError
+from longthread.llm.sql_protocol import is_answering
 from longthread.messages.message import Message
 from longthread.runs.attempts import retried
+from longthread.runs.budget import malformed_in_a_row
 from longthread.runs.request import ChatRequest
 from longthread.runs.run_context import RunContext
 from longthread.runs.views import view_of
@@ -19,18 +21,38 @@ from longthread.view.correction import CEILING
 if TYPE_CHECKING:
     from longthread.llm.overflow import Overflow
 
+_MALFORMED = 2
 _RAISED = 1.5
 """The factor for estimates when a provider counts more than fits, and does not say how much."""
 
 
 async def compose_request(context: RunContext, model: ChatModel) -> ChatRequest:
     """Return a request with the run's next view. Raises WindowTooSmall: prompt and tools leave no room for messages."""
+    await _choose_prompt(context)
     was_cut, view = context.cut, view_of(context)
     if context.cut and not was_cut:
         window = f"The context window of {context.run.model}, {context.tokens:,} tokens, is too small for the prompt"
         advice = "Use a model with a larger one, or correct MEMORY_CONTEXT_WINDOW."
         await context.stream.publish("warning", message=f"{window}: its middle is left out. {advice}")
     return ChatRequest(model, context.system_prompt, view.messages, list(context.tools.values()))
+
+
+async def _choose_prompt(context: RunContext) -> None:
+    """Choose the prompt of the SQL protocol: the writing or the answering. A model that was told twice in a row that
+    its reply is no call is asked for SQL instead, where the protocol is left to us."""
+    if context.describing is None:
+        context.protocol = "auto" if context.protocol == "sql" else context.protocol  # there is nothing to query
+        return
+    if context.protocol == "auto" and malformed_in_a_row(context.window.own) == _MALFORMED:
+        context.protocol, context.system_prompt = "sql", ""
+        await context.stream.publish("warning", message="The model's replies are no calls: asking it for SQL.")
+    if context.protocol != "sql":
+        return
+    if context.schema is None:
+        await context.describing()
+    answering = is_answering(context.window.messages)
+    if answering != context.answering:
+        context.answering, context.system_prompt = answering, ""
 
 
 async def reply_in_window(context: RunContext, request: ChatRequest, retries: int) -> Message:

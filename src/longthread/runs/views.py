@@ -25,6 +25,7 @@ from longthread.context.window import (
     spots_of,
 )
 from longthread.errors import EntryNotFound
+from longthread.llm.sql_protocol import render_answering, render_writing
 from longthread.memory.index.indexer import RECALL_TOOL
 from longthread.memory.relevant_memories import listed
 from longthread.messages.message import Message
@@ -72,8 +73,16 @@ def view_of(context: RunContext) -> FittedView:
         terms=context.terms,
         extra=extra_budget(context.tokens, budget),
     )
-    fitted = fit(context.window.spots, wanted)
-    context.past = PreviousCall(fitted.segments, fitted.view.summary.text, context.prompt_tokens + fitted.view.tokens)
+    if context.answering:
+        spots = [context.window.spots[context.window.question], *context.window.own_spots[-2:]]
+        wanted = replace(wanted, past=None, summary="", digest={}, topics=(), facts=None, terms=())
+        fitted = fit(spots, wanted)
+    else:
+        fitted = fit(context.window.spots, wanted)
+    tokens = context.prompt_tokens + fitted.view.tokens
+    context.viewed = PreviousCall(fitted.segments, fitted.view.summary.text, tokens)
+    if not context.answering:
+        context.past = context.viewed
     context.digests = fitted.view.summary.text, fitted.notes
     context.budget = budget
     return fitted
@@ -98,8 +107,9 @@ async def past_of(tx: Transaction, run: Run | None) -> PreviousCall | None:
         calls = [step for step in older if segments_of(step.manifest)]
     if not calls:
         return None
-    last = calls[-1]
-    prompt = await Prompt.stored(tx, last)
+    last, prompt = calls[-1], await Prompt.stored(tx, calls[-1])
+    if prompt is not None and prompt.spoken == "answer" and len(calls) > 1:  # it saw its question alone
+        last, prompt = calls[-2], await Prompt.stored(tx, calls[-2])
     return PreviousCall(
         segments=segments_of(last.manifest),
         summary=prompt.summary if prompt is not None else "",
@@ -127,7 +137,8 @@ class Prompt:
     @classmethod
     def of(cls, context: RunContext) -> Prompt:
         ids = tuple(memory.id for memory in context.memories)
-        return cls(context.system_prompt, tuple(context.tools.values()), context.spoken, *context.digests, ids)
+        tools = () if context.spoken in ("sql", "answer") else tuple(context.tools.values())
+        return cls(context.system_prompt, tools, context.spoken, *context.digests, ids)
 
     @property
     def id(self) -> str:
@@ -221,6 +232,9 @@ async def sent(tx: Transaction, step: Step) -> Sent:
     messages = without_malformed([*digest_messages(prompt.summary), *middle, *note_messages(prompt.notes)])
     if prompt.spoken == "native":
         return Sent([Message("system", prompt.system), *messages], prompt.tools)
+    if prompt.spoken in ("sql", "answer"):
+        shown = render_answering(messages) if prompt.spoken == "answer" else render_writing(messages)
+        return Sent([Message("system", prompt.system), *shown], ())
     system, texts = as_text(prompt.system, messages, prompt.tools)
     return Sent([Message("system", system), *texts], ())
 

@@ -1,0 +1,210 @@
+"""The SQL protocol, for models that write SQL better than calls: they write a statement, and then the answer.
+
+A question takes two prompts. In the first one, the *writing*, the model sees the schema and the conversation, and
+replies with one SELECT in a fence; a failure comes back as a message, and it tries again. In the second one, the
+*answering*, it sees the question, the statement and its rows, and replies with a sentence. All functions here are pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from longthread.context.system_prompt import continued_note
+from longthread.llm.json_protocol import ActionCall, Finish, Malformed, ParsedReply, parse_reply
+from longthread.llm.sql_reply import plain
+from longthread.messages.message import Message
+from longthread.model.fold import observation_of
+from longthread.model.thinking import split_thinking
+from longthread.tools.tool import Tool
+from longthread.view.tier1 import digest_of
+from longthread.view.tokens import ANY
+
+RUN_SQL = "run_sql"
+WRITING = """\
+You write one {dialect} SELECT that answers the question. Reply with the SQL in a ```sql fence and nothing else. \
+If the question needs no data, answer it in words instead."""
+ANSWERING = """\
+Answer the question in one or two sentences, in its language, from the rows of the query alone. \
+Behind each number write the query's label in brackets. If the rows do not answer the question, say so."""
+_ENGINES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "duckdb": "DuckDB"}
+RETRY = "That failed: {reason}"
+_EMPTY = "That gave no rows. {notes} Send the corrected SQL."
+_EARLIER_ROWS = 3
+"""Rows of a result that later questions see."""
+_ROWS = 30
+"""Rows of a result that its answer is written from."""
+_CELL = 100
+"""Characters of a cell."""
+_FENCE = re.compile(r"```(?:\w*)[ \t]*\n?(?P<sql>.*?)(?:```|\Z)", re.S)
+_BEGINS = re.compile(r"(?:--[^\n]*\n\s*|/\*.*?\*/\s*|\(\s*)*(?:SELECT|WITH)\b", re.I | re.S)
+_ARGUMENTS = ("sql", "query", "statement")
+
+
+def sql_prompt(
+    *,
+    dialect: str,
+    schema: str,
+    today: datetime,
+    answering: bool,
+    continues: str | None = None,
+    instructions: str | None = None,
+    most: int | None = None,
+) -> str:
+    """Return the system prompt of the writing, with the schema, or of the answering.
+
+    `instructions` are an agent's own; `most` is the tokens of the whole, which is cut in its middle. None: no limit.
+    """
+    rules = ANSWERING if answering else WRITING.format(dialect=_ENGINES.get(dialect, dialect))
+    parts = [*([instructions] if instructions else []), rules]
+    if not answering:
+        parts += [f"Schema:\n{schema}", f"Today is {today:%Y-%m-%d}."]
+    head = "\n\n".join(parts)
+    if most is not None:
+        head = digest_of(head, most, ANY).text
+    return head if continues is None else f"{head}\n\n{continued_note(continues)}"
+
+
+def is_answering(messages: Sequence[Message]) -> bool:
+    """Return whether the next reply is the answer: the last message is a result with rows. A result without rows
+    that says which values there are goes back to the writing once."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "tool" or last.name != RUN_SQL:
+        return False
+    observation = observation_of(str(last.text))
+    return bool(observation.get("ok")) and not (_is_empty(observation) and _is_first_result(messages))
+
+
+def _is_empty(observation: Mapping[str, Any]) -> bool:
+    data = observation.get("data") or {}
+    return not data.get("rows") and bool(data.get("notes"))
+
+
+def _is_first_result(messages: Sequence[Message]) -> bool:
+    own: list[Message] = []
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        own.append(message)
+    results = [each for each in own if each.role == "tool" and observation_of(str(each.text)).get("ok")]
+    return len(results) == 1
+
+
+def render_writing(messages: Sequence[Message]) -> list[Message]:
+    """Convert a history to the form of the writing: statements in fences, results as short tables."""
+    shown: list[Message] = []
+    for message in messages:
+        role, text = _written(message)
+        if not text.strip():
+            continue
+        if shown and shown[-1].role == role:  # some servers refuse two messages of one role in a row
+            shown[-1] = Message(role, f"{shown[-1].text}\n\n{text}", id=shown[-1].id)
+        else:
+            shown.append(Message(role, text, id=message.id))
+    return shown
+
+
+def _written(message: Message) -> tuple[Any, str]:
+    if message.role == "tool":
+        return "user", _result_text(str(message.text), _EARLIER_ROWS)
+    if message.role == "assistant" and message.tool_calls:
+        call = message.tool_calls[0]
+        sql = call["args"].get("sql")
+        return "assistant", f"```sql\n{sql}\n```" if isinstance(sql, str) else str(message.text)
+    return message.role, str(message.text)
+
+
+def _result_text(text: str, most: int) -> str:
+    observation = observation_of(text)
+    data, error = observation.get("data"), observation.get("error")
+    if isinstance(error, Mapping):
+        return RETRY.format(reason=error.get("message", ""))
+    if not isinstance(data, Mapping) or "rows" not in data:
+        return text
+    if _is_empty(observation):
+        return _EMPTY.format(notes=" ".join(map(str, data["notes"])))
+    return "\n".join(table_lines(data, most))
+
+
+def table_lines(data: Mapping[str, Any], most: int) -> Iterator[str]:
+    """Yield a result as lines: its label and size, its columns, and at most so many rows."""
+    rows = list(data.get("rows") or [])
+    total = data.get("total")
+    size = f"{min(most, len(rows))} of {total if total is not None else 'more'} rows"
+    yield f"Result [{data.get('query', '')}], {size}:"
+    yield " | ".join(map(str, data.get("columns") or []))
+    for row in rows[:most]:
+        yield " | ".join(_cell(cell) for cell in row)
+
+
+def _cell(value: Any) -> str:
+    text = "NULL" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= _CELL else f"{line[: _CELL - 1]}…"
+
+
+def render_answering(messages: Sequence[Message]) -> list[Message]:
+    """Convert a question, its call and its result to the one message of the answering. What stands before the
+    question (memories, notes) stays before it."""
+    parts: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            data = observation_of(str(message.text)).get("data") or {}
+            notes = [f"Note: {note}" for note in data.get("notes") or ()]
+            parts.append("\n".join([*table_lines(data, _ROWS), *notes]))
+        elif message.role == "assistant" and message.tool_calls:
+            parts.append(f"SQL: {message.tool_calls[0]['args'].get('sql', '')}")
+        else:
+            parts.append(str(message.text))
+    return [Message("user", "\n\n".join(filter(str.strip, parts)), id=messages[-1].id if messages else None)]
+
+
+def parse_written(text: str, tools: Sequence[Tool], ran: Collection[str]) -> ParsedReply:
+    """Parse a reply of the writing: SQL in any form is run; words without SQL are the answer. Never raises."""
+    thinking, body = split_thinking(text)
+    if sql := find_statement(body):
+        return ActionCall(thinking, RUN_SQL, {"sql": sql})
+    return parse_reply(text, strict=False, tools=tools, ran=ran)
+
+
+def parse_answer(text: str, ran: Collection[str]) -> ParsedReply:
+    """Parse a reply of the answering: another statement is run, all else is the answer. Never raises."""
+    thinking, body = split_thinking(text)
+    sql = find_statement(body)
+    if sql and plain(sql) not in ran and _FENCE.sub("", body).strip() == "":
+        return ActionCall(thinking, RUN_SQL, {"sql": sql})
+    answer = body.strip()
+    return Finish(thinking, answer) if answer else Malformed("The reply is empty.")
+
+
+def find_statement(body: str) -> str | None:
+    """Return the first statement of a reply: in a fence, bare, or as the argument of a call."""
+    for fence in _FENCE.finditer(body):
+        inside = fence["sql"].strip()
+        if _BEGINS.match(inside):
+            return inside
+        if sql := _argument(inside):
+            return sql
+    text = body.strip()
+    if _BEGINS.match(text) and not re.search(r"[.!。！]\s*\Z", text):
+        return text
+    return _argument(text)
+
+
+def _argument(text: str) -> str | None:
+    """Return the statement of `{"sql": …}`, `{"query": …}` or a call with one of these."""
+    if not text.startswith("{"):
+        return None
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return None
+    for inside in (data, data.get("arguments"), data.get("args"), data.get("parameters")):
+        if isinstance(inside, Mapping):
+            given = [str(inside[name]).strip() for name in _ARGUMENTS if isinstance(inside.get(name), str)]
+            if given and _BEGINS.match(given[0]):
+                return given[0]
+    return None
